@@ -23,13 +23,13 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import objects
 from ai_lessons.git.files import inside
 from ai_lessons.git.store import Journal
-from ai_lessons.learning import events
+from ai_lessons.learning import statistics
 from ai_lessons.model import chunks, filters, layout, lessons, markdown
 from ai_lessons.model import merge as model_merge
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.config import Chunking, parse_config
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.markdown import decode
+from ai_lessons.model.texts import decode
 from bench import growth
 from bench.harness import Bar, Outcome, arguments, table
 
@@ -126,13 +126,13 @@ def keys(data: bytes) -> None:
 
 def event_log(data: bytes) -> None:
     """What was read and written once reads back as it is."""
-    events.read_lines(data)
+    statistics.read_lines(data)
     for line in data.decode("utf-8", "replace").split("\n"):
-        event = events.read_line(line)
+        event = statistics.read_line(line)
         if event is not None:
-            once = events.read_line(events.line_of(event).decode())
+            once = statistics.read_line(statistics.line_of(event).decode())
             assert once is not None
-            assert events.read_line(events.line_of(once).decode()) == once
+            assert statistics.read_line(statistics.line_of(once).decode()) == once
 
 
 def words(data: bytes) -> None:

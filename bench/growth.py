@@ -17,17 +17,16 @@ import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import proposals, write_checks
+from ai_lessons.app import answers, proposals, secret_detectors, secrets
 from ai_lessons.approval import signatures
-from ai_lessons.connectors import agent_hosts, exporters, importers, web
+from ai_lessons.connectors import agent_hosts, exporters, importers, packages, web
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import history, objects
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.web import pages
-from ai_lessons.learning import events
+from ai_lessons.learning import statistics
 from ai_lessons.model import (
-    checks,
     chunks,
     config,
     filters,
@@ -36,6 +35,7 @@ from ai_lessons.model import (
     lessons,
     markdown,
     merge,
+    texts,
     transcripts,
     versions,
 )
@@ -294,8 +294,8 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "told": lambda text: exporters.section("L-A", read_entry("p/lessons/a.md", text.encode()), 2),
     "is ours": lambda text: exporters.is_exported_rule(text.encode()),
     "bundle": lambda text: exporters.read(text, "a"),
-    "one line": markdown.one_line,
-    "escaped": markdown.escaped,
+    "one line": texts.one_line,
+    "escaped": texts.escaped,
     "slug": layout.slug,
     "telling": transcripts.telling,
     "headline": transcripts.headline,
@@ -314,23 +314,23 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "glob": lambda text: filters.matches(text[:3000], "a/b.py"),
     "config": config.parse_config,
     "json edited": lambda text: agent_hosts.with_added(text, {"a": [1]}),
-    "uv.lock": lambda text: versions.packages("uv.lock", text),
-    "requirements.txt": lambda text: versions.packages("requirements.txt", text),
-    "package-lock.json": lambda text: versions.packages("package-lock.json", text),
-    "pnpm-lock.yaml": lambda text: versions.packages("pnpm-lock.yaml", text),
-    "go.mod": lambda text: versions.packages("go.mod", text),
-    "pyproject.toml": lambda text: versions.direct("pyproject.toml", text),
-    "ties": lambda text: checks.ties(text, ["my shop"]),
+    "uv.lock": lambda text: packages.packages("uv.lock", text),
+    "requirements.txt": lambda text: packages.packages("requirements.txt", text),
+    "package-lock.json": lambda text: packages.packages("package-lock.json", text),
+    "pnpm-lock.yaml": lambda text: packages.packages("pnpm-lock.yaml", text),
+    "go.mod": lambda text: packages.packages("go.mod", text),
+    "pyproject.toml": lambda text: packages.direct("pyproject.toml", text),
+    "ties": lambda text: answers.ties(text, ["my shop"]),
     "transcript": _transcript,
     "hidden words": ranking.with_parts,
     "names": ranking.names,
     "question": ranking.question,
     "phrase": lambda text: ranking.places(text, ["a b", text[:500]]),
     "snippet": lambda text: ranking.snippet(text, "merge a b"),
-    "secrets": write_checks.secrets_in,
-    "detectors": lambda text: list(write_checks.detected(text)),
+    "secrets": secrets.secrets_in,
+    "detectors": lambda text: list(secret_detectors.detected(text)),
     "overlap": lambda text: proposals.overlap(text, text + " a"),
-    "events": lambda text: events.read_lines(text.encode()),
+    "events": lambda text: statistics.read_lines(text.encode()),
     "terminal": output.clean,
     "clip": lambda text: output.clip(text, 80),
     "line": output.line,

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import entries, health, proposals, resources, review, sharing
+from ai_lessons.app import editing, entries, health, proposals, resources, review, sharing
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
@@ -80,13 +80,13 @@ def made(folder: Path) -> Place:
 
 def add(place: Place) -> Callable[[Library], None]:
     draft = LessonDraft(f"Lesson {place.count}", "Text.\n", project="p")
-    return lambda library: say(entries.add_lesson(library, draft).path)
+    return lambda library: say(editing.add_lesson(library, draft).path)
 
 
 def update(place: Place) -> Callable[[Library], None]:
     path = sorted(place.accepted)[0]
     text = f"Changed {place.count}.\n"
-    return lambda library: say(entries.update(library, path, content=text).path)
+    return lambda library: say(editing.update(library, path, content=text).path)
 
 
 def bring(place: Place) -> Callable[[Library], None]:
@@ -110,8 +110,8 @@ def approve(place: Place) -> Callable[[Library], None]:
 
 def delete(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
-        path = entries.add_lesson(library, LessonDraft(f"To go {place.count}", project="p")).path
-    return lambda library: void(entries.delete(library, [path]))
+        path = editing.add_lesson(library, LessonDraft(f"To go {place.count}", project="p")).path
+    return lambda library: void(editing.delete(library, [path]))
 
 
 JOBS: dict[str, Callable[[Place], Callable[[Library], None]]] = {
@@ -188,7 +188,7 @@ def after(place: Place) -> list[str]:
     """What is wrong when the next command has run; empty if all is well."""
     wrong = []
     with place.library() as library:
-        made_ = entries.add_lesson(library, LessonDraft(f"After {place.count}", project="after"))
+        made_ = editing.add_lesson(library, LessonDraft(f"After {place.count}", project="after"))
         place.accepted[made_.path] = "after"
         sharing.save(library)  # the user commits so often here that our commits keep out of the way
     left = Store(place.root).pending()

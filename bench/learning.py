@@ -12,12 +12,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ai_lessons.app import editing
 from ai_lessons.app import entries as app_entries
 from ai_lessons.app.answers import LessonDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.store import FOLDER, PART_BYTES
 from ai_lessons.interfaces.cli.command import options
-from ai_lessons.learning.events import Event, line_of
+from ai_lessons.learning.statistics import Event, line_of
 from ai_lessons.model.entries import ulid
 from ai_lessons.settings import load
 from bench import synthetic_user
@@ -86,7 +87,7 @@ def speed(home: World, outcome: Outcome, count: int, rounds: int) -> None:
     repo = home.folder / "events"
     home.ours(repo, "admin", "init", "--no-hooks")
     with Library(repo, options(load(home.env, repo=str(repo)))) as library:
-        lesson = app_entries.add_lesson(library, LessonDraft("PUT replaces the whole resource", "Seen twice.")).id
+        lesson = editing.add_lesson(library, LessonDraft("PUT replaces the whole resource", "Seen twice.")).id
         app_entries.show(library, lesson)
         without = often(lambda: app_entries.show(library, lesson), 5 * rounds)
     program_without = median(home.ours(repo, "recall", "show", lesson).cpu for _ in range(rounds))
@@ -116,7 +117,7 @@ def folding(library: Library, lesson: str, count: int, rounds: int) -> tuple[lis
     usage = app_entries.show(library, lesson).usage
     assert usage is not None
     assert usage.tallies.injected > count // ENTRIES // 4
-    one_more = often(lambda: app_entries.feedback(library, lesson, "helpful"), rounds)
+    one_more = often(lambda: editing.feedback(library, lesson, "helpful"), rounds)
     nothing = often(lambda: app_entries.show(library, lesson), 5 * rounds)
     return [
         ["first fold (s)", number(first)],

@@ -29,7 +29,7 @@ from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool, tools
 from ai_lessons.learning.selection import ShownEntry
 from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, values_of
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
-from ai_lessons.model.markdown import TITLE_LENGTH
+from ai_lessons.model.texts import TITLE_LENGTH
 from ai_lessons.search.ranking import IndexRefresh, IndexStatus
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import entries, health, sharing
+from ai_lessons.app import editing, health, sharing
 from ai_lessons.app.answers import LessonDraft
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
@@ -51,7 +51,7 @@ class Part:
 
 def write(root: Path, number_: int, lessons: int, rest: float, go: Path) -> None:
     """One writer: what it wrote, what was refused, how long each took (seconds), how many were committed at once."""
-    import ai_lessons.app.entries
+    import ai_lessons.app.editing
     import ai_lessons.git.commit  # noqa: F401 - so that no write is measured with the imports of the first one
 
     told: dict[str, list[object]] = {"paths": [], "refused": [], "seconds": [], "notes": []}
@@ -64,7 +64,7 @@ def write(root: Path, number_: int, lessons: int, rest: float, go: Path) -> None
             draft = LessonDraft(f"Writer {number_} saw {n}", f"Text {number_} {n}.\n", project=f"p{number_}")
             start = time.perf_counter()
             try:
-                made = entries.add_lesson(library, draft)
+                made = editing.add_lesson(library, draft)
             except AiLessonsError as error:
                 told["refused"].append(f"{type(error).__name__}: {error.message}")
             else:

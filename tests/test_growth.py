@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.connectors import exporters, importers
+from ai_lessons.connectors import exporters, importers, packages
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.model import chunks, lessons, transcripts, versions
+from ai_lessons.model import chunks, lessons, transcripts
 from ai_lessons.model import markdown as model_markdown
 from ai_lessons.model import merge as model_merge
 from ai_lessons.model.config import Chunking
@@ -137,7 +137,7 @@ def others() -> None:
         with suppress(AiLessonsError):
             importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
     with pytest.raises(ValueError, match="parts"):
-        versions.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
+        packages.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
     for command in ("1" * 100_000, "<<a " * 50_000, '"' + '\\"' * 100_000, "'" * 100_001):
         transcripts.programs(command)
     for body in ("`" * 300_000, "```\n$ a\n" * 30_000, "".join(f"{'`' * n}\n$ a\n" for n in range(1_000, 3, -1))):

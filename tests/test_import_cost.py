@@ -133,7 +133,7 @@ def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Pa
     loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
     names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
     writing = {
-        "ai_lessons.app.entries",
+        "ai_lessons.app.editing",
         "ai_lessons.model.frontmatter",
     }
     assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING, *writing} == set()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, proposals, provenance, review, search, sharing
+from ai_lessons.app import editing, entries, proposals, review, search, sharing
 from ai_lessons.app.answers import LessonDraft, Query, RuleDraft, Suggested
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
@@ -114,7 +114,7 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
             2,
         )
         assert review.pending_rules(library) == ()
-        assert provenance.audit(library).ok
+        assert review.audit(library).ok
         found = search.search(library, Query("GET before PUT, send all of it back", project="global"))
         assert [hit.entry.id for hit in found.rules] == [made.id]
     assert "error" not in pair.agent.run("fsck", "--strict")
@@ -130,10 +130,10 @@ def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_fr
         assert review.approve_rule(library, made.handle).branch == f"origin/{made.branch}"
         sharing.sync(library)
     with pair.agent.library(agent="claude") as library:
-        entries.add_lesson(library, LessonDraft("Meanwhile", "Text."))
+        editing.add_lesson(library, LessonDraft("Meanwhile", "Text."))
         done = sharing.sync(library)
         assert (done.received, done.sent, done.merged, done.conflicts) == (2, 2, (), ())
-        assert provenance.audit(library).ok
+        assert review.audit(library).ok
         assert sharing.sync(library).proposals == ()
     for clone in (pair.agent, pair.person):
         with clone.library() as library:

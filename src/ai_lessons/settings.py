@@ -209,10 +209,10 @@ def _read(file: Path, keys: Sequence[str] = KEYS) -> dict[str, Any]:
         raise StorageFailed(f"{file}: {error.strerror}", hint=hint) from error
     if len(data) > MOST_BYTES:
         raise UsageError(f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}")
-    from ai_lessons.model import markdown  # noqa: PLC0415  # 8 ms, only needed for a configuration file
+    from ai_lessons.model import texts  # noqa: PLC0415  # 8 ms, only needed for a configuration file
 
     try:
-        table = markdown.toml(data.decode())
+        table = texts.toml(data.decode())
     except ValueError as error:
         raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
     _refuse_unknown(table, keys, file)

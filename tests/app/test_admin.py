@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, hints, search_index, setup, sharing
+from ai_lessons.app import editing, entries, health, hints, search_index, setup, sharing
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
@@ -59,11 +59,11 @@ def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, g
     with Library(place, world.options) as library:
         from ai_lessons.app.answers import LessonDraft
 
-        written = entries.add_lesson(library, LessonDraft("Beside the code"))
+        written = editing.add_lesson(library, LessonDraft("Beside the code"))
         assert written.commit is None
         assert written.notes == ()
         assert entries.show(library, written.handle).entry.title == "Beside the code"
-        entries.delete(library, [written.id])
+        editing.delete(library, [written.id])
     assert world.commits() == ["first"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, resources, search, setup, sharing
+from ai_lessons.app import editing, entries, health, resources, search, setup, sharing
 from ai_lessons.app.answers import LessonDraft, ResourceDraft
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
@@ -83,7 +83,7 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
         (root / "note.md").write_text("# Note\n")
         assert entries.log(library, "note.md") == ()
         assert "+# Note" in entries.diff(library, "note.md")
-        made = entries.add_lesson(library, LessonDraft("The first"))
+        made = editing.add_lesson(library, LessonDraft("The first"))
         assert made.commit == git(root, "rev-parse", "HEAD")
         assert git(root, "log", "--format=%s") == "Add lesson: The first"
         assert entries.log(library, made.id)[0].commit == made.commit
@@ -103,7 +103,7 @@ def test_a_path_outside(world: World) -> None:
             with pytest.raises(NotFound):
                 ask(ref)
         with pytest.raises(NotFound):
-            entries.delete(world.library, [ref])
+            editing.delete(world.library, [ref])
         with pytest.raises(AiLessonsError) as error:
             health.validate(world.library, [ref])
         assert str(world.root) in error.value.hint
@@ -172,7 +172,7 @@ def test_invalid_frontmatter_is_named_when_the_file_is_asked_for(world: World) -
             entries.show(world.library, ref)
         assert error.value.hint
         with pytest.raises(InvalidEntry, match=r"bad\.md"):
-            entries.update(world.library, ref, title="x")
+            editing.update(world.library, ref, title="x")
     assert world.read("p/lessons/bad.md") == "---\nid: x\ntitle: [open\n---\n"
 
 
@@ -200,7 +200,7 @@ def test_no_space_leaves_the_repository_as_it_was(world: World, git: Git, small_
     for n in range(40):
         (folder / f"{n:02}.md").write_text(f"# Page {n}\n\n" + "words " * 10_000)
     with Library(root, world.options) as library:
-        entries.add_lesson(library, LessonDraft("Fits"))
+        editing.add_lesson(library, LessonDraft("Fits"))
         before = leftovers(root)
         with pytest.raises(StorageFailed, match="space") as error:
             resources.add_resources(library, ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
@@ -226,7 +226,7 @@ def test_no_space_as_the_system_reports_it(world: World, monkeypatch: pytest.Mon
         world.add("After", "phlogiston")
     assert error.value.hint
     with pytest.raises(StorageFailed, match="space"):
-        entries.update(world.library, made.id, content="phlogiston")
+        editing.update(world.library, made.id, content="phlogiston")
     monkeypatch.undo()
     assert leftovers(world.root) == before
     assert entries.show(world.library, made.id).body == "text\n"
@@ -249,7 +249,7 @@ def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: Worl
             assert [light.title for light in entries.list_entries(library).entries] == ["Apples"]
             assert entries.show(library, "notes/a.md").body.endswith("pomology.\n")
             with pytest.raises(StorageFailed, match="read-only") as error:
-                entries.add_lesson(library, LessonDraft("no"))
+                editing.add_lesson(library, LessonDraft("no"))
             assert error.value.hint
             states = {check.name: check for check in health.doctor(library)}
             assert states["disk"].state == "error"
@@ -326,7 +326,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_not_overwritten(world: World)
         return text.replace("Seen twice.", "Mine.")
 
     with pytest.raises(Conflict, match=r"p/lessons/a\.md") as error:
-        entries.edit(world.library, LESSON, editor)
+        editing.edit(world.library, LESSON, editor)
     assert error.value.hint
     assert error.value.exit_code == 5
     assert world.read("p/lessons/a.md") == lesson(body="Theirs.\n")

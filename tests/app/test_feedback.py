@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, lessons, provenance, running, setup, sharing
+from ai_lessons.app import editing, entries, lessons, running, setup, sharing
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.git.store import FOLDER
@@ -20,11 +20,11 @@ def place(world: World, **more: str) -> None:
 
 def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> None:
     place(world, confidence="high")
-    said = entries.feedback(world.library, LESSON, "helpful").usage
+    said = editing.feedback(world.library, LESSON, "helpful").usage
     assert (said.tallies.helpful, said.alpha, said.beta) == (1, 2.4, 0.6)
-    said = entries.feedback(world.library, LESSON, "contradicted").usage
+    said = editing.feedback(world.library, LESSON, "contradicted").usage
     assert (said.alpha, said.beta) == (2.4, 2.1)
-    said = entries.feedback(world.fresh(), LESSON, "ignored", note="not this time").usage
+    said = editing.feedback(world.fresh(), LESSON, "ignored", note="not this time").usage
     assert (said.tallies.ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
     assert said.confidence == pytest.approx(2.4 / 4.6)
     assert said.tallies.last_used == "2026-11-21T20:14:00Z"
@@ -33,7 +33,7 @@ def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> Non
 def test_another_entry_is_an_error(world: World) -> None:
     place(world)
     with pytest.raises(NotFound):
-        entries.feedback(world.library, "L-ZZZZZZ", "helpful")
+        editing.feedback(world.library, "L-ZZZZZZ", "helpful")
 
 
 @pytest.mark.parametrize("said", ["events: false\n", "{events: false}\n", '"events": false # thanks\n'])
@@ -41,7 +41,7 @@ def test_where_events_are_off_feedback_is_refused(world: World, said: str) -> No
     place(world)
     world.write(".ai-lessons/config.yaml", said)
     with pytest.raises(Refused, match="records no events"):
-        entries.feedback(world.library, LESSON, "helpful")
+        editing.feedback(world.library, LESSON, "helpful")
 
 
 def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
@@ -49,18 +49,18 @@ def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
     usage = entries.show(world.library, LESSON).usage
     assert usage is not None
     assert (usage.tallies.helpful, usage.confidence, usage.tallies.last_used) == (0, 0.3, "")
-    entries.feedback(world.library, LESSON, "helpful")
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     usage = entries.show(world.fresh(), LESSON).usage
     assert usage is not None
     assert usage.tallies.helpful == 2
     assert usage.confidence == pytest.approx(2.6 / 4)
-    assert provenance.why(world.library, LESSON).usage == usage
+    assert entries.why(world.library, LESSON).usage == usage
 
 
 def test_other_kinds_take_feedback_and_show_no_confidence(world: World) -> None:
     world.committed("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
-    assert entries.feedback(world.library, DOC, "ignored").usage.tallies.ignored == 1
+    assert editing.feedback(world.library, DOC, "ignored").usage.tallies.ignored == 1
     assert entries.show(world.library, DOC).usage is None
 
 
@@ -68,8 +68,8 @@ def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embe
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow one", "The workflow is replaced.\n"))
     world.committed("global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n"))
     for _ in range(4):
-        entries.feedback(world.library, OTHER, "helpful")
-        entries.feedback(world.library, LESSON, "contradicted")
+        editing.feedback(world.library, OTHER, "helpful")
+        editing.feedback(world.library, LESSON, "contradicted")
     hits = world.search("workflow replaced", explain=True).lessons
     assert [hit.entry.id for hit in hits] == [OTHER, LESSON]
     up, down = (hit.factors["standing"] for hit in hits)
@@ -81,7 +81,7 @@ def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: Wor
     world.write("global/lessons/a.md", lesson(LESSON))
     world.committed("global/lessons/b.md", lesson(OTHER, links=f"\n  - derived_from: {LESSON}"))
     for _ in range(18):
-        entries.feedback(world.library, LESSON, "helpful")
+        editing.feedback(world.library, LESSON, "helpful")
     usage = entries.show(world.library, OTHER).usage
     assert usage is not None
     assert usage.confidence == pytest.approx(0.5 + 0.9 * (19 / 20 - 0.5))
@@ -93,9 +93,9 @@ def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tu
     world.committed("global/scripts/unversioned/a.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n")
     running.trust_script(world.library, SCRIPT)
     assert running.run(world.library, SCRIPT, []) == code
-    told = entries.feedback(world.library, SCRIPT, "helpful").usage
+    told = editing.feedback(world.library, SCRIPT, "helpful").usage
     assert (told.tallies.script_ok, told.tallies.script_failed) == expected
-    assert provenance.why(world.library, SCRIPT).usage == told
+    assert entries.why(world.library, SCRIPT).usage == told
 
 
 def shared(world: World) -> list[str]:
@@ -104,11 +104,11 @@ def shared(world: World) -> list[str]:
 
 def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(world: World) -> None:
     place(world)
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     world.add("Another lesson", "Text.")
     assert shared(world) == []
     for _ in range(26):
-        entries.feedback(world.library, LESSON, "helpful", note="n" * 500)
+        editing.feedback(world.library, LESSON, "helpful", note="n" * 500)
     world.add("A third lesson", "Text.")
     assert world.commits()[:2] == ["Add lesson: A third lesson", "Record events"]
     assert len(shared(world)) == 1
@@ -117,7 +117,7 @@ def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(wor
 
 def test_save_shares_what_waits_however_little(world: World) -> None:
     place(world)
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     commits, notes = sharing.save(world.library)
     assert (len(commits), [note.partition(" ")[2] for note in notes]) == (1, ["holds recorded events, no entry"])
     assert world.commits()[0] == "Record events"
@@ -128,7 +128,7 @@ def test_save_shares_what_waits_however_little(world: World) -> None:
 def test_where_they_are_local_events_are_never_shared(world: World) -> None:
     place(world)
     setup.config_set(world.library, "git.events", "local")
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     sharing.save(world.library)
     assert shared(world) == []
     assert world.status() == ""
@@ -137,7 +137,7 @@ def test_where_they_are_local_events_are_never_shared(world: World) -> None:
 def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: World) -> None:
     place(world)
     world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     sharing.save(world.library)
     assert world.status() == ""
     world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
@@ -147,11 +147,11 @@ def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: W
 
 def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> None:
     place(world)
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     sharing.save(world.library)
     world.git(tmp_path, "clone", "-q", str(world.root), "clone")
     with Library(tmp_path / "clone", world.options) as theirs:
-        usage = entries.feedback(theirs, LESSON, "ignored").usage
+        usage = editing.feedback(theirs, LESSON, "ignored").usage
         assert (usage.tallies.helpful, usage.tallies.ignored) == (1, 1)
         sharing.save(theirs)
     world.git(world.root, "pull", "-q", str(tmp_path / "clone"))
@@ -162,7 +162,7 @@ def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> No
 
 def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path) -> None:
     place(world)
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     (world.root / ".ai-lessons").mkdir(exist_ok=True)
     (world.root / FOLDER).symlink_to(tmp_path)
     world.add("Another lesson", "Text.")
@@ -173,7 +173,7 @@ def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path
 def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: World) -> None:
     place(world)
     world.add("Another lesson", "Text.")
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     sharing.save(world.library)
     sharing.undo(world.library, 1)
     assert world.titles() == ["PUT replaces the workflow"]
@@ -186,9 +186,9 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
         for name, by in (("good", "ai"), ("bad", "ai"), ("firm", "user"), ("old", "ai"), ("new", "ai"))
     }
     for name in ("bad", "firm"):
-        entries.feedback(world.library, made[name].id, "contradicted")
-    entries.feedback(world.library, made["good"].id, "helpful")
-    entries.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
+        editing.feedback(world.library, made[name].id, "contradicted")
+    editing.feedback(world.library, made["good"].id, "helpful")
+    editing.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
     loaded = lessons.load(world.fresh())
     ids = {light.id for _, group in loaded.groups for light in group}
     assert ids == {made[name].id for name in ("good", "firm", "new")}

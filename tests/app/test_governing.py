@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app import entries, promotion, proposals, resources, review
+from ai_lessons.app import editing, entries, promotion, proposals, resources, review
 from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft, Suggested
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.promotion import Move, decide, governed
@@ -266,11 +266,11 @@ class TestWhereThePolicyStands:
         note = f"the repository of {gone} is not on this machine, so the defaults hold"
         assert [(value.value, value.note) for value in at.values] == [(row[1], note) for row in VALUES.values()]
         assert verdict_of(tiers, move("project", BETA)) is PolicyVerdict.NEEDS_RELEASE
-        mine = entries.add_lesson(company.tiers(here=gone), LessonDraft("x", "Words.\n"))
+        mine = editing.add_lesson(company.tiers(here=gone), LessonDraft("x", "Words.\n"))
         with pytest.raises(NotFound):
             promotion.promote(company.tiers(here=gone), mine.id, BETA)
         with pytest.raises(Refused, match="not on this machine"):
-            entries.add_lesson(company.tiers(here=gone, writes="user"), LessonDraft("x", CODE))
+            editing.add_lesson(company.tiers(here=gone, writes="user"), LessonDraft("x", CODE))
 
 
 class TestReleases:
@@ -278,7 +278,7 @@ class TestReleases:
 
     @pytest.fixture
     def theirs(self, company: Company) -> str:
-        return entries.add_lesson(company.library(writes=ACME), LessonDraft("PUT replaces all", "Plain words.\n")).id
+        return editing.add_lesson(company.library(writes=ACME), LessonDraft("PUT replaces all", "Plain words.\n")).id
 
     def go(self, company: Company, ref: str, to: str = "user", **how: Any) -> Promoted:
         return promotion.promote(company.library(here=ACME, **how), ref, to, PromotionRequest())
@@ -305,7 +305,7 @@ class TestReleases:
         assert done.policy.endswith("; a person released this text")
         assert done.copy is not None
         assert "release_to" not in (company.root("user") / done.copy.path).read_text()
-        entries.update(company.library(here=ACME, writes=ACME), theirs, content="Other words.")
+        editing.update(company.library(here=ACME, writes=ACME), theirs, content="Other words.")
         assert self.outcome(company, theirs) == "asked"
 
     def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company, theirs: str) -> None:
@@ -369,7 +369,7 @@ class TestReleases:
         asked = self.ask(company, theirs, agent="some agent")
         text = company.git(company.root(ACME), "show", f"{asked.branch}:{asked.path}") + "\n"
         with pytest.raises(Refused, match="release_to"):
-            entries.edit(company.library(here=ACME, writes=ACME, agent="some agent"), theirs, lambda _, __: text)
+            editing.edit(company.library(here=ACME, writes=ACME, agent="some agent"), theirs, lambda _, __: text)
 
     def test_from_a_project_the_enterprise_of_the_project_takes_a_copy_and_lets_it_go(self, company: Company) -> None:
         script = company.folder / "x.sh"
@@ -393,18 +393,18 @@ class TestReleases:
 class TestTheUsersRepositoryMeanwhile:
     def test_words_may_be_written_and_code_may_not(self, company: Company) -> None:
         library = company.library(here=ACME, writes="user")
-        made = entries.add_lesson(library, LessonDraft("Words", "Say `git push`.\n"))
+        made = editing.add_lesson(library, LessonDraft("Words", "Say `git push`.\n"))
         with pytest.raises(Refused) as refused:
-            entries.add_lesson(library, LessonDraft("Code", CODE))
+            editing.add_lesson(library, LessonDraft("Code", CODE))
         assert "no code is written to the user's repository while a project of enterprise:acme" in refused.value.message
         assert "governance.personal_learning_during_enterprise is allow_non_code (the default, " in (
             refused.value.message
         )
         assert refused.value.hint == "write it to the project: --tier project, or leave the code out"
         with pytest.raises(Refused):
-            entries.edit(library, made.handle, lambda text, _: text + CODE)
-        entries.update(library, made.handle, title="Other words")
-        entries.delete(library, [made.handle])
+            editing.edit(library, made.handle, lambda text, _: text + CODE)
+        editing.update(library, made.handle, title="Other words")
+        editing.delete(library, [made.handle])
 
     def test_nothing_may_be_written_where_the_enterprise_blocks_it(self, company: Company) -> None:
         file = company.root("user") / "global/lessons/one.md"
@@ -413,22 +413,22 @@ class TestTheUsersRepositoryMeanwhile:
         company.state(personal="block")
         library = company.library(here=ACME, writes="user")
         for job in (
-            lambda: entries.add_lesson(library, LessonDraft("Words", "Plain.\n")),
-            lambda: entries.update(library, "L-8F3K2A", title="Else"),
+            lambda: editing.add_lesson(library, LessonDraft("Words", "Plain.\n")),
+            lambda: editing.update(library, "L-8F3K2A", title="Else"),
             lambda: proposals.suggest_rule(library, RuleDraft("Do it", "because")),
         ):
             with pytest.raises(Refused, match="nothing is written to the user's repository"):
                 job()
         assert entries.list_entries(library).entries
-        entries.delete(library, ["L-8F3K2A"])
+        editing.delete(library, ["L-8F3K2A"])
         assert not file.exists()
 
     def test_code_that_is_there_already_may_stay(self, company: Company) -> None:
-        outside = entries.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
+        outside = editing.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
         library = company.library(here=ACME, writes="user")
-        entries.update(library, outside.handle, add_tags=["git"], project="shop")
+        editing.update(library, outside.handle, add_tags=["git"], project="shop")
         with pytest.raises(Refused):
-            entries.edit(library, outside.handle, lambda text, _: text.replace("run --it", "run --else"))
+            editing.edit(library, outside.handle, lambda text, _: text.replace("run --it", "run --else"))
 
     def test_a_script_is_code(self, company: Company) -> None:
         script = company.folder / "x.sh"
@@ -444,20 +444,20 @@ class TestTheUsersRepositoryMeanwhile:
         places = Places((TierPlace("project", company.root("user")),), known, ACME)
         library = company.opened("user", tier="project", places=places)
         with pytest.raises(Refused):
-            entries.add_lesson(library, LessonDraft("Words", "Plain.\n"))
+            editing.add_lesson(library, LessonDraft("Words", "Plain.\n"))
 
     def test_the_project_and_the_enterprise_are_written_to_as_ever(self, company: Company) -> None:
         company.state(personal="block", outbound="block_all", context="block_all")
         for tier in ("project", ACME):
-            entries.add_lesson(company.library(here=ACME, writes=tier), LessonDraft("Code", CODE))
-        entries.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
+            editing.add_lesson(company.library(here=ACME, writes=tier), LessonDraft("Code", CODE))
+        editing.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
 
 
 class TestPromotions:
     """All of it together: what a person asks for with `contribute promote`."""
 
     def add(self, company: Company, title: str, content: str = CODE, **how: Any) -> str:
-        return entries.add_lesson(company.library(**how), LessonDraft(title, content)).handle
+        return editing.add_lesson(company.library(**how), LessonDraft(title, content)).handle
 
     def promote(self, company: Company, ref: str, to: str = "user", here: str = ACME, **wanted: Any) -> Promoted:
         return promotion.promote(company.library(here=here), ref, to, PromotionRequest(**wanted))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, lessons, proposals, provenance, review, setup, sharing
+from ai_lessons.app import editing, entries, health, lessons, proposals, review, setup, sharing
 from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.git.store import Applied, Job
@@ -113,7 +113,7 @@ def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(world: World,
         with pytest.raises(AiLessonsError):
             entries.show(world.library, path)
         with pytest.raises(AiLessonsError):
-            entries.delete(world.library, [path])
+            editing.delete(world.library, [path])
     for project in ("q", "etc", "round"):
         with pytest.raises(AiLessonsError, match="link"):
             world.add("Goes out", project=project)
@@ -260,7 +260,7 @@ def test_with_too_few_open_files_a_write_is_whole_or_refused(world: World) -> No
     for room in range(1, 14):
         resource.setrlimit(resource.RLIMIT_NOFILE, (now + room, hard))
         try:
-            entries.add_lesson(world.library, LessonDraft(f"With {room}"))
+            editing.add_lesson(world.library, LessonDraft(f"With {room}"))
         except StorageFailed as error:
             assert error.hint  # noqa: PT017 - both outcomes are right
         else:
@@ -350,7 +350,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
     named = made[:10]
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it
         return
-    assert any(named in alarm for alarm in provenance.audit(world.library).alarms)
+    assert any(named in alarm for alarm in review.audit(world.library).alarms)
     assert any(named in problem.path for problem in health.validate(world.library).problems)
 
 
@@ -364,5 +364,5 @@ def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world
         world.git(world.root, "pack-refs", "--all")
     assert "Zebras" in world.titles()
     assert [one.branch for one in review.pending_rules(world.fresh())] == [made.branch]
-    assert provenance.audit(world.fresh()).ok
+    assert review.audit(world.fresh()).ok
     assert review.approve_rule(world.fresh(), made.handle).handle == made.handle

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, resources, running, setup
+from ai_lessons.app import editing, entries, health, resources, running, setup
 from ai_lessons.app.answers import ResourceDraft
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
@@ -499,5 +499,5 @@ def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(world: 
     assert world.commits()[:2] == ["Refresh doc: The guide", f"Save edits: {made.path}"]
     assert git(world.root, "show", f"HEAD^:{made.path}") + "\n" == mine
     world.write("p/lessons/new.md", "# never committed\n")
-    entries.delete(world.library, ["p/lessons/new.md"])
+    editing.delete(world.library, ["p/lessons/new.md"])
     assert git(world.root, "show", "HEAD^:p/lessons/new.md") == "# never committed"

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from ai_lessons.app import contexts, entries, health
+from ai_lessons.app import contexts, editing, entries, health
 from ai_lessons.app import health as params_jobs
 from ai_lessons.app.answers import Context, ContextQuery
-from ai_lessons.learning.events import INJECTED, RESET, Event
+from ai_lessons.learning.statistics import INJECTED, RESET, Event
 from ai_lessons.search.model_files import PINNED
 from app.world import LESSON, OTHER, CountingEmbedder, World, lesson
 
@@ -66,7 +66,7 @@ def test_an_event_that_a_hook_and_a_helper_both_write_down_counts_once(world: Wo
 
 def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:
     place(world, LESSON, OTHER)
-    entries.feedback(world.library, LESSON, "contradicted")
+    editing.feedback(world.library, LESSON, "contradicted")
     found = context(world)
     assert [light.id for light in found.lessons] == [OTHER]
     assert [(one.entry.id, one.reason, one.detail) for one in found.left_out] == [
@@ -77,13 +77,13 @@ def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) ->
 def test_a_lesson_that_its_author_doubts_stays_away_until_it_has_helped(world: World) -> None:
     place(world, LESSON, confidence="very-low")
     assert reasons(context(world)) == {LESSON: "confidence"}
-    entries.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     assert [light.id for light in context(world).lessons] == [LESSON]
 
 
 def test_the_proven_come_before_the_others(world: World) -> None:
     place(world, *IDS[:5])
-    entries.feedback(world.library, IDS[2], "helpful")
+    editing.feedback(world.library, IDS[2], "helpful")
     assert context(world, budget=2).lessons[0].id == IDS[2]
 
 
@@ -100,11 +100,11 @@ def test_without_a_budget_as_many_come_as_is_set(world: World) -> None:
 def test_feedback_on_the_last_one_through_moves_the_parameters_once(world: World) -> None:
     place(world, *IDS)
     last = context(world, "s1").lessons[-1].id
-    entries.feedback(world.fresh(session="s1"), last, "contradicted")
+    editing.feedback(world.fresh(session="s1"), last, "contradicted")
     before = {one.name: one for one in params_jobs.params(world.library)}
     assert before["injection_budget"].observations == 1
     assert before["injection_budget"].value < 10
-    entries.feedback(world.library, last, "contradicted")
+    editing.feedback(world.library, last, "contradicted")
     after = {one.name: one for one in params_jobs.params(world.library)}
     assert after["injection_budget"] == before["injection_budget"], "it was judged already"
 
@@ -112,7 +112,7 @@ def test_feedback_on_the_last_one_through_moves_the_parameters_once(world: World
 def test_a_budget_that_somebody_asks_for_teaches_nothing_about_the_budget(world: World) -> None:
     place(world, *IDS)
     last = context(world, "s1", budget=3).lessons[-1].id
-    entries.feedback(world.fresh(session="s1"), last, "ignored")
+    editing.feedback(world.fresh(session="s1"), last, "ignored")
     params = {one.name: one.observations for one in params_jobs.params(world.library)}
     assert params["injection_budget"] == 0
 
@@ -120,7 +120,7 @@ def test_a_budget_that_somebody_asks_for_teaches_nothing_about_the_budget(world:
 def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
     place(world, *IDS)
     last = context(world, "s0").lessons[-1].id
-    entries.feedback(world.fresh(session="s0"), last, "helpful")
+    editing.feedback(world.fresh(session="s0"), last, "helpful")
     sizes = {name: len(context(world, name).lessons) for name in ("a", "b", "c", "d", "e")}
     assert {name: len(context(world, name).lessons) for name in sizes} == sizes
     assert len(set(sizes.values())) > 1, "between sessions it tries other settings"
@@ -185,8 +185,8 @@ def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(world
     for n in range(30):
         found = context(world, f"session {n}")
         library = world.fresh(session=f"session {n}")
-        entries.feedback(library, IDS[0], "helpful")
-        entries.feedback(library, IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
+        editing.feedback(library, IDS[0], "helpful")
+        editing.feedback(library, IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
     stats = health.stats(world.library)
     assert [one.helpful for one in stats.most_useful] == [30]
     assert [(one.ignored + one.contradicted) for one in stats.least_useful] == [30]

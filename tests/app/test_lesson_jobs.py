@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from ai_lessons.app import entries, lessons, search
+from ai_lessons.app import editing, lessons, search
 from ai_lessons.app.answers import Answer, Query
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.model.lessons import ScopePlace, parse, place_of
@@ -172,7 +172,7 @@ def test_wrong_again_changes_nothing_but_a_new_reason(world: World) -> None:
 def test_a_wrong_lesson_can_be_made_active_again(world: World) -> None:
     handle = lessons.add(world.library, READ_FIRST).handle
     lessons.wrong(world.library, handle)
-    entries.update(world.library, handle, status="active")
+    editing.update(world.library, handle, status="active")
     assert handles(world) == [handle]
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from ai_lessons.app import entries, health
+from ai_lessons.app import editing, entries, health
 from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
 from app.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
@@ -63,7 +63,7 @@ def test_who_wrote_for_whom_stands_in_the_commit(world: World) -> None:
     library = world.fresh(agent="claude", session="s-1")
     from ai_lessons.app.answers import LessonDraft
 
-    made = entries.add_lesson(library, LessonDraft("By an agent"))
+    made = editing.add_lesson(library, LessonDraft("By an agent"))
     trailers = world.git(world.root, "log", "-1", "--format=%(trailers)").splitlines()
     assert trailers == [f"Entry: {made.id}", "Agent: claude", "Session: s-1"]
     (revision,) = entries.log(library, made.handle)
@@ -113,7 +113,7 @@ def test_titles_of_any_script_make_safe_file_names(world: World) -> None:
 def test_update_changes_one_line_for_one_key(world: World) -> None:
     text = lesson(body="Body with trailing spaces  \n\n\n", confidence="low  # not sure", colour="blue")
     world.committed("p/lessons/a.md", text)
-    done = entries.update(world.library, LESSON, confidence="high")
+    done = editing.update(world.library, LESSON, confidence="high")
     assert world.git(world.root, "show", "--format=", "--numstat") == "1\t1\tp/lessons/a.md"
     assert world.read("p/lessons/a.md") == text.replace("low  # not sure", "high  # not sure")
     assert done.commit
@@ -122,38 +122,38 @@ def test_update_changes_one_line_for_one_key(world: World) -> None:
 
 def test_update_of_tags_touches_only_the_tag_lines(world: World) -> None:
     made = world.add("tagged", "Body.", tags=["b", "d"])
-    done = entries.update(world.library, made.handle, add_tags=["c"], remove_tags=["d"])
+    done = editing.update(world.library, made.handle, add_tags=["c"], remove_tags=["d"])
     assert world.git(world.root, "show", "--format=", "--numstat").split()[:2] == ["1", "1"]
     assert done.id == made.id
     assert entries.show(world.library, made.id).entry.tags == ("b", "c")
-    entries.update(world.library, made.id, tags=[])
+    editing.update(world.library, made.id, tags=[])
     assert "tags" not in world.read(made.path)
 
 
 def test_update_says_when_nothing_changes(world: World) -> None:
     made = world.add("same", tags=["a"])
-    done = entries.update(world.library, made.id, tags=["a"], title="same")
+    done = editing.update(world.library, made.id, tags=["a"], title="same")
     assert done.commit is None
     assert "nothing changed" in done.notes
     with pytest.raises(UsageError, match="nothing to change"):
-        entries.update(world.library, made.id)
+        editing.update(world.library, made.id)
 
 
 def test_update_refuses_what_breaks_the_format(world: World) -> None:
     made = world.add("fine")
     before = world.read(made.path)
     with pytest.raises(InvalidEntry, match="confidence"):
-        entries.update(world.library, made.id, confidence="sure")
+        editing.update(world.library, made.id, confidence="sure")
     with pytest.raises(InvalidEntry, match="title"):
-        entries.update(world.library, made.id, title="  ")
+        editing.update(world.library, made.id, title="  ")
     with pytest.raises(InvalidEntry, match="status"):
-        entries.update(world.library, made.id, status="gone")
+        editing.update(world.library, made.id, status="gone")
     assert world.read(made.path) == before
 
 
 def test_another_project_moves_the_file_and_keeps_the_id(world: World) -> None:
     made = world.add("movable", project="old")
-    done = entries.update(world.library, made.id, project="new")
+    done = editing.update(world.library, made.id, project="new")
     assert done.path == made.path.replace("old/", "new/")
     assert done.id == made.id
     assert not (world.root / "old").exists()
@@ -163,13 +163,13 @@ def test_another_project_moves_the_file_and_keeps_the_id(world: World) -> None:
         "Add lesson: movable",
     ]
     with pytest.raises((Refused, UsageError)):
-        entries.update(world.library, made.id, project="a/b")
+        editing.update(world.library, made.id, project="a/b")
 
 
 def test_new_content_replaces_the_body_and_leaves_the_rest(world: World) -> None:
     made = world.add("content", "Old.", tags=["t"])
     head = world.read(made.path).removesuffix("Old.\n")
-    entries.update(world.library, made.id, content="New\n\ntext")
+    editing.update(world.library, made.id, content="New\n\ntext")
     assert world.read(made.path) == head + "New\n\ntext\n"
 
 
@@ -177,7 +177,7 @@ def test_an_updated_plain_file_gets_its_id_written_down(world: World) -> None:
     text = "# A plain note\r\n\r\nwith CRLF\r\n"
     world.committed("notes/a.md", text)
     (light,) = entries.list_entries(world.library).entries
-    done = entries.update(world.library, "notes/a.md", add_tags=["kept"])
+    done = editing.update(world.library, "notes/a.md", add_tags=["kept"])
     assert done.id == light.id
     assert world.read("notes/a.md").endswith(text)
     assert f"id: {light.id}" in world.read("notes/a.md")
@@ -187,7 +187,7 @@ def test_an_updated_plain_file_gets_its_id_written_down(world: World) -> None:
 
 def test_an_updated_plain_script_gets_a_side_file(world: World) -> None:
     world.committed("p/scripts/v1/go.sh", "#!/bin/sh\n# Says hello.\necho hello\n")
-    done = entries.update(world.library, "p/scripts/v1/go.sh", title="Greeter")
+    done = editing.update(world.library, "p/scripts/v1/go.sh", title="Greeter")
     assert done.title == "Greeter"
     side = world.read("p/scripts/v1/go.sh.md")
     assert "title: Greeter\n" in side
@@ -203,7 +203,7 @@ def test_edit_hands_out_the_text_and_commits_what_comes_back(world: World) -> No
         seen.append((text, suffix))
         return text.replace("Before.", "After.")
 
-    done = entries.edit(world.library, made.handle, editor)
+    done = editing.edit(world.library, made.handle, editor)
     assert seen == [(world.read(made.path).replace("After.", "Before."), ".md")]
     assert done is not None
     assert done.commit
@@ -213,8 +213,8 @@ def test_edit_hands_out_the_text_and_commits_what_comes_back(world: World) -> No
 
 def test_an_edit_that_changes_nothing_or_is_given_up_writes_nothing(world: World) -> None:
     made = world.add("edited", "Before.")
-    assert entries.edit(world.library, made.id, lambda text, _: text) is None
-    assert entries.edit(world.library, made.id, lambda _text, _suffix: None) is None
+    assert editing.edit(world.library, made.id, lambda text, _: text) is None
+    assert editing.edit(world.library, made.id, lambda _text, _suffix: None) is None
     assert len(world.commits()) == 2
 
 
@@ -226,7 +226,7 @@ def test_an_invalid_edit_is_refused_and_not_written(world: World, old: str, new:
     made = world.add("edited", "Before.")
     before = world.read(made.path)
     with pytest.raises(InvalidEntry, match=made.path):
-        entries.edit(world.library, made.id, lambda text, _: text.replace(old, new))
+        editing.edit(world.library, made.id, lambda text, _: text.replace(old, new))
     assert world.read(made.path) == before
     assert len(world.commits()) == 2
 
@@ -245,28 +245,28 @@ def test_an_edit_changes_neither_what_an_entry_is_nor_its_id(world: World, old: 
     world.write("p/lessons/a.md", lesson())
     before = world.read("p/lessons/a.md")
     with pytest.raises((Refused, UsageError)) as error:
-        entries.edit(world.library, LESSON, lambda text, _: text.replace(old, new))
+        editing.edit(world.library, LESSON, lambda text, _: text.replace(old, new))
     assert error.value.hint
     assert world.read("p/lessons/a.md") == before
 
 
 def test_a_plain_file_may_say_in_an_edit_what_it_is(world: World) -> None:
     world.write("notes/a.md", "# Plain\n")
-    done = entries.edit(world.library, "notes/a.md", lambda text, _: f"---\nkind: lesson\ntitle: Plain\n---\n{text}")
+    done = editing.edit(world.library, "notes/a.md", lambda text, _: f"---\nkind: lesson\ntitle: Plain\n---\n{text}")
     assert done is not None
     assert done.kind is Kind.LESSON
 
 
 def test_edit_of_a_script_without_a_side_file_makes_one(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\necho hello\n")
-    done = entries.edit(world.library, "p/scripts/v1/go.sh", lambda text, _: text + "What it does.\n")
+    done = editing.edit(world.library, "p/scripts/v1/go.sh", lambda text, _: text + "What it does.\n")
     assert done is not None
     assert world.read("p/scripts/v1/go.sh.md").endswith("---\nWhat it does.\n")
 
 
 def test_delete_removes_the_file_and_git_keeps_it(world: World) -> None:
     made, kept = world.add("gone"), world.add("kept")
-    (done,) = entries.delete(world.library, [made.handle])
+    (done,) = editing.delete(world.library, [made.handle])
     assert done.commit == world.git(world.root, "rev-parse", "HEAD")
     assert world.commits()[0] == "Delete lesson: gone"
     assert world.titles() == ["kept"]
@@ -277,7 +277,7 @@ def test_delete_removes_the_file_and_git_keeps_it(world: World) -> None:
 def test_delete_takes_a_script_with_its_side_file(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
-    entries.delete(world.library, [SCRIPT])
+    editing.delete(world.library, [SCRIPT])
     assert world.git(world.root, "ls-files") == "README.md"
     assert not (world.root / "p").exists()
 
@@ -286,7 +286,7 @@ def test_delete_of_a_script_that_lives_elsewhere_leaves_that_alone(world: World)
     outside = world.root.parent / "go.sh"
     outside.write_text("#!/bin/sh\n")
     made = world.bring(outside, kind=Kind.SCRIPT, in_place=True).written[0]
-    entries.delete(world.library, [made.handle])
+    editing.delete(world.library, [made.handle])
     assert outside.exists()
     assert world.titles() == []
     assert world.status() == ""
@@ -294,7 +294,7 @@ def test_delete_of_a_script_that_lives_elsewhere_leaves_that_alone(world: World)
 
 def test_several_deletes_are_one_commit(world: World) -> None:
     made = [world.add(f"lesson {n}") for n in range(3)]
-    gone = entries.delete(world.library, [one.handle for one in made] + [made[0].id])
+    gone = editing.delete(world.library, [one.handle for one in made] + [made[0].id])
     assert {one.id for one in gone} == {one.id for one in made}
     assert world.commits()[0] == "Delete 3 entries"
     assert len(world.commits()) == 5
@@ -303,37 +303,37 @@ def test_several_deletes_are_one_commit(world: World) -> None:
 def test_a_delete_with_one_wrong_name_deletes_nothing(world: World) -> None:
     made = world.add("stays")
     with pytest.raises(NotFound, match="nonsense"):
-        entries.delete(world.library, [made.id, "nonsense"])
+        editing.delete(world.library, [made.id, "nonsense"])
     assert world.titles() == ["stays"]
 
 
 def test_link_and_unlink_change_one_line_of_one_file(world: World) -> None:
     a, b = world.add("a", "text"), world.add("b")
     before = world.read(a.path)
-    entries.link(world.library, a.handle, b.handle, "derived_from", 0.5)
+    editing.link(world.library, a.handle, b.handle, "derived_from", 0.5)
     assert world.read(a.path) == before.replace(
         "---\ntext", f"links:\n  - derived_from: {b.id}\n    weight: 0.5\n---\ntext"
     )
     (near,) = entries.related(world.library, b.id)
     assert (near.target, near.relation, near.outgoing, near.weight) == (a.id, "derived_from", False, 0.5)
-    entries.link(world.library, a.id, b.id, "derived_from", 0.75)
+    editing.link(world.library, a.id, b.id, "derived_from", 0.75)
     assert world.git(world.root, "show", "--format=", "--numstat").split()[:2] == ["1", "1"]
-    done = entries.unlink(world.library, b.handle, a.handle)
+    done = editing.unlink(world.library, b.handle, a.handle)
     assert done.id == a.id
     assert world.read(a.path) == before
 
 
 def test_a_symmetric_link_is_one_link_from_both_sides(world: World) -> None:
     a, b = world.add("a"), world.add("b")
-    entries.link(world.library, a.id, b.id, "related_to")
-    entries.link(world.library, b.id, a.id, "related_to", 2)
+    editing.link(world.library, a.id, b.id, "related_to")
+    editing.link(world.library, b.id, a.id, "related_to", 2)
     assert [(r.target, r.relation, r.weight) for r in entries.related(world.library, a.id)] == [
         (b.id, "related_to", 2.0)
     ]
     assert [(r.target, r.relation, r.weight) for r in entries.related(world.library, b.id)] == [
         (a.id, "related_to", 2.0)
     ]
-    entries.unlink(world.library, a.id, b.id)
+    editing.unlink(world.library, a.id, b.id)
     assert entries.related(world.library, a.id) == ()
     assert entries.related(world.library, b.id) == ()
 
@@ -341,13 +341,13 @@ def test_a_symmetric_link_is_one_link_from_both_sides(world: World) -> None:
 def test_unlink_takes_one_relation_or_all(world: World) -> None:
     a, b = world.add("a"), world.add("b")
     for relation in ("derived_from", "supersedes", "contradicts"):
-        entries.link(world.library, a.id, b.id, relation)
-    entries.unlink(world.library, a.id, b.id, "derived_from")
+        editing.link(world.library, a.id, b.id, relation)
+    editing.unlink(world.library, a.id, b.id, "derived_from")
     assert {r.relation for r in entries.related(world.library, a.id)} == {"supersedes", "contradicts"}
     with pytest.raises(NotFound) as error:
-        entries.unlink(world.library, a.id, b.id, "derived_from")
+        editing.unlink(world.library, a.id, b.id, "derived_from")
     assert "related" in error.value.hint
-    entries.unlink(world.library, a.id, b.id)
+    editing.unlink(world.library, a.id, b.id)
     assert entries.related(world.library, a.id) == ()
 
 
@@ -355,17 +355,17 @@ def test_a_wrong_link_is_refused(world: World) -> None:
     a = world.add("a")
     b = world.add("b")
     with pytest.raises(UsageError, match="itself"):
-        entries.link(world.library, a.id, a.handle, "proves")
+        editing.link(world.library, a.id, a.handle, "proves")
     with pytest.raises(InvalidEntry, match="weight"):
-        entries.link(world.library, a.id, b.id, "related_to", -1)
+        editing.link(world.library, a.id, b.id, "related_to", -1)
     with pytest.raises(NotFound, match="nobody"):
-        entries.link(world.library, a.id, "nobody", "proves")
+        editing.link(world.library, a.id, "nobody", "proves")
 
 
 def test_an_edit_may_not_add_a_link_between_wrong_kinds_but_may_leave_one_that_is_there(world: World) -> None:
     world.write("p/lessons/a.md", lesson(links=f"\n  - has_script: {OTHER}"))
     world.write("p/lessons/b.md", lesson(OTHER, "Other"))
-    edit = partial(entries.edit, world.library)
+    edit = partial(editing.edit, world.library)
     with pytest.raises(UsageError, match="proves leads from a lesson to a rule"):
         edit(LESSON, lambda text, _: text.replace("has_script:", "proves:"))
     assert "has_script" in world.read("p/lessons/a.md")

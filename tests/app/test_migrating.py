@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, health, lessons, proposals, resources, review, search, setup, sharing, transfer
+from ai_lessons.app import (
+    editing,
+    entries,
+    health,
+    lessons,
+    proposals,
+    resources,
+    review,
+    search,
+    setup,
+    sharing,
+    transfer,
+)
 from ai_lessons.app.answers import LessonDraft, Query, ResourceDraft, RuleDraft
 from ai_lessons.app.setup import migrate
 from ai_lessons.app.workspace import Library
@@ -118,16 +130,16 @@ def test_settings_that_state_no_version_are_of_the_first(newer: dict[int, Migrat
 
 
 WRITES: dict[str, Callable[[Library, Path], object]] = {
-    "add-lesson": lambda it, _: entries.add_lesson(it, LessonDraft("New")),
+    "add-lesson": lambda it, _: editing.add_lesson(it, LessonDraft("New")),
     "add-resource": lambda it, file: resources.add_resources(it, ResourceDraft(Kind.DOC, [str(file)])),
-    "update": lambda it, _: entries.update(it, LESSON, title="Other"),
-    "edit": lambda it, _: entries.edit(it, LESSON, lambda text, _: text + "More.\n"),
-    "delete": lambda it, _: entries.delete(it, [LESSON]),
-    "link": lambda it, _: entries.link(it, LESSON, SCRIPT, "related_to"),
-    "unlink": lambda it, _: entries.unlink(it, LESSON, SCRIPT),
+    "update": lambda it, _: editing.update(it, LESSON, title="Other"),
+    "edit": lambda it, _: editing.edit(it, LESSON, lambda text, _: text + "More.\n"),
+    "delete": lambda it, _: editing.delete(it, [LESSON]),
+    "link": lambda it, _: editing.link(it, LESSON, SCRIPT, "related_to"),
+    "unlink": lambda it, _: editing.unlink(it, LESSON, SCRIPT),
     "suggest-rule": lambda it, _: proposals.suggest_rule(it, RuleDraft("Do", "why")),
     "propose": lambda it, _: proposals.propose(it),
-    "feedback": lambda it, _: entries.feedback(it, LESSON, "helpful"),
+    "feedback": lambda it, _: editing.feedback(it, LESSON, "helpful"),
     "approve-rule": lambda it, _: review.approve_rule(it, RULE),
     "reject-rule": lambda it, _: review.reject_rule(it, RULE),
     "adopt": lambda it, _: health.adopt(it, ["jira/notes.md"]),

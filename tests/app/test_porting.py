@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import entries, health, proposals, review, transfer
+from ai_lessons.app import editing, entries, health, proposals, review, transfer
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.model import frontmatter, markdown
@@ -100,7 +100,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
         put(here, files)
         with Library(here, options(folder / "a")) as library:
             for light, outcome in zip(entries.list_entries(library, status=None).entries, said, strict=False):
-                entries.feedback(library, light.id, outcome)
+                editing.feedback(library, light.id, outcome)
             first = exported(library)
         assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
         file = folder / "k.json"
@@ -189,7 +189,7 @@ def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: L
 
 def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library, tmp_path: Path, git: Git) -> None:
     world.add("One")
-    entries.feedback(world.library, entries.list_entries(world.library).entries[0].id, "helpful")
+    editing.feedback(world.library, entries.list_entries(world.library).entries[0].id, "helpful")
     approved(world)
     transfer.export_file(world.library, tmp_path / "k.json")
     before = git(tmp_path / "other", "for-each-ref")

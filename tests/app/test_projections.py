@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, search, sharing
+from ai_lessons.app import editing, entries, search, sharing
 from ai_lessons.app.answers import Query
 from app.world import DOC, LESSON, CountingEmbedder, World, lesson
 from real_world import Git
@@ -101,9 +101,9 @@ def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: Cou
     assert set(world.found("apple wine")) == {"PUT replaces the workflow", "Cellars"}
     asked = list(embedder.asked)
     assert len(asked) == 2
-    entries.update(world.library, LESSON, add_tags=["fruit"])
-    entries.update(world.library, LESSON, project="garden")
-    entries.update(world.library, DOC, versions=["v1", "v2"])
+    editing.update(world.library, LESSON, add_tags=["fruit"])
+    editing.update(world.library, LESSON, project="garden")
+    editing.update(world.library, DOC, versions=["v1", "v2"])
     (world.root / "garden/lessons/a.md").rename(world.root / "garden/lessons/renamed.md")
     assert world.found("apple", tags=["fruit"], project="garden") == ["PUT replaces the workflow"]
     world.commit("moved")
@@ -112,7 +112,7 @@ def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: Cou
     git(world.root, "switch", "-q", "main")
     assert [hit.entry.path for hit in world.search("apple").lessons] == ["garden/lessons/renamed.md"]
     assert embedder.asked == asked
-    entries.update(world.library, LESSON, content="grafting apple trees")
+    editing.update(world.library, LESSON, content="grafting apple trees")
     assert world.found("grafting")[0] == "PUT replaces the workflow"
     assert len(embedder.asked) == 3
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, health, lessons, promotion, proposals, resources, review
+from ai_lessons.app import editing, entries, health, lessons, promotion, proposals, resources, review
 from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
 from ai_lessons.app.promotion import promote
 from ai_lessons.errors import Conflict, InvalidEntry, NoRepository, NotFound, Refused, UsageError
-from ai_lessons.learning.events import HELPFUL
+from ai_lessons.learning.statistics import HELPFUL
 from ai_lessons.model import markdown
 from ai_lessons.model.entries import Kind, TierPlace
 from app.test_governing import ACME, BETA, Company
@@ -34,7 +34,7 @@ def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
 def add(company: Company, tier: str = "project", title: str = "PUT replaces all", **more: Any) -> str:
     with company.library(writes=tier) as library:
         more = {"content": BODY, "source": "tested", "confidence": "high", **more}
-        return entries.add_lesson(library, LessonDraft(title, **more)).id
+        return editing.add_lesson(library, LessonDraft(title, **more)).id
 
 
 def go(company: Company, ref: str, to: str, *, here: str = "", writes: str = "project", **how: Any) -> Promoted:
@@ -98,7 +98,7 @@ class TestACopy:
         lesson = add(company)
         go(company, lesson, "user")
         with company.library() as library:
-            entries.update(library, lesson, content="Seen three times by now, with version 9.13.\n")
+            editing.update(library, lesson, content="Seen three times by now, with version 9.13.\n")
         again = go(company, lesson, "user")
         assert again.outcome == "copied"
         assert again.evaluation.findings[0].message.startswith("much like L-")
@@ -115,7 +115,7 @@ class TestACopy:
         lesson = add(company, confidence="low")
         with company.library() as library:
             for _ in range(8):
-                entries.feedback(library, lesson, HELPFUL)
+                editing.feedback(library, lesson, HELPFUL)
             stood = entries.show(library, lesson).usage
         done = go(company, lesson, "user")
         assert done.copy is not None

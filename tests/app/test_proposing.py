@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, hints, provenance, review, sharing
+from ai_lessons.app import entries, hints, review, sharing
 from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
@@ -367,13 +367,13 @@ def take(world: World, way: str) -> None:
 def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way: str) -> None:
     propose(world, report="Proposal: rules/R-8F3K2A-x\n\nSeen.")
     take(world, way)
-    found = provenance.audit(world.fresh())
+    found = review.audit(world.fresh())
     (one,) = found.taken
     assert (one.id[-6:], one.proposal, one.how) == (LESSON[-6:], BRANCH, WAYS[way])
     assert (one.approved_by, one.suggested_by) == ("Curator <curator@x>", "Human <human@x>")
     assert one.title in {"PUT replaces the workflow", BRANCH}
     assert found.ok
-    lines = provenance.why(world.fresh(), "L-8F3K2A").lines
+    lines = entries.why(world.fresh(), "L-8F3K2A").lines
     assert [line for line in lines if line.startswith("approved by Curator <curator@x> on 20") and BRANCH in line]
 
 
@@ -381,14 +381,14 @@ def test_a_proposal_with_a_second_commit_is_told_once(world: World) -> None:
     made = propose(world)
     review.edit_proposal(world.fresh(), made.branch, lambda old, _: old.replace("twice", "thrice"))
     take(world, "own words")
-    assert [one.how for one in provenance.audit(world.fresh()).taken] == ["merge"]
+    assert [one.how for one in review.audit(world.fresh()).taken] == ["merge"]
 
 
 def test_what_was_turned_down_or_waits_was_not_taken(world: World) -> None:
     propose(world)
-    assert provenance.audit(world.fresh()).taken == ()
+    assert review.audit(world.fresh()).taken == ()
     review.reject_rule(world.fresh(), "L-8F3K2A")
-    assert provenance.audit(world.fresh()).taken == ()
+    assert review.audit(world.fresh()).taken == ()
 
 
 def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, 
     assert (one.branch, one.path, one.conflicts, one.report) == (made.branch, PATH, (), "Fine.")
     review.approve_rule(world.fresh(), "L-8F3K2A")
     assert git(git_repo, "show", "--format=", "--name-only", "-m", "--first-parent", "HEAD") == f".ai/reference/{PATH}"
-    assert [one.title for one in provenance.audit(world.fresh()).taken] == ["PUT replaces the workflow"]
+    assert [one.title for one in review.audit(world.fresh()).taken] == ["PUT replaces the workflow"]
     world.close()
 
 
@@ -416,7 +416,7 @@ def test_a_rule_is_proposed_the_same_way_and_its_evidence_is_the_merge(world: Wo
     assert waiting(world)[0].report.endswith("Proposal: rules/R-8F3K2A-x")
     world.git(world.root, "config", "user.email", "curator@x")
     review.approve_rule(world.fresh(), "R-QQQ111")
-    found = provenance.audit(world.fresh())
+    found = review.audit(world.fresh())
     assert [(row.evidence, row.how, row.suggested_by) for row in found.rows] == [(2, "merge", "Human <human@x>")]
     assert found.taken == ()
 

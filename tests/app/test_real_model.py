@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, search, search_index, setup
+from ai_lessons.app import editing, entries, health, search, search_index, setup
 from ai_lessons.app.answers import LessonDraft, Query
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
@@ -29,7 +29,7 @@ def test_meaning_is_found_and_an_edit_at_once(world: World, model_dir: Path, tmp
     with Library(tmp_path / "kb", options) as library:
         state = search_index.model_status(library.primary)
         assert (state.present, state.source) == (True, "folder")
-        made = entries.add_lesson(
+        made = editing.add_lesson(
             library,
             LessonDraft("Rotate the signing keys in spring", "Otherwise the token service refuses every login."),
         )

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from ai_lessons.app import entries
+from ai_lessons.app import editing, entries
 from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.model.entries import EntrySummary, Kind
@@ -155,7 +155,7 @@ def test_tags_versions_and_projects_are_counted(guide: World) -> None:
 def test_related_goes_as_deep_as_asked(world: World) -> None:
     made = [world.add(f"n{number}") for number in range(4)]
     for a, b in pairwise(made):
-        entries.link(world.library, a.id, b.id, "derived_from")
+        editing.link(world.library, a.id, b.id, "derived_from")
     library = world.library
 
     def reached(depth: int) -> list[tuple[str, int]]:
@@ -176,7 +176,7 @@ def test_log_follows_a_rename(world: World, git: Git) -> None:
     made = world.add("travels", "A body that is long enough for git to know it again.\n" * 5, project="p")
     git(world.root, "mv", made.path, "p/lessons/elsewhere.md")
     git(world.root, "commit", "-qm", "moved by hand")
-    entries.update(world.library, made.id, confidence="high")
+    editing.update(world.library, made.id, confidence="high")
     log = entries.log(world.library, made.handle)
     assert [r.subject for r in log] == ["Update lesson: travels", "moved by hand", "Add lesson: travels"]
     assert log[-1].path == made.path

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from ai_lessons.app import contexts, entries, health, lessons
+from ai_lessons.app import contexts, editing, entries, health, lessons
 from ai_lessons.app.answers import Context, ContextQuery
 from ai_lessons.errors import Conflict
 from app.world import LESSON, OTHER, World, lesson
@@ -83,7 +83,7 @@ def test_what_is_related_to_a_result_is_offered_beside_it(world: World) -> None:
     world.write("a/docs/port.md", "# Port\n\nAbout winemaking.\n")
     world.write("b/docs/cork.md", "# Cork\n\nOf oaks.\n")
     world.write("c/docs/oak.md", "# Oak\n\nOf trees.\n")
-    link = partial(entries.link, world.library)
+    link = partial(editing.link, world.library)
     link("a/docs/port.md", "b/docs/cork.md", "related_to")
     link("c/docs/oak.md", "b/docs/cork.md", "related_to")
     light = {one.title: one for one in entries.list_entries(world.library).entries}
@@ -98,8 +98,8 @@ def test_of_a_contradiction_only_the_nearer_comes_unasked(world: World) -> None:
     for one in (LESSON, OTHER):
         text = entries.show(world.library, one).raw
         assert "tags" not in text
-    entries.update(world.library, LESSON, tags=["api"])
-    entries.update(world.library, OTHER, tags=["api"])
+    editing.update(world.library, LESSON, tags=["api"])
+    editing.update(world.library, OTHER, tags=["api"])
     found = context(world, project="jira", context_tags={"api": 9.0})
     assert [light.id for light in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("contradicts", "contradicts [L-QQQ111], which is nearer or surer")}
@@ -110,7 +110,7 @@ def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
     found = context(world)
     assert [light.id for light in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
-    entries.feedback(world.library, OTHER, "contradicted")
+    editing.feedback(world.library, OTHER, "contradicted")
     assert [light.id for light in context(world).lessons] == [LESSON], "one that does not come stands in nobody's way"
 
 
@@ -119,16 +119,16 @@ def test_a_link_that_closes_a_circle_is_refused(world: World, relation: str) -> 
     place(world, (LESSON, "one", ""), (OTHER, "two", f"{relation} {LESSON}"), (THIRD, "three", f"{relation} {OTHER}"))
     before = world.commits()
     with pytest.raises(Conflict, match="circle"):
-        entries.link(world.library, LESSON, THIRD, relation)
+        editing.link(world.library, LESSON, THIRD, relation)
     assert world.commits() == before
-    entries.link(world.library, LESSON, THIRD, "related_to")
+    editing.link(world.library, LESSON, THIRD, "related_to")
 
 
 def test_marking_wrong_and_taking_it_back_are_events(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", ""))
-    entries.update(world.library, LESSON, status="wrong")
-    entries.update(world.library, LESSON, status="active")
-    entries.update(world.library, LESSON, status="active", title="Another")
+    editing.update(world.library, LESSON, status="wrong")
+    editing.update(world.library, LESSON, status="active")
+    editing.update(world.library, LESSON, status="active", title="Another")
     lessons.wrong(world.library, OTHER, "not so")
     lessons.wrong(world.library, OTHER, "really not so")
     log = next((world.root / ".git/ai-lessons/events").glob("*.jsonl")).read_text()
@@ -171,6 +171,6 @@ def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> 
     place(world, (LESSON, "one", f"related_to {OTHER}"), (OTHER, "two", ""), (THIRD, "three", f"contradicts {LESSON}"))
     assert contexts.graph(world.library).clusters == ()
     assert health.stats(world.library).clusters == ()
-    entries.link(world.library, THIRD, OTHER, "related_to")
+    editing.link(world.library, THIRD, OTHER, "related_to")
     assert [set(one) for one in contexts.graph(world.library).clusters] == [{LESSON, OTHER, THIRD}]
     assert health.stats(world.library).clusters == (3,)

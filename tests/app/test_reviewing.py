@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, proposals, resources, review
+from ai_lessons.app import editing, health, proposals, resources, review
 from ai_lessons.app.answers import RuleDraft
-from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
+from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, SCRIPT, World, lesson
 from real_world import Git, put_file
@@ -48,7 +48,7 @@ def test_a_day_of_review_that_has_come_is_named(world: World, day: str, due: boo
 def test_what_is_kept_rests_for_half_a_year_in_one_line_of_its_file(world: World) -> None:
     place(world, review_by="2026-10-01")
     before = world.read(f"global/lessons/{LESSON}.md")
-    entries.keep(world.library, LESSON)
+    editing.keep(world.library, LESSON)
     after = world.read(f"global/lessons/{LESSON}.md")
     assert sorted(set(after.splitlines()) - set(before.splitlines())) == ["reviewed: 2026-11-21"]
     assert world.commits()[0].startswith("Keep lesson: ")
@@ -75,7 +75,7 @@ def test_a_lesson_that_says_what_an_older_one_does_is_named_until_it_is_kept_or_
     place(world, SCRIPT, title="Raise the limit of memory", body="Nothing else helped when the kernel ran out of it.\n")
     handle = f"L-{LESSON[-6:]}"
     assert found(world) == [(OTHER, "repeats", f"much like {handle} 'Raise the limit first', 1.00: update it?")]
-    entries.keep(world.library, OTHER)
+    editing.keep(world.library, OTHER)
     assert found(world) == []
     place(world, OTHER, title="First raise the limits", body=SAID, links=f"\n  - supersedes: {LESSON}", project="shop")
     assert found(world) == []
@@ -115,7 +115,7 @@ def test_a_script_whose_last_runs_all_failed_is_named(world: World) -> None:
     later(world, "2026-11-23")
     happened(world, SCRIPT, SCRIPT_FAILED, SCRIPT_FAILED, SCRIPT_FAILED)
     assert found(world) == [(SCRIPT, "failing", "its last 3 runs failed")]
-    entries.keep(world.library, SCRIPT)
+    editing.keep(world.library, SCRIPT)
     assert found(world) == []
     later(world, "2027-11-24")
     assert len(found(world)) == 1
@@ -207,7 +207,7 @@ def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(world: World) -
 
 def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
     world.committed("web/docs/notes.md", "# Notes\n\nText.\n")
-    kept = entries.keep(world.library, "web/docs/notes.md")
+    kept = editing.keep(world.library, "web/docs/notes.md")
     text = world.read("web/docs/notes.md")
     assert f"id: {kept.id}" in text
     assert "reviewed: 2026-11-21" in text
@@ -222,7 +222,7 @@ def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) ->
     world.options = world.options._replace(cwd=code(git, tmp_path / "web", "a.py"))
     later(world, "2026-11-21")
     assert found(world) == [(made.id, "applies_to", "applies_to old/** names no file of web")]
-    kept = entries.keep(world.library, made.id)
+    kept = editing.keep(world.library, made.id)
     assert any(note.startswith("proposed on ") for note in kept.notes)
     assert len(found(world)) == 1
     review.approve_rule(world.fresh(), made.handle)

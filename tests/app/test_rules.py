@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, health, hints, proposals, provenance, review
+from ai_lessons.app import editing, entries, health, hints, proposals, review
 from ai_lessons.app.answers import RuleDraft, Suggested
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from app.world import LESSON, World, lesson
@@ -121,7 +121,7 @@ def test_names_that_mean_nothing_or_too_much_are_refused(world: World) -> None:
     assert "no proposal waits" in nothing.value.hint
     made = approved(world)
     for title in ("GET first", "GET always"):
-        entries.update(world.fresh(), made.handle, title=title)
+        editing.update(world.fresh(), made.handle, title=title)
     with pytest.raises(AmbiguousName) as both:
         review.approve_rule(world.fresh(), made.handle)
     assert f"rules/{made.handle}-get-first" in both.value.hint
@@ -157,7 +157,7 @@ def test_agents_decide_nothing(world: World) -> None:
 def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: World) -> None:
     made = approved(world, content="Send all of it back.")
     world.committed("global/lessons/two.md", lesson(made.id[:-1] + "0"))
-    done = entries.update(world.fresh(), made.handle, title="GET, then PUT", add_tags=["api"])
+    done = editing.update(world.fresh(), made.handle, title="GET, then PUT", add_tags=["api"])
     assert "proposed on rules/" in done.notes[0]
     assert world.status() == ""
     assert rules(world) == ["GET before PUT"]
@@ -170,17 +170,17 @@ def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: 
 
 def test_an_edit_in_the_editor_of_the_command_is_a_proposal(world: World) -> None:
     made = approved(world)
-    done = entries.edit(world.fresh(), made.handle, lambda text, _: text + "More words.\n")
+    done = editing.edit(world.fresh(), made.handle, lambda text, _: text + "More words.\n")
     assert done is not None
     assert done.commit == world.git(world.root, "rev-parse", f"rules/{made.handle}-get-before-put")
-    assert entries.edit(world.fresh(), made.handle, lambda text, _: text) is None
+    assert editing.edit(world.fresh(), made.handle, lambda text, _: text) is None
     with pytest.raises((InvalidEntry, Refused)):
-        entries.edit(world.fresh(), made.handle, lambda text, _: text.replace("rationale: PUT", "approved: true\nx: "))
+        editing.edit(world.fresh(), made.handle, lambda text, _: text.replace("rationale: PUT", "approved: true\nx: "))
 
 
 def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None:
     made = approved(world)
-    entries.update(world.fresh(), made.handle, project="jira-api")
+    editing.update(world.fresh(), made.handle, project="jira-api")
     (one,) = review.pending_rules(world.fresh())
     review.approve_rule(world.fresh(), one.branch)
     assert world.status() == ""
@@ -192,7 +192,7 @@ def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None
 def test_a_removal_is_a_proposal(world: World) -> None:
     made = approved(world)
     lesson_made = world.add("A lesson")
-    one, two = entries.delete(world.fresh(), [made.handle, lesson_made.handle])
+    one, two = editing.delete(world.fresh(), [made.handle, lesson_made.handle])
     assert "proposed on" in one.notes[0]
     assert two.title == "A lesson"
     assert rules(world) == ["GET before PUT"]
@@ -384,13 +384,13 @@ def test_suggesting_never_loads_the_index(world: World) -> None:
 
 def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World) -> None:
     made = approved(world)
-    good = provenance.audit(world.fresh())
+    good = review.audit(world.fresh())
     (row,) = good.rows
     assert (row.id, row.in_force, row.evidence, row.problem, good.ok) == (made.id, True, 2, "", True)
     assert row.approved_by == "Test Person <person@example.com>"
     world.write(made.path, world.read(made.path) + "Smuggled.\n")
     world.committed("p/rules/straight.md", "---\ntitle: Straight\nrationale: x\n---\n")
-    bad = provenance.audit(world.fresh())
+    bad = review.audit(world.fresh())
     assert not bad.ok
     problems = {row.path: row.problem for row in bad.rows}
     assert "without approval" in problems[made.path]

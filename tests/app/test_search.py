@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, search
+from ai_lessons.app import editing, entries, health, search
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.search.model_files import PINNED
@@ -92,7 +92,7 @@ def test_what_is_wrong_leaves_the_results_and_what_is_promoted_the_lists(
 ) -> None:
     made = world.add("Doubtful", "About phlogiston.")
     assert world.found("phlogiston") == ["Doubtful"]
-    entries.update(world.library, made.id, status=status)
+    editing.update(world.library, made.id, status=status)
     assert world.found("phlogiston") == found
     assert world.titles() == []
     assert world.titles(status=status) == ["Doubtful"]
@@ -186,9 +186,9 @@ def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str)
             with pytest.raises(NotFound):
                 ask(ref)
         with pytest.raises(NotFound):
-            entries.delete(library, [ref])
+            editing.delete(library, [ref])
         with pytest.raises(NotFound):
-            entries.update(library, ref, title="x")
+            editing.update(library, ref, title="x")
     assert health.stats(library).entries == {"lesson": 1}
 
 

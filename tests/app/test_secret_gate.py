@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import (
+    editing,
     entries,
     health,
     lessons,
     proposals,
     resources,
     review,
+    secrets,
     setup,
     sharing,
     transfer,
-    write_checks,
 )
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.app.lessons import Targets
@@ -34,7 +35,7 @@ SECRET = f"Log in with {KEY}\n"
 
 
 def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -> None:
-    mark = write_checks.secrets_in(SECRET)[0].fingerprint
+    mark = secrets.secrets_in(SECRET)[0].fingerprint
     allowing = f"---\nkind: doc\nallow_secrets:\n  - {mark}: the vendor publishes it\n---\n{SECRET}"
     file = world.root.parent / "keys.md"
     file.write_text(allowing)
@@ -43,7 +44,7 @@ def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -
         resources.add_resources(world.fresh(agent="bot"), draft)
     assert not in_git(world)
     assert resources.add_resources(world.fresh(), draft).written
-    entries.update(
+    editing.update(
         world.fresh(agent="bot"),
         entries.list_entries(world.library).entries[0].id,
         title="What git has already an agent may keep",
@@ -63,12 +64,12 @@ def edited(world: World) -> str:
 
 
 JOBS: dict[str, Callable[[World], object]] = {
-    "update": lambda w: entries.update(w.library, edited(w), content="Another text."),
-    "retitle": lambda w: entries.update(w.library, edited(w), title="Another title"),
-    "delete": lambda w: entries.delete(w.library, [edited(w)]),
-    "move": lambda w: entries.update(w.library, edited(w), project="other"),
-    "edit": lambda w: entries.edit(w.library, w.add("A lesson").id, lambda text, _: text + SECRET),
-    "link": lambda w: entries.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
+    "update": lambda w: editing.update(w.library, edited(w), content="Another text."),
+    "retitle": lambda w: editing.update(w.library, edited(w), title="Another title"),
+    "delete": lambda w: editing.delete(w.library, [edited(w)]),
+    "move": lambda w: editing.update(w.library, edited(w), project="other"),
+    "edit": lambda w: editing.edit(w.library, w.add("A lesson").id, lambda text, _: text + SECRET),
+    "link": lambda w: editing.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
     "mark wrong": lambda w: lessons.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
     "adopt": lambda w: (
         w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),
@@ -138,19 +139,19 @@ def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> N
 def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(world: World) -> None:
     path = edited(world)
     with pytest.raises(InvalidEntry) as told:
-        entries.update(world.library, path, title="Another")
+        editing.update(world.library, path, title="Another")
     mark = mark_of(told.value)
-    made = entries.update(world.library, path, title="Another", allow_secrets=[(mark, "revoked")])
+    made = editing.update(world.library, path, title="Another", allow_secrets=[(mark, "revoked")])
     with pytest.raises(InvalidEntry, match="Stripe") as more:
-        entries.update(world.library, made.id, content=f"{SECRET}{FAKE['Stripe']}\n")
-    both = entries.update(
+        editing.update(world.library, made.id, content=f"{SECRET}{FAKE['Stripe']}\n")
+    both = editing.update(
         world.library,
         made.id,
         content=f"{SECRET}{FAKE['Stripe']}\n",
         allow_secrets=[(mark_of(more.value), "a test key")],
     )
     assert health.validate(world.library).problems == ()
-    moved = entries.update(world.library, both.id, project="other")
+    moved = editing.update(world.library, both.id, project="other")
     assert moved.path.startswith("other/")
     assert moved.commit
 
@@ -206,8 +207,8 @@ def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) 
 def test_notes_hold_no_secret(world: World) -> None:
     made = world.add("A lesson")
     with pytest.raises(UsageError, match="note"):
-        entries.feedback(world.library, made.id, "helpful", SECRET)
-    assert entries.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
+        editing.feedback(world.library, made.id, "helpful", SECRET)
+    assert editing.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
 
 
 def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> No
     with pytest.raises(InvalidEntry, match="GitLab") as told:
         lessons.promote_lesson(world.library, LESSON, "tool/login", targets)
     assert not targets.tools.exists()
-    entries.update(world.library, LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
+    editing.update(world.library, LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
     assert lessons.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
 
 
@@ -248,7 +249,7 @@ def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) 
             sharing.sync(world.library)
         assert KEY not in str(told.value)
         assert world.git(tmp_path / "up.git", "log", "-S", KEY, "--format=%h", "main") == ""
-    entries.update(world.library, made.id, allow_secrets=[(mark_of(told.value), "revoked")])
+    editing.update(world.library, made.id, allow_secrets=[(mark_of(told.value), "revoked")])
     assert sharing.sync(world.library).sent == 3
     world.write("notes.txt", SECRET)  # no file of ours
     world.commit()
@@ -276,7 +277,7 @@ def folder(tmp_path: Path) -> Path:
     script = root / "shop/scripts/v1/log-in.sh"
     script.write_text(f"#!/bin/sh\necho {KEY}\n")
     (script.parent / f"{script.name}.md").write_text(
-        f"---\nallow_secrets:\n  - {write_checks.fingerprint(KEY)}: of the sandbox\n---\n"
+        f"---\nallow_secrets:\n  - {secrets.fingerprint(KEY)}: of the sandbox\n---\n"
     )
     return root
 
@@ -334,14 +335,14 @@ def test_a_lesson_that_was_committed_at_such_a_path_can_be_changed(world: World)
     (world.root / path).parent.mkdir(parents=True)
     world.git(world.root, "mv", made.path, path)
     world.git(world.root, "commit", "-qm", "By hand")
-    assert entries.update(world.library, path, title="Another").commit
+    assert editing.update(world.library, path, title="Another").commit
 
 
 def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -> None:
     library = world.fresh(agent=f"agent {KEY}", session=KEY)
-    made = entries.add_lesson(library, LessonDraft("A lesson"))
+    made = editing.add_lesson(library, LessonDraft("A lesson"))
     proposals.suggest_rule(library, RuleDraft("A rule", "Because."))
-    entries.feedback(library, made.id, "helpful")
+    editing.feedback(library, made.id, "helpful")
     sharing.save(world.library)
     log = world.git(world.root, "log", "--all", "--format=%B")
     assert "Agent: agent …" in log
@@ -357,10 +358,10 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
     agent = world.fresh(agent="a bot")
     draft = LessonDraft("A key", SECRET, allow_secrets=[(mark, "a sandbox")])
     with pytest.raises(Refused, match="an agent cannot allow") as refused:
-        entries.add_lesson(agent, draft)
+        editing.add_lesson(agent, draft)
     assert "ask the user" in refused.value.hint
     assert world.status() == ""
-    entries.add_lesson(world.fresh(), draft)
+    editing.add_lesson(world.fresh(), draft)
     assert f"Allowed-secret: {mark} by {world.git(world.root, 'log', '-1', '--format=%an <%ae>')}" in world.git(
         world.root, "log", "-1", "--format=%B"
     )

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import entries, health
-from ai_lessons.app.write_checks import DETECTORS, may_hold, secrets_in, without_suspects
+from ai_lessons.app import editing, health
+from ai_lessons.app.secret_detectors import DETECTORS
+from ai_lessons.app.secrets import may_hold, secrets_in, without_suspects
 from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.model.entries import Kind
 from app.secret_world import FAKE, mark_of
@@ -84,16 +85,16 @@ def test_a_secret_may_stay_with_a_reason_and_without_one_it_may_not(world: World
     assert f"  - {mark}: " in world.read(made.path)
     assert health.validate(world.library).problems == ()
     with pytest.raises(InvalidEntry, match="AWS"):
-        entries.update(world.library, made.id, content=FAKE["GitHub"] + "\n" + FAKE["AWS"])
-    assert entries.update(world.library, made.id, confidence="low").commit
+        editing.update(world.library, made.id, content=FAKE["GitHub"] + "\n" + FAKE["AWS"])
+    assert editing.update(world.library, made.id, confidence="low").commit
 
 
 def test_a_secret_that_git_has_already_does_not_stop_another_change(world: World) -> None:
     world.write("p/lessons/a.md", lesson(body=FAKE["Slack"] + "\n"))
     with pytest.raises(InvalidEntry, match="Slack"):
-        entries.update(world.library, "p/lessons/a.md", title="Another title")
+        editing.update(world.library, "p/lessons/a.md", title="Another title")
     world.commit()
-    assert entries.update(world.library, "p/lessons/a.md", title="Another title").commit
+    assert editing.update(world.library, "p/lessons/a.md", title="Another title").commit
     (problem,) = health.validate(world.library).problems
     assert (problem.path, problem.line > 0) == ("p/lessons/a.md", True)
     assert "Slack" in problem.message

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, proposals, provenance, review
+from ai_lessons.app import entries, proposals, review
 from ai_lessons.app.answers import Decided, PinnedList, RuleDraft, Suggested
 from ai_lessons.errors import NotFound, Refused, UsageError
 from app.world import World, lesson, options
@@ -70,10 +70,10 @@ class Team(World):
         return review.signers(self.fresh(), file, yes)
 
     def problems(self) -> list[str]:
-        return [row.problem for row in provenance.audit(self.fresh()).rows if row.problem]
+        return [row.problem for row in review.audit(self.fresh()).rows if row.problem]
 
     def alarms(self) -> str:
-        return "\n".join(provenance.audit(self.fresh()).alarms)
+        return "\n".join(review.audit(self.fresh()).alarms)
 
     def pinned(self) -> list[Path]:
         return sorted((self.options.config_dir / "signers").glob("*"))
@@ -247,7 +247,7 @@ def test_what_a_signer_who_left_approved_stays_and_is_named_until_a_person_has_l
     assert alice.in_force() == [TITLE]
     said = alice.alarms()
     assert (made.path in said, "alice@example.com" in said, "left the list" in said) == (True, True, True)
-    assert provenance.acknowledge(alice.fresh(), yes).alarms == ()
+    assert review.acknowledge(alice.fresh(), yes).alarms == ()
     assert (alice.in_force(), alice.alarms()) == ([TITLE], "")
     bob = clone(alice, "bob")
     bob.trust(bob.has_key("bob"))
@@ -261,7 +261,7 @@ def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
     gone = proposals.removal(alice.fresh().writing(made.handle)[0], made.id)
     alice.approve(gone.handle)
     assert alice.in_force() == []
-    assert provenance.audit(alice.fresh()).ok
+    assert review.audit(alice.fresh()).ok
 
 
 def test_an_ssh_agent_that_holds_the_key_signs(alice: Team, monkeypatch: pytest.MonkeyPatch, hermetic: Path) -> None:
@@ -291,9 +291,9 @@ def test_rolled_back_history_is_an_alarm_until_a_person_has_looked(alice: Team) 
     assert "was rewritten" in alice.alarms()
     for ask, who in ((yes, "x"), (None, None), (no, None)):
         with pytest.raises(Refused):
-            provenance.acknowledge(alice.fresh(agent=who), ask)
+            review.acknowledge(alice.fresh(agent=who), ask)
     assert "was rewritten" in alice.alarms()
-    assert provenance.acknowledge(alice.fresh(), yes).alarms == ()
+    assert review.acknowledge(alice.fresh(), yes).alarms == ()
     assert (alice.alarms(), alice.in_force()) == ("", [])
 
 
@@ -306,7 +306,7 @@ def test_rewritten_history_and_a_weaker_policy_are_alarms_until_acknowledged(ali
     alice.git(alice.root, "commit", "-q", "--amend", "-m", "rewritten")
     said = alice.alarms()
     assert ("was rewritten" in said, "the policy on the approval branch was changed" in said) == (True, True)
-    assert provenance.acknowledge(alice.fresh(), yes).alarms == ()
+    assert review.acknowledge(alice.fresh(), yes).alarms == ()
     assert alice.alarms() == ""
 
 
@@ -335,7 +335,7 @@ def test_a_repository_with_signed_records_says_that_its_rules_have_to_be_approve
     assert alice.in_force() == []
     assert ".ai-lessons/approvals/ holds signed records of an earlier version" in alice.notes()
     assert "review-rules" in alice.alarms()
-    assert not provenance.audit(alice.fresh()).ok
+    assert not review.audit(alice.fresh()).ok
     alice.approve(made.id)
     assert (alice.in_force(), "earlier version" in alice.notes(), alice.alarms()) == ([TITLE], False, "")
     assert alice.read(record) == "{}"

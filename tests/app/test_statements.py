@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import contexts, entries, health, lessons, provenance, setup
+from ai_lessons.app import contexts, editing, entries, health, lessons, setup
 from ai_lessons.app.answers import ContextQuery, LessonDraft
 from ai_lessons.app.lessons import Targets
 from ai_lessons.app.workspace import Library
@@ -73,7 +73,7 @@ def test_a_committed_lesson_is_firm_if_the_user_and_no_agent_committed_it(
 
 def test_what_a_file_says_of_itself_is_told_as_what_it_says_beside_who_committed_it(world: World) -> None:
     push(world, words(more="source: tested\n"), *MALLORY)
-    lines = provenance.why(world.fresh(), "01M82N2FBXCV6287247XJ61AAA").lines
+    lines = entries.why(world.fresh(), "01M82N2FBXCV6287247XJ61AAA").lines
     assert {"stated by mallory <m@x.example>", "its file says from: user", "its file says source: tested"} <= {*lines}
 
 
@@ -148,11 +148,11 @@ def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, auto
     setup.config_set(world.library, "git.autocommit", str(autocommit).lower())
     agent = world.fresh(agent="bot")
     lessons.add(agent, PATTERN, by="user")
-    entries.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
+    editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
     mine = [x for x in listed_lessons(world.fresh()).entries if x.title.startswith(("WHEN", "Another", "committing"))]
     assert {x.details["from"] for x in listed_lessons(world.fresh()).entries} == {"ai"}, mine
     handle = next(x.handle for x in listed_lessons(world.fresh()).entries if x.title == "Another")
-    entries.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
+    editing.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
     assert not any(x.details.get("firm") for x in listed_lessons(world.fresh()).entries)
 
 
@@ -169,11 +169,11 @@ def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(w
 
 WAYS: dict[str, Callable[[World, Library, str], object]] = {
     "wrong": lambda _, bot, ref: lessons.wrong(bot, ref, "no longer so", by="user"),
-    "update": lambda _, bot, ref: entries.update(bot, ref, status="wrong"),
-    "reword": lambda _, bot, ref: entries.update(bot, ref, title="Never mind"),
-    "delete": lambda _, bot, ref: entries.delete(bot, [ref]),
-    "replace": lambda _, bot, ref: entries.add_lesson(bot, LessonDraft("Newer", "Text.", links=[("supersedes", ref)])),
-    "contradict": lambda world, bot, ref: entries.link(bot, world.add("Other", "Text.").id, ref, "contradicts"),
+    "update": lambda _, bot, ref: editing.update(bot, ref, status="wrong"),
+    "reword": lambda _, bot, ref: editing.update(bot, ref, title="Never mind"),
+    "delete": lambda _, bot, ref: editing.delete(bot, [ref]),
+    "replace": lambda _, bot, ref: editing.add_lesson(bot, LessonDraft("Newer", "Text.", links=[("supersedes", ref)])),
+    "contradict": lambda world, bot, ref: editing.link(bot, world.add("Other", "Text.").id, ref, "contradicts"),
     "promote": lambda world, bot, ref: lessons.promote_lesson(
         bot, ref, "tool/git", Targets(world.root.parent / "skills", world.root.parent / "tools")
     ),
@@ -200,23 +200,23 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     asked = ContextQuery(budget=9)
     assert firm.id in [light.id for light in contexts.context(world.fresh(), asked).lessons]
     assert firm.id in [light.id for _, group in lessons.load(world.fresh()).groups for light in group]
-    entries.link(world.fresh(), "01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
+    editing.link(world.fresh(), "01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
     assert firm.id not in [light.id for light in contexts.context(world.fresh(), asked).lessons]
 
 
 def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
-    entries.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
+    editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
     assert only(world).details["firm"]
 
 
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
-    said = entries.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
+    said = editing.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
     assert (said.usage.tallies.contradicted, "kept as a question" in said.notes[0]) == (0, True)
     (asked,) = health.review(world.fresh())
     assert asked.detail == "an agent asks: bot says that it is contradicted: the hub does not check"
-    entries.keep(world.fresh(), made.id)
+    editing.keep(world.fresh(), made.id)
     assert health.review(world.fresh()) == ()
 
 
@@ -225,6 +225,6 @@ def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_reco
     drafted = world.add("Drafted", "Text.", origin="ai")
     for _ in range(5):
         for one in (made.id, drafted.id):
-            entries.feedback(world.fresh(), one, "contradicted")
+            editing.feedback(world.fresh(), one, "contradicted")
     found = contexts.context(world.fresh(), ContextQuery(budget=9))
     assert [light.id for light in found.lessons] == [made.id]

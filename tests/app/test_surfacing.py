@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import contexts as contexts_jobs
-from ai_lessons.app import entries, health, provenance, search
+from ai_lessons.app import editing, entries, health, search
 from ai_lessons.app.answers import Answer, ContextQuery, LessonDraft, Query, Shown
 from ai_lessons.errors import NotFound
 from ai_lessons.model.entries import Kind
@@ -573,7 +573,7 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     origin = approved.add("First seen", content="x")
     middle = approved.add("Seen again", links=[("derived_from", origin.id)])
     merge(approved, text=rule(links=f"\n  - derived_from: {middle.id}\n  - related_to: {LESSON}"))
-    why = provenance.why(approved.library, "R-RRRR22")
+    why = entries.why(approved.library, "R-RRRR22")
     assert why.approval
     assert why.approval.how == "merge"
     derived = [one for one in why.lines if one.startswith("derived from ")]
@@ -583,16 +583,16 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     assert "said by Agent <agent@x>" in said
     assert "rationale: a bad change costs everybody a day" in said
     assert "by a merge of the proposal (evidence 2)" in said
-    plain = provenance.why(approved.library, middle.handle)
+    plain = entries.why(approved.library, middle.handle)
     assert (plain.approval, sum(one.startswith("derived from L-") for one in plain.lines)) == (None, 1)
     assert any(one.startswith("derived from (said there): R-") for one in plain.lines), "the rule that was made of it"
 
 
 def test_why_knows_the_agent_and_what_is_not_committed(approved: World) -> None:
-    made = entries.add_lesson(approved.fresh(agent="claude"), LessonDraft("By an agent"))
-    assert "agent claude" in provenance.why(approved.library, made.id).lines[0]
+    made = editing.add_lesson(approved.fresh(agent="claude"), LessonDraft("By an agent"))
+    assert "agent claude" in entries.why(approved.library, made.id).lines[0]
     approved.write("jira/lessons/2026-11/new.md", lesson(DOC, "Not committed"))
-    assert provenance.why(approved.library, DOC).lines[0].startswith("not committed yet")
+    assert entries.why(approved.library, DOC).lines[0].startswith("not committed yet")
 
 
 # --- before one begins ---

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import contexts, entries, proposals, provenance, review, search
+from ai_lessons.app import contexts, editing, entries, proposals, review, search
 from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
 from ai_lessons.app.search_index import Embedders
 from ai_lessons.app.workspace import Library, tier_states
@@ -141,7 +141,7 @@ def test_an_entry_is_shown_with_its_history_from_the_tier_in_which_it_lies(here:
     for entry_id, colour in ((LESSON, "blue"), (OTHER, "red"), (FROM_ACME, "green")):
         assert colour in entries.show(library, entry_id).entry.title
         assert [revision.subject for revision in entries.log(library, entry_id)] == ["by hand"]
-        assert provenance.why(library, entry_id).entry.id == entry_id
+        assert entries.why(library, entry_id).entry.id == entry_id
         assert entries.diff(library, entry_id) == ""
 
 
@@ -171,55 +171,55 @@ def test_an_entry_that_no_tier_has_is_not_found(here: Here) -> None:
 
 class TestWriting:
     def test_a_new_entry_goes_to_the_first_tier(self, here: Here) -> None:
-        done = entries.add_lesson(here.library(*ALL), LessonDraft("New here"))
+        done = editing.add_lesson(here.library(*ALL), LessonDraft("New here"))
         assert done.tier == "project"
         assert (here.roots["project"] / done.path).is_file()
 
     def test_a_project_tier_leaves_commits_to_the_code(self, here: Here) -> None:
         before = here.git(here.code, "rev-parse", "HEAD")
-        done = entries.add_lesson(here.library(*ALL), LessonDraft("New here"))
+        done = editing.add_lesson(here.library(*ALL), LessonDraft("New here"))
         assert done.commit is None
         assert here.git(here.code, "rev-parse", "HEAD") == before
 
     def test_an_entry_is_changed_where_it_lies(self, here: Here) -> None:
         library = here.library(*ALL)
-        done = entries.update(library, OTHER, title="Frobnicate widgets with the crimson lever")
+        done = editing.update(library, OTHER, title="Frobnicate widgets with the crimson lever")
         assert (done.tier, done.commit is not None) == ("user", True)
         assert "crimson" in (here.roots["user"] / done.path).read_text()
-        entries.keep(library, OTHER)
-        entries.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
+        editing.keep(library, OTHER)
+        editing.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
         assert "More." in (here.roots["user"] / done.path).read_text()
 
     def test_removals_in_several_tiers_are_jobs_of_each(self, here: Here) -> None:
-        entries.delete(here.library(*ALL), [LESSON, OTHER])
+        editing.delete(here.library(*ALL), [LESSON, OTHER])
         assert not list(here.roots["project"].rglob("*.md"))
         assert not list(here.roots["user"].rglob("*.md"))
 
     def test_nothing_is_removed_where_one_of_several_is_not_found(self, here: Here) -> None:
         with pytest.raises(NotFound):
-            entries.delete(here.library(*ALL), [OTHER, "L-ZZZZZZ"])
+            editing.delete(here.library(*ALL), [OTHER, "L-ZZZZZZ"])
         assert list(here.roots["user"].rglob("*.md"))
 
     def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(self, here: Here) -> None:
         with pytest.raises(Refused) as caught:
-            entries.update(here.library(*ALL), FROM_ACME, title="Mine now")
+            editing.update(here.library(*ALL), FROM_ACME, title="Mine now")
         assert caught.value.hint == "repeat the command with --tier enterprise:acme"
-        done = entries.update(here.library("enterprise:acme"), FROM_ACME, title="Theirs still")
+        done = editing.update(here.library("enterprise:acme"), FROM_ACME, title="Theirs still")
         assert done.tier == "enterprise:acme"
 
     def test_a_link_over_tiers_stands_in_the_entry_that_it_starts_at(self, here: Here) -> None:
         library = here.library(*ALL)
-        entries.link(library, LESSON, OTHER, "related_to")
-        entries.link(library, OTHER, LESSON, "related_to", 0.5)
+        editing.link(library, LESSON, OTHER, "related_to")
+        editing.link(library, OTHER, LESSON, "related_to", 0.5)
         assert OTHER in (here.roots["project"] / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
         assert [(one.target, one.weight) for one in entries.related(library, OTHER)] == [(LESSON, 0.5)]
-        entries.unlink(library, OTHER, LESSON)
+        editing.unlink(library, OTHER, LESSON)
         assert entries.related(library, LESSON) == ()
 
     def test_feedback_counts_where_the_entry_lies(self, here: Here) -> None:
         library = here.library(*ALL)
         for entry_id in (LESSON, OTHER, FROM_ACME):
-            entries.feedback(library, entry_id, "helpful")
+            editing.feedback(library, entry_id, "helpful")
             used = entries.show(library, entry_id).usage
             assert used is not None
             assert used.tallies.helpful == 1

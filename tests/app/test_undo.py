@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.app import entries, proposals, review, sharing
+from ai_lessons.app import editing, proposals, review, sharing
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from app.world import World
@@ -24,7 +24,7 @@ def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:
 def test_an_edit_is_turned_back_byte_for_byte_and_a_second_undo_goes_one_job_further(world: World) -> None:
     made = world.add("First")
     before = world.read(made.path)
-    entries.update(world.library, made.handle, confidence="high")
+    editing.update(world.library, made.handle, confidence="high")
     sharing.undo(world.library)
     assert world.read(made.path) == before
     sharing.undo(world.library)
@@ -36,8 +36,8 @@ def test_an_edit_is_turned_back_byte_for_byte_and_a_second_undo_goes_one_job_fur
 
 def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_file(world: World) -> None:
     made = world.add("First")
-    entries.update(world.library, made.handle, confidence="high")
-    entries.update(world.library, made.handle, confidence="low")
+    editing.update(world.library, made.handle, confidence="high")
+    editing.update(world.library, made.handle, confidence="low")
     done = sharing.undo(world.library, 3)
     assert [one.subject for one in done] == ["Update lesson: First", "Update lesson: First", "Add lesson: First"]
     assert not (world.root / made.path).exists()
@@ -51,7 +51,7 @@ def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_f
 def test_a_deleted_entry_comes_back(world: World) -> None:
     made = world.add("First")
     text = world.read(made.path)
-    entries.delete(world.library, [made.handle])
+    editing.delete(world.library, [made.handle])
     sharing.undo(world.library)
     assert world.read(made.path) == text
     assert "First" in world.titles()
@@ -59,7 +59,7 @@ def test_a_deleted_entry_comes_back(world: World) -> None:
 
 def test_later_edits_of_other_keys_stay_and_those_of_the_same_stop_everything(world: World) -> None:
     made = world.add("First", "Text.\n")
-    entries.update(world.library, made.handle, confidence="high")
+    editing.update(world.library, made.handle, confidence="high")
     text = world.read(made.path)
     world.committed(made.path, text.replace("Text.", "More text."))
     sharing.undo(world.library)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ai_lessons.app import entries, resources
+from ai_lessons.app import editing, entries, resources
 from ai_lessons.app import search as app_search
 from ai_lessons.app.answers import Answer, Imported, LessonDraft, Listing, Query, ResourceDraft, Written
 from ai_lessons.app.lessons import LESSONS
@@ -78,7 +78,7 @@ class World:
         return self.git(self.root, "status", "--porcelain")
 
     def add(self, title: str, content: str = "", **more: Any) -> Written:
-        return entries.add_lesson(self.library, LessonDraft(title, content, **more))
+        return editing.add_lesson(self.library, LessonDraft(title, content, **more))
 
     def bring(self, *paths: str | Path, kind: Kind = Kind.DOC, **more: Any) -> Imported:
         draft = ResourceDraft(kind, [str(path) for path in paths], **more)

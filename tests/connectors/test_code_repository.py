@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.git import external_files
-from ai_lessons.git.external_files import manifests
+from ai_lessons.connectors import packages
+from ai_lessons.connectors.packages import manifests
 from real_world import Git
 
 
@@ -51,7 +51,7 @@ def test_pipes_and_folders_are_nothing_to_read_and_huge_files_are_named(git_repo
 
 def test_the_number_of_files_is_bounded(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(git_repo, *(f"requirements-{n}.txt" for n in range(9)))
-    monkeypatch.setattr(external_files, "MOST_FILES", 5)
+    monkeypatch.setattr(packages, "MOST_FILES", 5)
     files, left_out = manifests(git_repo)
     assert len(files) == 5
     assert left_out == ["requirements-5.txt and others: 5 files were read"]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.git import store as git_store
-from ai_lessons.git.store import Store, loose
+from ai_lessons.git import commit
+from ai_lessons.git.commit import loose
+from ai_lessons.git.store import Store
 from git.conftest import Opened
 from git.steps import add, note_only
 from real_world import Git
@@ -29,7 +30,7 @@ def test_in_a_repository_in_order_there_is_nothing_to_say(store: Store) -> None:
 def test_each_sort_is_named_with_the_first_few(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(git_store, "NAMED", 2)
+    monkeypatch.setattr(commit, "NAMED", 2)
     note_only(store, add("p/lessons/waits.md"))
     write(store.root, "p/docs/v1/a b.md", "p/scripts/v1/run.sh", "p/lessons/é.md", "p/picture.png", "stray.txt")
     git(store.root, "add", "p/lessons/é.md")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.git.external_files import Sources
+from ai_lessons.connectors.packages import Sources
 from real_world import Git, commit_all, put_file
 
 

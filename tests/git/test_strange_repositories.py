@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, proposals, review
+from ai_lessons.app import editing, entries, health, proposals, review
 from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
@@ -169,10 +169,10 @@ def test_it_works(ground: Ground, name: str) -> None:
     root = WORKS[name](ground)
     before = ground.git(root, "status", "--porcelain")
     with opened(root, ground) as library:
-        made = entries.add_lesson(library, LessonDraft("Penguins cannot fly", "They swim.\n", project="p"))
+        made = editing.add_lesson(library, LessonDraft("Penguins cannot fly", "They swim.\n", project="p"))
         assert made.commit == ground.git(root, "rev-parse", "HEAD")
         assert "Penguins cannot fly" in [light.title for light in entries.list_entries(library).entries]
-        changed = entries.update(library, made.id, content="They swim well.\n")
+        changed = editing.update(library, made.id, content="They swim well.\n")
         assert changed.commit == ground.git(root, "rev-parse", "HEAD")
         assert ground.git(root, "show", f"HEAD:./{made.path}").endswith("They swim well.")
         assert ground.git(root, "status", "--porcelain") == before
@@ -207,13 +207,13 @@ def sound(ground: Ground, root: Path, name: str) -> None:
 
 def test_the_identity_of_includeif_is_the_one_that_signs_the_commit(ground: Ground) -> None:
     with opened(include_if(ground), ground) as library:
-        entries.add_lesson(library, LessonDraft("Somebody"))
+        editing.add_lesson(library, LessonDraft("Somebody"))
     assert ground.git(ground.source, "log", "-1", "--format=%an <%ae>|%cn") == "At Work <work@example.com>|At Work"
 
 
 def test_a_commit_that_cannot_be_signed_says_so(ground: Ground) -> None:
     with opened(signer_without_key(ground), ground) as library:
-        made = entries.add_lesson(library, LessonDraft("Unsigned"))
+        made = editing.add_lesson(library, LessonDraft("Unsigned"))
     assert any(note.startswith("unsigned: ") for note in made.notes)
 
 
@@ -221,7 +221,7 @@ def test_lines_end_in_crlf_where_the_user_has_it_so_and_in_lf_in_git(ground: Gro
     root = crlf(ground)
     assert b"\r\n" in (root / "p/lessons/a.md").read_bytes()
     with opened(root, ground) as library:
-        entries.update(library, LESSON, title="Another title")
+        editing.update(library, LESSON, title="Another title")
     text = (root / "p/lessons/a.md").read_bytes()
     assert b"title: Another title\r\n" in text
     assert text.count(b"\n") == text.count(b"\r\n")
@@ -235,7 +235,7 @@ def test_the_umask_decides_who_may_read_what_is_new(ground: Ground, mask: int, m
     old = os.umask(mask)
     try:
         with opened(ground.source, ground) as library:
-            made = entries.add_lesson(library, LessonDraft("Mine", project="p"))
+            made = editing.add_lesson(library, LessonDraft("Mine", project="p"))
     finally:
         os.umask(old)
     assert (ground.source / made.path).stat().st_mode & 0o777 == mode
@@ -315,7 +315,7 @@ def test_it_is_refused_before_anything_is_written(ground: Ground, name: str) -> 
     root = make(ground)
     before = everything(root)
     with pytest.raises(error, match=words) as told, opened(root, ground) as library:
-        entries.add_lesson(library, LessonDraft("No"))
+        editing.add_lesson(library, LessonDraft("No"))
     assert told.value.message
     assert everything(root) == before
 
@@ -335,7 +335,7 @@ def test_a_repository_of_somebody_else_opens_where_git_was_told_to_trust_it(grou
     root = strangers(ground)
     ground.git(ground.folder, "config", "--global", "--add", "safe.directory", str(root))
     with opened(root, ground) as library:
-        assert entries.add_lesson(library, LessonDraft("Trusted")).commit
+        assert editing.add_lesson(library, LessonDraft("Trusted")).commit
 
 
 def test_a_branch_that_stands_in_the_way_of_proposals_is_named(ground: Ground) -> None:

@@ -12,6 +12,8 @@ import pytest
 import ai_lessons
 from ai_lessons.app.answers import (
     Answer,
+    EvaluationFinding,
+    EvaluationReport,
     Hit,
     Imported,
     Listing,
@@ -31,7 +33,6 @@ from ai_lessons.app.workspace import TierState
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.interfaces import output
 from ai_lessons.learning.selection import NotShown
-from ai_lessons.model.checks import EvaluationFinding, EvaluationReport
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind, fields_of
 

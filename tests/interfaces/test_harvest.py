@@ -74,19 +74,19 @@ def test_a_folder_that_is_not_there_is_named(run: Run, knowledge: Path) -> None:
 
 
 def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ai_lessons.git import external_files
+    from ai_lessons.git import files
 
     first = run("contribute", "harvest", "--json").json
     kept = Path.home() / ".local/state/ai-lessons/harvest"
     assert (kept.stat().st_mode & 0o777, "git push" in (kept / "seen.json").read_text()) == (0o700, True)
     read: list[str] = []
-    every = external_files.records
+    every = files.records
 
     def noted(file: Path) -> Iterator[tuple[int, object]]:
         read.append(file.name)
         return every(file)
 
-    monkeypatch.setattr(external_files, "records", noted)
+    monkeypatch.setattr(files, "records", noted)
     shutil.copy(transcript, transcript.with_name("other.jsonl"))
     again = run("contribute", "harvest", "--json").json
     assert read == ["other.jsonl"]
@@ -121,22 +121,22 @@ def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcr
 
 
 def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ai_lessons.git import external_files
+    from ai_lessons.git import files
 
     shutil.copy(transcript, transcript.with_name("older.jsonl"))
     os.utime(transcript.with_name("older.jsonl"), (0, 0))
-    every, left = external_files.records, ["older.jsonl", "cb2cfbaf.jsonl"]
+    every, left = files.records, ["older.jsonl", "cb2cfbaf.jsonl"]
 
     def until_pressed(file: Path) -> Iterator[tuple[int, object]]:
         if left.pop() != file.name or file.name == "older.jsonl":
             raise KeyboardInterrupt
         return every(file)
 
-    monkeypatch.setattr(external_files, "records", until_pressed)
+    monkeypatch.setattr(files, "records", until_pressed)
     assert run("contribute", "harvest").code == 130
     assert left == []
     left[:] = ["older.jsonl"]
-    monkeypatch.setattr(external_files, "records", lambda file: every(file) if file.name == left.pop() else iter(()))
+    monkeypatch.setattr(files, "records", lambda file: every(file) if file.name == left.pop() else iter(()))
     assert run("contribute", "harvest", "--json").json[0]["seen"]["sessions"] == 1
 
 

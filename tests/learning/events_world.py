@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from ai_lessons.learning.events import (
+from ai_lessons.learning.statistics import (
     CONTRADICTED,
     FOLLOWED,
     HELD,
@@ -22,8 +22,8 @@ from ai_lessons.learning.events import (
     USES,
     Event,
     Row,
+    Tallies,
 )
-from ai_lessons.learning.statistics import Tallies
 
 ENTRIES = ["01JD3Z8QK5W7M2X9V4T68F3K2A", "01JD3Z8QK5W7M2X9V4T6QQQ111", "01JD3Z8QK5W7M2X9V4T64T7QZM"]
 IDS = [f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(12)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning.events import LINE_BYTES, NOTE_LENGTH, Event, line_of, read_line, read_lines
+from ai_lessons.learning.statistics import LINE_BYTES, NOTE_LENGTH, Event, line_of, read_line, read_lines
 from ai_lessons.model.entries import ulid
 from learning.events_world import ENTRIES, IDS, TIMES, turns, uses
 

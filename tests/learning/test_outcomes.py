@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.learning.events import FOLLOWED, RECURRED
 from ai_lessons.learning.selection import ShownEntry, carried_out, corrects, judged, same_job
+from ai_lessons.learning.statistics import FOLLOWED, RECURRED
 
 PYTHON3 = "WHEN running `python` here -> DO use `python3` -> BECAUSE `python` is Python 2"
 UPSTREAM = "WHEN a branch is new -> DO `git push -u origin <branch>` -> BECAUSE it has no upstream"

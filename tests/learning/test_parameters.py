@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.learning import statistics
-from ai_lessons.learning.events import BOUNDS, OBSERVED, RESET, Event
 from ai_lessons.learning.statistics import (
+    BOUNDS,
     BUDGET,
     CONFIDENCE,
     DEFINITIONS,
+    OBSERVED,
+    RESET,
     SIMILARITY,
+    Event,
     fold_parameters,
     initial,
     learned,

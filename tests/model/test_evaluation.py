@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.checks import EvaluationFinding, EvaluationReport, render, specific
+from ai_lessons.app.answers import EvaluationFinding, EvaluationReport, render, specific
 
 
 @pytest.mark.parametrize(

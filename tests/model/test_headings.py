@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ai_lessons.model.markdown import may_have_headings
+from ai_lessons.model.texts import may_have_headings
 
 PARSER = MarkdownIt("commonmark").enable("table")
 PIECES = st.sampled_from(

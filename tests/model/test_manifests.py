@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.versions import Manifest, Use, direct, in_use, is_manifest, names_of_package, packages, score
+from ai_lessons.connectors.packages import Manifest, Use, direct, in_use, is_manifest, names_of_package, packages
+from ai_lessons.model.versions import score
 
 REQUIREMENTS = """\
 # pinned by hand

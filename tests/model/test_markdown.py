@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import yaml_edit
-from ai_lessons.model.markdown import REMOVE, decode, edit, parse, render, split
+from ai_lessons.model.markdown import REMOVE, edit, parse, render
+from ai_lessons.model.texts import decode, split
 
 LESSON = """\
 ---

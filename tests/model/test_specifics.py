@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.checks import ties
+from ai_lessons.app.answers import ties
 
 PATH, PROJECT = "path of one machine", "name of a project"
 

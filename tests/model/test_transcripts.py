@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, remarks_of
-from ai_lessons.git.external_files import records
+from ai_lessons.git.files import records
 from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
 

@@ -21,7 +21,7 @@ def package(tmp_path: Path) -> Path:
 
 def run(package: Path, program: str) -> list[str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
-    program = f"from ai_lessons.search.lazy_imports import defer, imported_later, unchecked\n{program}"
+    program = f"from ai_lessons.search import defer, imported_later, unchecked\n{program}"
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.app.usage import OF_A_CLONE, OF_OTHERS, WORDS, UsageCache
-from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
-from ai_lessons.learning.statistics import Tallies
+from ai_lessons.learning.statistics import USES, Event, Read, Tallies, line_of, read_lines
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
 
 

@@ -10,8 +10,8 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.app.open_repository import Trust
 from ai_lessons.errors import AiLessonsError, Refused
-from ai_lessons.git.processes import Trust
 from ai_lessons.model.config import RELEASED
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, Status
 from ai_lessons.model.layout import place

@@ -15,10 +15,18 @@ from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Hit, Query, Related
 from ai_lessons.app.authorship import may_silence
 from ai_lessons.errors import Conflict, UsageError
-from ai_lessons.git import external_files
-from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
+from ai_lessons.git import files
 from ai_lessons.learning.selection import FEW, Candidate, Thresholds, tell
-from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
+from ai_lessons.learning.statistics import (
+    ABLATION,
+    ASSESSMENT,
+    BUDGET,
+    CONFIDENCE,
+    INJECTED,
+    LEFT_OUT,
+    SIMILARITY,
+    Event,
+)
 from ai_lessons.model import transcripts
 from ai_lessons.model.command_patterns import Called, Form, blamed_call, fits, named_forms, seen_in, when_and_does
 from ai_lessons.model.entries import (
@@ -386,7 +394,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     return result._replace(
         entries=(*chosen, *result.entries),
         notes=(*notes, *(injecting.question() if result.entries else ())),
-        approvals=app.provenance.approvals_of(repo, chosen) if query.approvals else {},
+        approvals=app.entries.approvals_of(repo, chosen) if query.approvals else {},
     )
 
 
@@ -462,10 +470,8 @@ def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]
     likely = repo.catalog.about_commands() if calls else []
     here = {GLOBAL_PROJECT}
     for place in map(Path, folders if likely else ()):
-        names = (*external_files.names_of(place), place.name)
-        here |= {
-            light.project for light in likely if any(external_files.same_name(light.project, name) for name in names)
-        }
+        names = (*files.names_of(place), place.name)
+        here |= {light.project for light in likely if any(files.same_name(light.project, name) for name in names)}
     # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
     cwd = folders[0] if folders else None
     below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
@@ -651,7 +657,7 @@ class Injecting:
             tuple(candidate.entry for candidate in choice.chosen),
             why,
             self._repo.catalog.openings(why),
-            app.provenance.approvals_of(self._repo, approved) if approved else {},
+            app.entries.approvals_of(self._repo, approved) if approved else {},
             choice.left_out,
             choice.edges,
             tuple(self._repo.notes()),

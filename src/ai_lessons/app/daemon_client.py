@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library
-    from ai_lessons.learning.events import Event
+    from ai_lessons.learning.statistics import Event
 
 GREETING = 0.05  # Seconds in which a helper has to take a question
 BUSY = 0.1  # Seconds after which a helper that is at other work leaves a hook to do without it

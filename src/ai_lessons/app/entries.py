@@ -1,37 +1,203 @@
-"""Jobs on entries: show, list, history; add, change, remove, link. A job that writes is one commit."""
+"""Jobs that read entries: show, list, history, versions, where an entry comes from and who approved it."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app import authorship, hints, write_checks
-from ai_lessons.app.answers import Feedback, LessonDraft, Listing, Related, Shown, Written
-from ai_lessons.app.contexts import namesakes, opposites, refuse_circle, refuse_wrong_kinds, related_of, superseded
-from ai_lessons.app.search import not_here
-from ai_lessons.app.write_checks import checked, project_name
-from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.git.store import Applied, Change
-from ai_lessons.learning.events import CONTRADICTED, OBSERVED, Event
-from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
-from ai_lessons.model import frontmatter, layout, lessons, links, markdown, transcripts
-from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind, Pattern, Relation, Status
+from ai_lessons.app.answers import Approval, Listing, Related, Shown, Why
+from ai_lessons.app.contexts import CHAIN, related_of, superseded
+from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.model import lessons, links
+from ai_lessons.model.approval import BranchView, Evidence, Verdict, moment
+from ai_lessons.model.entries import UNVERSIONED, Entry, EntrySummary, Kind, Relation, Status
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.lessons import ScopePlace, place_of
-from ai_lessons.model.markdown import REMOVE, escaped, may_have_headings, texts_of
-from ai_lessons.model.versions import newest_first
+from ai_lessons.model.texts import may_have_headings, texts_of
+from ai_lessons.model.versions import AUTO, nearest, newest_first
+from ai_lessons.model.versions import score as version_score
 from ai_lessons.search.catalog import Filter, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app.open_repository import Options
-    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.answers import Query
+    from ai_lessons.app.workspace import Library, Reader, Reading, RepositorySession
+    from ai_lessons.connectors.packages import Use
     from ai_lessons.git.history import FileRevision
     from ai_lessons.model.chunks import TextSection as Cut
+
+    Stored = Mapping[str, frozenset[str]]
+
+NAMED_IN_NOTE = 6  # Packages or versions that a note names; the others are counted
+
+_VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
+# with a project asked for, any number with a dot names a version; else what "v", "version" or a preposition leads
+_DOTTED = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)")
+_LED = re.compile(
+    r"(?i)(?<![\w.-])(version\s+v?|v|(?:at|for|from|in|of|on|since|to|under|using|with)\s+(?=[0-9]+\.))"
+    r"([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)"
+)
+
+
+class Versions(NamedTuple):
+    """Versions asked of entries: of projects by their own, and of all others alike. Empty asks for nothing.
+
+    `instead` says for which version (as asked) the nearest stored one stands in, by project.
+    """
+
+    others: frozenset[str] = frozenset()
+    of_project: Mapping[str, frozenset[str]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
+    instead: Mapping[str, str] = MappingProxyType({})
+
+    def of(self, project: str) -> frozenset[str]:
+        """What is asked of an entry of this project."""
+        return self.of_project.get(project, self.others)
+
+    def spellings(self, names: Iterable[str]) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
+        """Of the versions as entries write them those that fit: for all others (None: whatever), and by project."""
+        every = list(names)
+
+        def fitting(asked: frozenset[str]) -> frozenset[str]:
+            return frozenset(name for name in every if version_score(asked, {name}) is not None)
+
+        by_project = {project: fitting(asked) for project, asked in self.of_project.items()}
+        return (fitting(self.others) if self.others else None), by_project
+
+    def told(self, lights: Iterable[EntrySummary]) -> list[str]:
+        """Notes on versions that stand in for others, as far as these entries are of such projects."""
+        projects = dict.fromkeys(light.project for light in lights)
+        return [self.instead[project] for project in projects if project in self.instead]
+
+
+def asked_versions(repo: Reading, query: Query) -> Versions:
+    """What the query asks for. The catalog is up to date already.
+
+    With nothing asked for, a version that the words name counts, else what the lock files of the code around pin.
+    """
+    asked = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
+    stored = repo.catalog.versions_of_projects()
+    of_project: dict[str, frozenset[str]] = {}
+    notes: list[str] = []
+    if not query.versions:
+        of_project |= _in_words(query, stored)
+    if len(asked) < len(set(query.versions)) or (not query.versions and stored):
+        projects = stored.keys() - of_project if not query.versions else None
+        used, notes_in_use = _in_use(repo, query, asked, projects)
+        if query.versions:
+            of_project |= used
+            notes += notes_in_use
+        else:  # versions that were not asked for must not empty the answer
+            of_project |= {name: versions for name, versions in used.items() if _fitting(versions, stored[name])}
+    instead = {}
+    # asked of no project in particular, a version may well be that of another one
+    fits = not query.project and any(_fitting(asked, versions) for versions in stored.values())
+    for project, versions in stored.items():
+        asked_of_it = of_project.get(project, frozenset() if fits else asked)
+        if not asked_of_it or _fitting(asked_of_it, versions) or (query.project and project != query.project):
+            continue
+        near = {
+            name: near_version for name in sorted(asked_of_it) if (near_version := nearest(name.lstrip("@"), versions))
+        }
+        if near:
+            of_project[project] = frozenset(near.values())
+            pairs = ", ".join(f"{near_version} for {name.lstrip('@')}" for name, near_version in near.items())
+            instead[project] = f"{project} is not stored at the version asked for: the nearest is taken, {pairs}"
+    return Versions(asked, of_project, tuple(notes), instead)
+
+
+def what_there_is(query: Query, stored: Stored) -> list[str]:
+    """Which versions there are, where one was asked for that leaves nothing."""
+    project = query.project
+    having = [f"{name}{_having(stored[name])}" for name in ([project] if project else stored) if name in stored]
+    if not query.versions:
+        return []
+    if not having:
+        return [f"nothing of {project} states a version" if project else "nothing that is stored states a version"]
+    listing = "; ".join(having[:NAMED_IN_NOTE])
+    return [f"nothing is stored at version {', '.join(query.versions)}: there are {listing}"]
+
+
+def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
+    """A line for each project, tag or version that no entry has: what may have been meant, else what there is."""
+    from difflib import get_close_matches
+
+    counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
+    lines = []
+    for what, name in ((what, name) for what, names in asked.items() for name in names if name):
+        names = [tally.name for tally in counted[what]()]
+        if name not in names:
+            stored = catalog.versions_of_projects() if what == "project" else {}
+            near = [f"{x}{_having(stored.get(x, ()))}" for x in get_close_matches(name, names, 3, 0.5)]
+            other = f"there are {', '.join(names[:NAMED_IN_NOTE])}" if names else "there is none yet"
+            other = f"did you mean {what} {' or '.join(near)}?" if near else other
+            lines.append(f"no {what} {name!r} here: {other}")
+    return lines
+
+
+def _having(versions: Iterable[str]) -> str:
+    every = newest_first(versions)
+    listed = f"{every[-1]} … {every[0]}" if len(every) > NAMED_IN_NOTE else ", ".join(every)
+    return f", versions {listed}" if every else ""
+
+
+def _fitting(asked: Iterable[str], versions: Iterable[str]) -> bool:
+    versions_asked = set(asked)
+    return any(version_score(versions_asked, {version}) is not None for version in versions)
+
+
+def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
+    """Versions that stand behind a project's name, or elsewhere where a project has them; with one asked for, of it."""
+    by_project, text = dict[str, frozenset[str]](), query.text
+    for project in stored:
+        name = rf"(?<![\w-]){re.escape(project)}[\s@/-]*({_VERSION})(?![\w.]*\w)"
+        if named := re.search(name, text, re.IGNORECASE):
+            by_project[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
+            text = text.replace(named[0], "")
+    others_stored = {
+        name: versions for name, versions in stored.items() if name not in by_project and query.project in {None, name}
+    }
+    led = _LED.findall(text)
+    words = _DOTTED.findall(text) if query.project else [word for _, word in led]
+    for project, versions in others_stored.items():
+        if fitting := frozenset(word for word in words if _fitting({word}, versions)):
+            by_project[project] = fitting
+    if not by_project:  # the nearest of what is surely a version: "for 1.5 hours" is none
+        sure = frozenset(word for lead, word in led if lead[0] in "vV")
+        by_project = {
+            name: sure for name, versions in others_stored.items() if any(nearest(word, versions) for word in sure)
+        }
+    return by_project
+
+
+def _in_use(
+    repo: Reading, query: Query, named: frozenset[str], projects: Iterable[str] | None
+) -> tuple[dict[str, frozenset[str]], list[str]]:
+    """What lock and manifest files around pin for these projects (None: those asked for, or all), and notes on it."""
+    from ai_lessons.connectors.packages import in_use, manifests
+
+    if projects is None:
+        projects = [query.project] if query.project else [tally.name for tally in repo.catalog.projects()]
+    files, left_out = manifests(repo.options.cwd)
+    uses = in_use(files, list(projects), repo.reading_config.tag_aliases)
+    notes = [_note(uses, query.project), *(f"left out for the versions in use: {file}" for file in left_out)]
+    return {project: named | {use.version for use in project_uses} for project, project_uses in uses.items()}, notes
+
+
+def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
+    """Which versions are in use, and what says so."""
+    lines = (f"{x.package} {x.version.lstrip('@')} ({x.path})" for several in uses.values() for x in several)
+    names = list(dict.fromkeys(lines))
+    if not names:
+        whose = f"of {project!r}" if project else "of any project here"
+        return f"versions in use: no lock or manifest file of the code you are in names one {whose}"
+    hidden = len(names) - NAMED_IN_NOTE
+    return "versions in use: " + ", ".join(names[:NAMED_IN_NOTE]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
@@ -63,7 +229,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
-        approval=app.provenance.approval_of(repo, light) if light.kind is Kind.RULE else None,
+        approval=approval_of(repo, light) if light.kind is Kind.RULE else None,
         usage=repo.usages.of(light) if light.kind is Kind.LESSON else None,
         silent=repo.usages.silent([light]).get(light.id, "") if light.kind is Kind.LESSON else "",
     )
@@ -224,298 +390,159 @@ def contents_of(repo: RepositorySession, light: EntrySummary) -> tuple[Entry, st
     return bare._replace(fields=fields, body=texts.body, code=texts.code), main.decode("utf-8", "replace")
 
 
-UNCHANGED = "nothing changed"  # A note
-TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
-_QUOTED, _WORD = re.compile(r"`([^`\n]+)`"), re.compile(r"\w[\w.-]*\w|\w")
-_NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
+_WAYS = {
+    "merge": "by a merge of the proposal",
+    "squash": "by a squash merge",
+    "rebase": "by a rebase merge",
+    "direct": "by a commit on the branch itself",
+    "evil-merge": "by a text changed inside a merge",
+    "self-merge": "by a merge of the proposer's own",
+    "signed": "by a signed merge of the proposal",
+    "unsigned": "by a merge that no pinned signer signed",
+}
+_STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 
 
-def add_lesson(opened: Library, draft: LessonDraft) -> Written:
-    """A new lesson. Raises InvalidEntry: it breaks the format; NotFound: a linked entry does not exist."""
-    repo = opened.primary
-    if not draft.title.strip():
-        raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
-    failure = _failure_of(repo.options, draft)
-    draft = draft._replace(content=f"{draft.content.rstrip()}\n\n{failure}".lstrip()) if failure else draft
-    created = repo.options.now()
-    entry_id = frontmatter.new_id(created)
-    links: list[tuple[str, str]] = []
-    if draft.links:
-        opened.reading.current()
-        links = frontmatter.resolved(draft.links, opened.reading.resolve)
-        refuse_wrong_kinds(opened.reading, Kind.LESSON, links)
-    stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
-    if repo.options.agent:
-        stated["origin"] = authorship.AI  # whoever it says that it speaks for
-    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **stated)
-    fields |= write_checks.fields(draft.allow_secrets)
-    project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
-    path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
-    data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
-    entry = checked(path, data)
-    applied = repo.write(f"Add lesson: {draft.title}", [Change(path, data, expect=None)], [("Entry", entry.id)])
-    if entry.fields.get("from") == authorship.USER:
-        authorship.remember(repo, authorship.USER, entry)
-    done = repo.written_one(entry, applied)
-    # as the last look found them: a write does not pay for another one
-    notes = [*done.notes, *namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
-    action = draft.do or draft.dont
-    if draft.when and action and draft.because:
-        repo.current()
-        pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
-        notes += opposites(repo, done.id, pattern)
-    return done._replace(notes=tuple(notes))
-
-
-def _failure_of(options: Options, draft: LessonDraft) -> str:
-    """The failure of an agent's session that its lesson is about, as a block for its text: by it the lesson is found.
-
-    Empty for a person, where the text keeps a failure already, and where none fits. The session is the one that is
-    named; a server that knows none takes the latest of its folder, if the lesson names a program that failed there.
-    """
-    if not options.agent or transcripts.keeps_one(draft.content):
-        return ""
-    state, name = options.state_dir, options.session or ""
-    if is_known := hints.is_remembered(state, name):
-        with hints.opened(state, name) as session:
-            kept = session.failures_kept
-    else:
-        kept = hints.kept_in(state, options.cwd)
-    text = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
-    quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(text)), text))
-
-    def fits(row: list[Any]) -> tuple[int, int]:
-        programs = {program.lower() for program in transcripts.programs(row[0])}
-        about = {*_WORD.findall(row[0].lower())} | transcripts.words_of(transcripts.shape(row[1]))
-        return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(about & words)
-
-    named = [row for row in kept if fits(row)[0]] or [row for row in kept if is_known and row[4]][-1:]
-    if not named:
-        return ""
-    command, output, *_ = max(reversed(named), key=fits)
-    block = escaped(transcripts.in_block(command, output))
-    return "" if write_checks.secrets_in(block) else block
-
-
-def update(
-    opened: Library,
-    ref: str,
-    *,
-    tags: Sequence[str] | None = None,
-    add_tags: Sequence[str] = (),
-    remove_tags: Sequence[str] = (),
-    versions: Sequence[str] | None = None,
-    project: str | None = None,
-    content: str | None = None,
-    allow_secrets: Sequence[tuple[str, str]] = (),
-    only_resources: bool = False,
-    **stated: str | Sequence[str] | None,
-) -> Written:
-    """Change what is given; None leaves a key alone, an empty list removes it. Versions and project move the file.
-
-    `stated` are further keys of the frontmatter, such as `title` and `applies_to`.
-    Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
-    """
-    repo, light = opened.writing(ref)
-    if only_resources:
-        _refuse_others(light, "update")
-    new_tags = None
-    if tags is not None or add_tags or remove_tags:
-        kept = set(light.tags if tags is None else tags) | set(add_tags)
-        new_tags = sorted(kept - set(remove_tags))
-    plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
-    given_keys = {
-        key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None
-    }
-    changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in given_keys.items()}
-    changes |= write_checks.fields(allow_secrets, existing=repo.catalog.fields(light.id))
-    if not changes and project is None and content is None:
-        raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
-    subject = f"Update {light.kind}: {given_keys.get('title') or light.title}"
-    done = change(repo, light, changes, subject, content=content, project=project, versions=plain)
-    repo.usages.note_status(light, changes.get("status"))
-    return done
-
-
-def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
-    """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
-
-    Raises InvalidEntry: what came back breaks the format; Conflict: the file changed meanwhile; nothing is written.
-    """
-    repo, light = opened.writing(ref)
-    entry, text = repo.load(light.id)
-    start = text or markdown.render(frontmatter.identity(entry), "")
-    new_text = editor(start, ".md")
-    if new_text is None or new_text == start:
+def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
+    """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
+    view = repo.rules.known()
+    verdict = view.verdicts.get(rule.id) if view else None
+    if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
-    return rewrite(repo, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
+    return _approval(verdict.evidence, _unapproved_change(repo, view, verdict, verdict.path, verdict.blob))
 
 
-def keep(opened: Library, ref: str) -> Written:
-    """Write down that an entry was looked at today and holds: `review` leaves it alone for half a year.
-
-    What silenced it does not count any more.
-    """
-    repo, light = opened.writing(ref)
-    today = frontmatter.stamp(repo.options.now())[:10]
-    done = change(repo, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
-    repo.usages.note_status(light, light.details.get("status"))
-    return done
-
-
-def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
-    """Remove entries, all in one commit; the removal of a rule is a proposal. Git keeps edits that were in no commit.
-
-    Raises UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
-    """
-    places: dict[RepositorySession, dict[str, EntrySummary]] = {}
-    for ref in refs:  # all are resolved before the first is deleted
-        repo, light = opened.writing(ref)
-        if only_resources:
-            _refuse_others(light, "delete")
-        places.setdefault(repo, {})[light.id] = light
-    return tuple(written for repo, lights in places.items() for written in remove(repo, list(lights.values())))
+def approvals_of(repo: Reading, rules: Iterable[EntrySummary]) -> dict[str, Approval]:
+    """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
+    lights, approvals = list(rules), dict[str, Approval]()
+    tiers = {rule.tier for rule in lights}
+    views = {place.options.tier: place.rules.known() for place in repo.every if place.options.tier in tiers}
+    for rule in lights:
+        view = views.get(rule.tier)
+        verdict = view.verdicts.get(rule.id) if view else None
+        if verdict and verdict.in_force:
+            approvals[rule.id] = _approval(verdict.evidence)
+    return approvals
 
 
-def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
-    """Write an edge into `a`. The same again, or a symmetric one that `b` states, only changes its weight.
-
-    Raises UsageError: wrong kinds, or both are the same entry. Conflict: it would close a circle.
-    """
-    start, end = _pair(opened, a, b)
-    refuse_wrong_kinds(opened.reading, start.kind, [(relation, end.id)])
-    refuse_circle(opened.reading, start, relation, end)
-    end_entry, _ = opened.reading.of(end.id).load(end.id)
-    if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in end_entry.links}:
-        start, end = end, start
-    entry, _ = opened.reading.of(start.id).load(start.id)
-    kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
-    links = frontmatter.link_items(kept, add=(relation, end.id, weight))
-    subject = f"Link: {start.title} {relation} {end.title}"
-    repo, _ = opened.writing(start.id)
-    done = change(repo, start, {"links": links}, subject)
-    if relation in authorship.SILENCING:
-        authorship.remember_link(repo, start.id, end.id)
-    return done
+def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
+    return Approval(
+        approved_by=str(evidence.by or ""),
+        approved_at=moment(evidence.at),
+        suggested_by=", ".join(map(str, evidence.suggested_by)),
+        commit=evidence.commit,
+        evidence=evidence.level,
+        how=evidence.how,
+        unapproved_change=unapproved_change,
+    )
 
 
-def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
-    """Take the edges between two entries away (of one relation, or all). Raises NotFound: there is none."""
-    start, end = _pair(opened, a, b)
-    for light, other in ((start, end), (end, start)):
-        entry, _ = opened.reading.of(light.id).load(light.id)
-        kept = [x for x in entry.links if x.target != other.id or relation not in {None, x.relation}]
-        if len(kept) != len(entry.links):
-            links = frontmatter.link_items(kept) or REMOVE
-            subject = f"Unlink: {light.title} and {other.title}"
-            return change(opened.writing(light.id)[0], light, {"links": links}, subject)
-    raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
+def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
+    """The diff to the working tree if the rule was edited there, else to the branch."""
+    approved = _unix(repo.rules.text(verdict.rule, path, blob))
+    text_here = _text(lambda: repo.store.read(path))
+    if text_here != approved:
+        # a tree at another commit may simply have another text
+        head = repo.store.head().commit
+        if head and (head == view.tip or text_here != _text(lambda: repo.history.text_at("HEAD", path))):
+            return _diff(path, approved, text_here, "working tree")
+    for arrival in verdict.unapproved:
+        if arrival.blob != blob:  # else another copy of the same text
+            text = _unix(repo.rules.text(verdict.rule, arrival.path, arrival.blob)) if arrival.blob else None
+            return _diff(path, approved, text, "approval branch")
+    return ""
 
 
-def _pair(opened: Library, a: str, b: str) -> tuple[EntrySummary, EntrySummary]:
-    reading = opened.reading
-    reading.current()
-    start, end = reading.resolve(a), reading.resolve(b)
-    if start.id == end.id:
-        raise UsageError("an entry cannot be linked to itself")
-    return start, end
+def _text(read: Callable[[], bytes]) -> bytes | None:
+    try:
+        return _unix(read())
+    except AiLessonsError:
+        return None  # gone, or replaced by what is no plain file
 
 
-def _refuse_others(light: EntrySummary, job: str) -> None:
-    """Refuse what is neither a doc nor a script."""
-    if not light.kind.is_resource:
-        hint = f"ai-lessons contribute {job} {light.handle}"
-        raise UsageError(f"{light.handle} is a {light.kind}, neither a doc nor a script", hint=hint)
+def _unix(data: bytes) -> bytes:
+    """As git would store it where it changes line ends on checkout."""
+    return data.replace(b"\r\n", b"\n")
 
 
-def change(
-    repo: RepositorySession,
-    light: EntrySummary,
-    changes: Mapping[str, Any],
-    subject: str,
-    *,
-    content: str | None = None,
-    project: str | None = None,
-    versions: Sequence[str] | None = None,
-) -> Written:
-    """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
-    entry, text = repo.load(light.id)
-    identity: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
-    block = entry.fields.get("source")
-    if "source" in changes and isinstance(block, dict):  # where it comes from stays
-        changes = {**changes, "source": {**block, lessons.HOW: changes["source"]}}
-    body = None if content is None else frontmatter.body_of(content)
-    if body is not None and text:
-        repo.keep_edits([entry.file])
-    new_text = markdown.edit(text, {**identity, **changes}, body)
-    moved = layout.relocated(entry.path, project_name(project) if project else None, versions)
-    return rewrite(repo, entry, text, new_text, moved, subject)
+def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
+    from ai_lessons.git.history import unified  # most have none, and need not load what reads git's objects
+
+    other_name = f"{path} ({where})" if other is not None else f"removed from the {where}"
+    return unified(path, approved, other, (f"{path} (in force)", other_name))
 
 
-def rewrite(repo: RepositorySession, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
-    """Put the new text of an entry's frontmatter file in place, under another path if it moves; a rule is proposed."""
-    if entry.kind is Kind.RULE:
-        if new_text == text and path == entry.path:
-            return repo.written_one(entry, Applied(), (UNCHANGED,))
-        return app.proposals.propose_text(repo, entry, path, new_text)
-    is_script = entry.kind is Kind.SCRIPT
-    old_file, new_file = entry.file, layout.side_of(path) if is_script else path
-    code = repo.store.read(entry.path) if is_script and entry.code else b""
-    data = new_text.encode()
-    written = checked(path, code if is_script else data, data if is_script else None, was=entry)
-    refuse_wrong_kinds(repo, written.kind, (link[:2] for link in written.links if link not in entry.links))
-    has_file = bool(text) or not is_script
-    expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
-    changes = []
-    if new_file != old_file:
-        changes.append(Change(new_file, data, expect=None))
-        if has_file:
-            changes.append(Change(old_file, None, expect=expect))
-        if is_script and entry.code:
-            changes.append(Change(path, code, executable=repo.executable(entry.path), expect=None))
-            changes.append(Change(entry.path, None, expect=blob_id(code)))
-    elif new_text != text:
-        changes.append(Change(new_file, data, expect=expect))
-    applied = repo.write(subject, changes, [("Entry", written.id)])
-    return repo.written_one(written, applied, () if changes else (UNCHANGED,))
+def why(library: Library, ref: str) -> Why:
+    """Who said it, from what, who approved it. Raises NotFound, AmbiguousName: not one entry answers to `ref`."""
+    repo, light = library.holding(ref)
+    entry, _ = repo.load(light.id)
+    revisions = repo.history.log(repo.file_of(light))
+    approval = approval_of(repo, light) if light.kind is Kind.RULE else None
+    stated = {key: lessons.source_line(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
+    chain, neighbours = _linked(library.reading.catalog, light)
+    lines = [*_author_lines(approval, revisions)]
+    if light.details.get("stated_by"):
+        lines.append(f"stated by {light.details['stated_by']}")
+    prefix = "its file says " if light.kind is Kind.LESSON else ""
+    lines += [f"{prefix}{key}: {value}" for key, value in stated.items()]
+    lines += [f"derived from {_title(related)}" for related in chain]
+    for related in neighbours:
+        relation = related.relation.replace("_", " ") + ("" if related.outgoing else " (said there):")
+        lines.append(f"{relation} {_title(related)}")
+    if light.kind is not Kind.RULE:
+        lines += _merge_lines(repo, light)
+    elif approval:
+        by = f" by {approval.approved_by}" if approval.approved_by else ""
+        way = f"{_WAYS.get(approval.how, approval.how)} (evidence {approval.evidence})"
+        lines.append(f"approved{by} on {approval.approved_at}, {way}, commit {approval.commit[:10]}")
+        if approval.unapproved_change:
+            lines.append("an unapproved change of it exists; the approved text is in force")
+    return Why(light, approval, tuple(lines), repo.usages.of(light))
 
 
-def remove(repo: RepositorySession, every: Sequence[EntrySummary]) -> tuple[Written, ...]:
-    """Remove entries in one commit; the removal of a rule is a proposal."""
-    catalog = repo.current()
-    lights = [light for light in every if light.kind is not Kind.RULE]
-    rules = [light for light in every if light.kind is Kind.RULE]
-    proposed = tuple(app.proposals.removal(repo, light.id) for light in rules)
-    if not lights:
-        return proposed
-    places = catalog.locations([light.id for light in lights])
-    pairs = [pair for at in places for pair in ((at.path, at.hash), (at.side_path, at.side_hash))]
-    files = list(dict.fromkeys(path for path, blob in pairs if path and blob))
-    what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
-    trailers = [("Entry", light.id) for light in lights]
-    repo.keep_edits(files)
-    applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-    return (*proposed, *repo.reports(lights, applied))
+def _linked(catalog: Reader, light: EntrySummary) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
+    """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
+    derived = Relation.DERIVED_FROM.value
+    edges = [edge for edge in catalog.edges() if edge.relation == derived]
+    origins: list[links.GraphStep] = []
+    seen, border = {light.id}, {light.id}
+    for depth in range(1, CHAIN + 1):
+        ring = {e.target: e for e in edges if e.source in border and e.target not in seen}.values()
+        origins += [links.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in ring]  # noqa: FBT003
+        border = {edge.target for edge in ring}
+        seen |= border
+    steps = links.reach(catalog.edges(light.id), light.id)
+    near = [step for step in steps if not (step.relation == derived and step.outgoing)]
+    return related_of(catalog, origins), related_of(catalog, near)
 
 
-def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
-    """Say that an entry was helpful, ignored or contradicted: one event. Raises Refused."""
-    repo, light = opened.holding(ref)
-    repo.refuse_other_formats()
-    usages = repo.usages
-    if not usages.recording:
-        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    if outcome == CONTRADICTED and repo.options.agent and light.details.get("firm"):
-        authorship.ask(repo, light, f"says that it is contradicted{f': {note}' if note else ''}")
-        kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
-        return Feedback(light, outcome, usages.of(light), (kept,))
-    before = usages.tallies([light.id]).get(light.id, NOTHING)
-    events = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
-    if repo.options.session and light.kind is Kind.LESSON:
-        # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
-        events += [
-            Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),
-            Event("", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0),
-        ]
-    usages.record(events)
-    return Feedback(light, outcome, usages.of(light))
+def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision]) -> Iterator[str]:
+    """Who said it: the author of the first commit, of a rule those of its proposal."""
+    if revisions:
+        first, agent = revisions[-1], revisions[-1].trailers.get("Agent")
+        by, at = f"{first.author} <{first.email}>{f', agent {agent}' if agent else ''}", first.when
+    elif approval:
+        by, at = "", approval.approved_at
+    else:
+        yield "not committed yet: git does not know who said it"
+        return
+    yield f"said by {(approval.suggested_by if approval else by) or 'an unknown author'} on {at}"
+    if len(revisions) > 1:
+        last = revisions[0]
+        times = "once" if len(revisions) == 2 else f"{len(revisions) - 1} times"
+        yield f"changed {times} since, last by {last.author} on {last.when}"
+
+
+def _title(related: Related) -> str:
+    return f"{related.entry.handle} {related.entry.title}" if related.entry else f"{related.target} (not here)"
+
+
+def _merge_lines(repo: RepositorySession, light: EntrySummary) -> Iterator[str]:
+    """Who took the proposals of it, newest first; nothing where it was simply written."""
+    from ai_lessons.app.review import taken  # what is no rule need not pay for what rules are judged with
+
+    for proposal in taken(repo, light.id):
+        way = f"by a merge of {proposal.proposal}" if proposal.how == "merge" else f"by a commit of {proposal.proposal}"
+        by = f" by {proposal.approved_by}" if proposal.approved_by else ""
+        who = proposal.suggested_by
+        yield f"approved{by} on {proposal.approved_at}, {way} (suggested by {who}), commit {proposal.commit[:10]}"

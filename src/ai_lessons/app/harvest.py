@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app import write_checks
+from ai_lessons.app import secrets
 from ai_lessons.app.answers import LessonDraft, Written
 from ai_lessons.app.contexts import named_commands
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
-from ai_lessons.git import external_files
+from ai_lessons.git import files as git_files
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import lessons
@@ -336,7 +336,7 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
             continue
         for transcript in played:
             _play(opened, transcript, counts, unhelped)
-    most = tuple(Unhelped(write_checks.masked(text), times) for text, times in unhelped.most_common(NAMED))
+    most = tuple(Unhelped(secrets.masked(text), times) for text, times in unhelped.most_common(NAMED))
     numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
     return Replay._make([*numbers, most, (*notes, *opened.reading.notes())])
 
@@ -438,7 +438,7 @@ def harvest(
             if each.do and each.content
         ]
         _save_next(repo.options.state_dir / FOLDER, rows)
-    chosen = tuple(each for each in candidates if not project or external_files.same_name(each.project, project))
+    chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
     effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
     unread = sum(transcript.unread for transcript in seen)
     return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
@@ -491,7 +491,7 @@ def keep(
     lesson = lesson._replace(
         project=candidate.project, applies_to=candidate.applies_to, origin=origin, source="tested", seen=seen
     )
-    written = app.entries.add_lesson(opened, lesson)
+    written = app.editing.add_lesson(opened, lesson)
     decide(opened, candidate, "kept")
     return written
 
@@ -566,25 +566,25 @@ def transcripts(
 ) -> list[tuple[Path, os.stat_result]]:
     """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
     if folder:
-        place = external_files.typed(external_files.expanded(folder), cwd)
+        place = git_files.typed(git_files.expanded(folder), cwd)
         if not place.exists():
             hint = "without a folder those of this user's agents are read"
             raise NotFound("folder of transcripts", folder, hint=hint)
         globs = [(place, pattern) for pattern in ("**/*.json", "**/*.jsonl", "**/opencode.db")]
         if place.is_file():
-            file = external_files.kept(place)
+            file = git_files.kept(place)
             globs = [(file.parent, escape(file.name))]
     else:
         globs = agent_hosts.transcripts(where)
-    files = external_files.transcripts(globs)
+    files = git_files.transcripts(globs)
     return [(file, status) for file, status in files if since is None or status.st_mtime >= since.timestamp()]
 
 
 def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
-    root = external_files.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
+    root = git_files.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
     now = Transcript(file.stem, root, str(file))
-    for line, record in external_files.records(file):
+    for line, record in git_files.records(file):
         session = record.get("session") if isinstance(record, dict) else None
         if isinstance(session, str) and session != now.session:  # of a file with many
             yield now.closed()
@@ -599,13 +599,13 @@ def _masked(command: Happened) -> Happened:
         return command._replace(
             words=tuple(word if len(word) <= _WORD else _UNKNOWN for word in command.words[:_WORDS])
         )
-    words, output, done = map(write_checks.masked, ("\n".join(command.words), command.output, command.done[:_LINE]))
+    words, output, done = map(secrets.masked, ("\n".join(command.words), command.output, command.done[:_LINE]))
     return command._replace(words=tuple(words.split("\n")), output=output, done=done)
 
 
 def project_of(cwd: str) -> str:
     """The name of the project in which an agent worked; empty where it can be none."""
-    names = external_files.names_of(Path(cwd)) if os.path.isdir(cwd) else []
+    names = git_files.names_of(Path(cwd)) if os.path.isdir(cwd) else []
     for name in (*names, cwd.rstrip("/").rpartition("/")[2]):
         with suppress(AiLessonsError):
             check_path(name)
@@ -671,7 +671,7 @@ class _Memory:
             events = happened(session.steps, session.session, project, session.host, session.file)
             seen.happened.extend(map(_masked, events))
             for remark in remarks_of(session, project):
-                text, command = map(write_checks.masked, (remark.text, remark.command))
+                text, command = map(secrets.masked, (remark.text, remark.command))
                 seen.remarks.append(remark._replace(text=text, command=command))
             seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]

@@ -11,19 +11,20 @@ from hashlib import sha256
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app import authorship, proposals, setup, write_checks
+from ai_lessons.app import authorship, proposals, secrets, setup
 from ai_lessons.app.answers import Check, Outdated, Report, Stale, Stats, Written
 from ai_lessons.app.contexts import superseded_by
 from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
 from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits
+from ai_lessons.connectors import packages
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UnsupportedRepository
-from ai_lessons.git import external_files, hooks, plumbing
-from ai_lessons.git.store import AUTOCOMMIT, Change, Store, loose
+from ai_lessons.git import files, hooks, plumbing
+from ai_lessons.git.commit import loose
+from ai_lessons.git.store import AUTOCOMMIT, Change, Store
 from ai_lessons.git.worktree import walk
-from ai_lessons.learning.events import RESET, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.learning.selection import measured
-from ai_lessons.learning.statistics import DEFINITIONS, ParameterState
+from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SCRIPT_OK, Event, ParameterState
 from ai_lessons.model import checks, frontmatter, layout, markdown
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
@@ -32,7 +33,7 @@ from ai_lessons.model.filters import matches, stated
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
-from ai_lessons.model.markdown import decode
+from ai_lessons.model.texts import decode
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.catalog_update import join, units
 
@@ -133,7 +134,7 @@ def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None,
         try:
             data, side = store.read(path), store.read(side_path) if side_path else None
             entry = read_entry(path, data, side)
-            yield path, entry, write_checks.problems(entry.fields, texts_of(path, data, side))
+            yield path, entry, secrets.problems(entry.fields, texts_of(path, data, side))
         except InvalidEntry as error:
             yield path, None, [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
         except AiLessonsError as error:
@@ -239,7 +240,7 @@ class _Review:
         self._asked = authorship.questions(self._repo)
         self._repeated = proposals.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in stale(self._repo)}
-        self._code = external_files.around(self._repo.options.cwd, self._repo.store.worktree.top, self._repo.store.root)
+        self._code = packages.around(self._repo.options.cwd, self._repo.store.worktree.top, self._repo.store.root)
         for light in catalog.select(Filter(sort="created")):
             findings = list(self._findings(light))
             if findings and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
@@ -490,14 +491,14 @@ def _moved_on(repo: RepositorySession, light: EntrySummary, sources: frozenset[s
     where, hashed = source_of(repo, light), light.details.get("content_hash")
     if not where or is_url(where):
         return ""
-    file, was_read = external_files.expanded(where), bool(hashed) and source_mark(light.id, where) in sources
+    file, was_read = files.expanded(where), bool(hashed) and source_mark(light.id, where) in sources
     if light.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
         return ""  # a snapshot, whose source may be on another machine
     if not file.is_file():
         return GONE
     if was_read:
         try:
-            same = f"sha256:{sha256(external_files.read(file)[0]).hexdigest()}" == hashed
+            same = f"sha256:{sha256(files.read(file)[0]).hexdigest()}" == hashed
         except AiLessonsError as error:
             return error.message
         refresh = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app import write_checks
+from ai_lessons.app import secrets
 from ai_lessons.app.answers import Context, Query
 from ai_lessons.app.contexts import Injecting, fit
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
-from ai_lessons.git import external_files
+from ai_lessons.git import files
 from ai_lessons.git import worktree as git_worktree
 from ai_lessons.git.files import read_file, translated, write_all
 from ai_lessons.git.worktree import PROPOSALS, branch_of, proposal_refs, read_ref, signature
-from ai_lessons.learning.events import HELD, PASSED, RECURRED, Event
 from ai_lessons.learning.selection import FEW, NotShown, ShownEntry, carried_out, corrects, judged, same_job
+from ai_lessons.learning.statistics import HELD, PASSED, RECURRED, Event
 from ai_lessons.model import transcripts
 from ai_lessons.model.command_patterns import (
     BAR,
@@ -317,8 +317,8 @@ def at_a_failure(
 def _project(repo: Reading, cwd: Path) -> str | None:
     """The known project that the folder is: as its remote, its package or itself is called, in this order."""
     projects = [tally.name for tally in repo.catalog.projects()]
-    names = external_files.names_of(cwd)
-    same = (project for name in names for project in projects if external_files.same_name(project, name))
+    names = files.names_of(cwd)
+    same = (project for name in names for project in projects if files.same_name(project, name))
     return next((name for name in names if name in projects), None) or next(same, None)
 
 
@@ -491,7 +491,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
             session.failures += 1
             session.failed = [*session.failed, [(event.command or event.tool)[:_DOES], ""]][-_MISSED:]
             if event.command and message:
-                command, output = map(write_checks.without_suspects, (event.command, transcripts.telling(event.text)))
+                command, output = map(secrets.without_suspects, (event.command, transcripts.telling(event.text)))
                 session.keep_failure(command, output, event.cwd, attempts)
         elif wrote and not failed:
             session.failed = []
@@ -619,9 +619,9 @@ def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
     """
     sessions, missing = [], Counter[str]()
     for at, session in recent(state_dir):
-        missing.update(map(write_checks.masked, session.missed))
+        missing.update(map(secrets.masked, session.missed))
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        shown = tuple(entry._replace(command=write_checks.masked(entry.command)) for entry in _earlier(session))
+        shown = tuple(entry._replace(command=secrets.masked(entry.command)) for entry in _earlier(session))
         sessions.append(SessionTold(session.name, session.host, session.folder, when, session.failures, shown))
     return sessions, missing.most_common()
 

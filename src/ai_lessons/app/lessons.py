@@ -16,7 +16,7 @@ from ai_lessons.git.store import held
 from ai_lessons.learning.selection import harmful
 from ai_lessons.model.entries import EntrySummary, Kind, Pattern, Status, pattern_of
 from ai_lessons.model.lessons import named, place_of, title_of
-from ai_lessons.model.markdown import decode
+from ai_lessons.model.texts import decode
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
         done = change(repo, light, changes, "confirmed", f"Confirm lesson: {light.title}")
         return done._replace(change="confirmed")
     draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
-    written = app.entries.add_lesson(opened, draft._replace(**pattern.parts))
+    written = app.editing.add_lesson(opened, draft._replace(**pattern.parts))
     notes = [*written.notes]
     for light in same:  # those that are not active any more
         fields = repo.catalog.fields(light.id)
@@ -192,9 +192,9 @@ def change(
     repo: RepositorySession, light: EntrySummary, changes: Mapping[str, Any], what: str, subject: str
 ) -> Written:
     """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
-    done = app.entries.change(repo, light, changes, subject)
+    done = app.editing.change(repo, light, changes, subject)
     origin = str(changes.get("from") or light.details.get("from") or "")
-    if app.entries.UNCHANGED in done.notes:
+    if app.editing.UNCHANGED in done.notes:
         return _unchanged(light, origin)
     return done._replace(change=what, origin=origin)
 
@@ -238,7 +238,7 @@ def promote_lesson(opened: Library, ref: str, to: str, targets: Targets) -> Writ
     with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as is_held:
         if not is_held:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
-        problems = app.write_checks.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
+        problems = app.secrets.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
         if problems:  # the lesson may have been written by hand
             raise InvalidEntry(problems, hint="nothing was promoted")
         appended = _append(root, path, new, light)

@@ -11,9 +11,21 @@ from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import write_checks
-from ai_lessons.app.answers import ASKED, COPIED, PRESENT, PROPOSED, Promoted, PromotionRequest, Suggested
+from ai_lessons.app import secrets
+from ai_lessons.app.answers import (
+    ASKED,
+    COPIED,
+    LONGEST,
+    PRESENT,
+    PROPOSED,
+    Promoted,
+    PromotionRequest,
+    Suggested,
+    render,
+    ties,
+)
 from ai_lessons.app.lessons import refuse_wrong
+from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.proposals import (
     ProposalContext,
     copies,
@@ -30,12 +42,10 @@ from ai_lessons.approval.proposals import file_at
 from ai_lessons.connectors.exporters import beside
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UnsupportedRepository, UsageError
 from ai_lessons.git.plumbing import identity
-from ai_lessons.git.processes import Trust
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name
 from ai_lessons.learning import statistics
 from ai_lessons.model import frontmatter, layout, lessons, markdown
-from ai_lessons.model.checks import LONGEST, render, ties
 from ai_lessons.model.config import (
     PERSONAL,
     RELEASED,
@@ -63,7 +73,8 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.lessons import original_of, promoted
-from ai_lessons.model.markdown import REMOVE, one_line
+from ai_lessons.model.markdown import REMOVE
+from ai_lessons.model.texts import one_line
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -450,7 +461,7 @@ class _Promotion:
         )
         changes["links"] = frontmatter.link_items(_links(entry, target))
         changes |= {"status": "active"} if entry.kind is Kind.LESSON else {}
-        changes |= write_checks.fields(self.request.allow_secrets, existing=fields, text=original.whole)
+        changes |= secrets.fields(self.request.allow_secrets, existing=fields, text=original.whole)
         path = _path(entry, target, entry_id, created)
         files = _files(path, markdown.edit(original.text, changes), original.code)
         return TargetCopy(read_entry(path, *files.values()), files, (path,) if original.executable else ())

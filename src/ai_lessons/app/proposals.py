@@ -9,8 +9,21 @@ from functools import cache, cached_property, lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.app import contexts, write_checks
-from ai_lessons.app.answers import Pending, ProposedFile, RuleDraft, Suggested, Written
+from ai_lessons.app import contexts, secrets, write_checks
+from ai_lessons.app.answers import (
+    LONGEST,
+    NOTE,
+    STOP,
+    WARNING,
+    EvaluationFinding,
+    EvaluationReport,
+    Pending,
+    ProposedFile,
+    RuleDraft,
+    Suggested,
+    Written,
+    specific,
+)
 from ai_lessons.app.contexts import refuse_wrong_kinds
 from ai_lessons.app.write_checks import checked, project_name
 from ai_lessons.approval import decisions, proposals, state
@@ -23,7 +36,6 @@ from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.approval import entry_end, rule_end
-from ai_lessons.model.checks import LONGEST, NOTE, STOP, WARNING, EvaluationFinding, EvaluationReport, specific
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     HANDLE_LENGTH,
@@ -37,7 +49,7 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.filters import stated
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import place, side_of
-from ai_lessons.model.markdown import one_line
+from ai_lessons.model.texts import one_line
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -165,9 +177,9 @@ def evaluate(
 
 
 def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:
-    may_stay = write_checks.allowed(entry.fields)
+    may_stay = secrets.allowed(entry.fields)
     for path, text in files.items():
-        for secret in write_checks.secrets_in(text):
+        for secret in secrets.secrets_in(text):
             allowed = secret.fingerprint in may_stay
             what = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if allowed else "")
             yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{secret.line}")
@@ -638,7 +650,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
             applies_to=draft.applies_to,
             links=links,
         )
-        fields |= write_checks.fields(draft.allow_secrets)
+        fields |= secrets.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         path = layout.new_path(Kind.RULE, project, draft.title, entry_id, frontmatter.stamp(created))
         data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()

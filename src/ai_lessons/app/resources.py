@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from ai_lessons.app import write_checks
+from ai_lessons.app import secrets
 from ai_lessons.app.answers import Imported, PassagePreview, Refreshed, ResourceDraft, Stale
+from ai_lessons.app.open_repository import Trust, fingerprint
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.write_checks import Planned, checked, new_files, project_name
 from ai_lessons.connectors import packages
 from ai_lessons.connectors.exporters import noting
+from ai_lessons.connectors.packages import Manifest, Sources, normal
 from ai_lessons.errors import (
     AiLessonsError,
     Conflict,
@@ -33,19 +35,19 @@ from ai_lessons.errors import (
     Unreachable,
     UsageError,
 )
-from ai_lessons.git import external_files
-from ai_lessons.git.external_files import Outside, Sources, expanded
-from ai_lessons.git.files import READ_LIMIT, translated
+from ai_lessons.git import files
+from ai_lessons.git import files as git_files
+from ai_lessons.git.files import READ_LIMIT, Outside, expanded, translated
 from ai_lessons.git.history import unified
-from ai_lessons.git.processes import Trust, fingerprint
 from ai_lessons.git.store import AS_IT_IS, Change
-from ai_lessons.model import frontmatter, layout, markdown, versions
+from ai_lessons.model import frontmatter, layout, markdown
 from ai_lessons.model.chunks import estimate_tokens, split
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
-from ai_lessons.model.markdown import MARKUPS, REMOVE, decode
-from ai_lessons.model.versions import IN_USE, Manifest, newest_first, normal
+from ai_lessons.model.markdown import MARKUPS, REMOVE
+from ai_lessons.model.texts import decode
+from ai_lessons.model.versions import IN_USE, newest_first
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.model_files import download_commands
 
@@ -89,7 +91,7 @@ def take(file: Outside, sources: Sources, limits: Limits, source_path: str | Non
     """Read a file of the caller's, which its snapshot may name already. Raises as `outside.read`; Refused."""
     limits.refuse_place(file.path)
     most = _LARGEST if file.path.suffix.lower() in DOCUMENTS else READ_LIMIT
-    data, executable = external_files.read(file.path, most)
+    data, executable = files.read(file.path, most)
     limits.refuse_content(file.path, data)
     path, home = file.path, Path.home()
     portable = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
@@ -238,7 +240,7 @@ def _look_at(
     if entry.fields.get("content_hash") == incoming.hash:
         return answer, None
     body = _text_of(entry, path, incoming.data)
-    new = refreshed_text(old, entry, incoming, write_checks.fields(allow, existing=entry.fields, text=body))
+    new = refreshed_text(old, entry, incoming, secrets.fields(allow, existing=entry.fields, text=body))
     diff = unified(light.path, entry.body.encode(), body.encode())
     added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
@@ -370,8 +372,8 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     if draft.project:
         project_name(draft.project)
     for pattern in draft.paths:  # before any look at it: whether a file is there is nothing to tell either
-        repo.options.limits.refuse_place(repo.options.cwd / external_files.expanded(re.split(r"[*?\[]", pattern)[0]))
-    files = external_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
+        repo.options.limits.refuse_place(repo.options.cwd / git_files.expanded(re.split(r"[*?\[]", pattern)[0]))
+    files = git_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
     if not files:
         raise UsageError(f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken")
     if draft.title and len(files) > 1:
@@ -459,7 +461,7 @@ class Planner:
         )  # fmt: skip
         name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"
         path = self._place(came, name)
-        allowed = write_checks.fields(self._draft.allow_secrets, text=source.body)
+        allowed = secrets.fields(self._draft.allow_secrets, text=source.body)
         data = markdown.render(fields | foreign | allowed, source.body).encode()
         return Planned(checked(path, data), new_files(path, data))
 
@@ -471,7 +473,7 @@ class Planner:
         if set(self._draft.tags) - set(entry.tags):
             changes["tags"] = sorted({*entry.tags, *self._draft.tags})
         text = data.decode("utf-8", "replace")
-        return changes | write_checks.fields(self._draft.allow_secrets, existing=entry.fields, text=text)
+        return changes | secrets.fields(self._draft.allow_secrets, existing=entry.fields, text=text)
 
     def _script(self, came: Incoming) -> Planned:
         if b"\0" in came.data and not came.executable:
@@ -482,7 +484,7 @@ class Planner:
             content_hash=came.hash if self._draft.in_place else None,
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
-        fields |= write_checks.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
+        fields |= secrets.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
         if existing := self._script_there(came):
             return existing
         path = self._place(came, came.file.name)
@@ -555,7 +557,7 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     repo = library.primary
     previews = []
     for file in _files(repo, draft):
-        data, _ = external_files.read(file.path)
+        data, _ = git_files.read(file.path)
         if draft.kind is Kind.SCRIPT:
             entry = read_entry(layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name), data)
         else:
@@ -608,11 +610,11 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
     """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
     cwd = repo.options.cwd
     if lock:
-        path = external_files.typed(external_files.expanded(lock), cwd)
-        locks = [Manifest(str(path), external_files.read(path, versions.LARGEST)[0].decode("utf-8", "replace"))]
+        path = files.typed(files.expanded(lock), cwd)
+        locks = [Manifest(str(path), files.read(path, packages.LARGEST)[0].decode("utf-8", "replace"))]
     else:
-        manifests_here = external_files.manifests(cwd)[0]
-        top = external_files.top_of(cwd) or cwd
+        manifests_here = packages.manifests(cwd)[0]
+        top = files.top_of(cwd) or cwd
         nearest = [
             manifest._replace(path=str(top / manifest.path))
             for manifest in manifests_here
@@ -628,13 +630,13 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
         source = folder / ("package.json" if language == "npm" else "pyproject.toml")
         asked = None
         if source.is_file():
-            text = external_files.read(source, within=external_files.top_of(folder) or folder)[0]
+            text = files.read(source, within=files.top_of(folder) or folder)[0]
             try:
-                asked = {normal(x) for x in versions.direct(source.name, text.decode())}
+                asked = {normal(x) for x in packages.direct(source.name, text.decode())}
             except (ValueError, RecursionError) as error:
                 raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
-        for name, version in versions.packages(manifest.path, manifest.text):
-            if name != versions.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):
+        for name, version in packages.packages(manifest.path, manifest.text):
+            if name != packages.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):
                 pins[PackageRequest(name, version.removeprefix(IN_USE), language)] = None
     if not pins:
         hint = "uv.lock, poetry.lock, requirements.txt, package-lock.json and pnpm-lock.yaml are read"

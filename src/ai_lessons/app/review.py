@@ -1,4 +1,4 @@
-"""Decides about proposals: pending, approve, change, reject; signers. For people; agents are refused."""
+"""Decides about proposals: pending, approve, change, reject; the audit and the signers. For people only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import write_checks
-from ai_lessons.app.answers import Decided, Pending, PinnedList, ProposedFile, Suggested
+from ai_lessons.app import secrets, write_checks
+from ai_lessons.app.answers import Audit, AuditRow, Decided, Pending, PinnedList, ProposedFile, Suggested
 from ai_lessons.app.contexts import refuse_wrong_kinds
 from ai_lessons.app.proposals import (
     SHORTEST_END,
@@ -23,28 +23,30 @@ from ai_lessons.app.proposals import (
     refuse_changed,
 )
 from ai_lessons.app.write_checks import checked
-from ai_lessons.approval import decisions, proposals
+from ai_lessons.approval import decisions, proposals, state
+from ai_lessons.approval import proposals as approval_proposals
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import Rejection
 from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, signers_of
+from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
-from ai_lessons.git import external_files
+from ai_lessons.git import files
 from ai_lessons.git.objects import text_of
 from ai_lessons.git.store import Change
+from ai_lessons.git.worktree import branch_name, read_ref, short_name
 from ai_lessons.model import frontmatter
-from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, UnapprovedChange, Verdict, moment
-from ai_lessons.model.entries import Kind, id_end
+from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, BranchView, UnapprovedChange, Verdict, moment
+from ai_lessons.model.entries import Kind, handle, id_end
 from ai_lessons.model.layout import place, side_of
-from ai_lessons.model.markdown import decode
+from ai_lessons.model.texts import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.approval.proposals import OpenProposal
+    from ai_lessons.approval.proposals import OpenProposal, TakenProposal
     from ai_lessons.git.worktree import Worktree
-    from ai_lessons.model.approval import BranchView
     from ai_lessons.model.entries import Entry
 
 AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
@@ -278,7 +280,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         title, handle, now = at.title(proposal), at.called(proposal), repo.options.now()
         texts_before = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
         # a text that would bring a secret to the approval branch is not kept
-        texts = {path: "" if write_checks.secrets_in(text) else text for path, text in texts_before.items()}
+        texts = {path: "" if secrets.secrets_in(text) else text for path, text in texts_before.items()}
         text, paths = ("", ()) if proposal.sort == "removal" else proposals.joined(texts)
         record = Rejection(
             entry=proposal.entry,
@@ -333,6 +335,90 @@ def edit_proposal(
     return Suggested(proposal.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))
 
 
+def audit(library: Library) -> Audit:
+    """Who approved which rule, when, by which commit and evidence; and all that violates the policy."""
+    repo = library.primary
+    repo.current()
+    view = repo.rules.view()
+    if view is None:
+        return Audit((), ("there is no approval branch, so no rule is in force",), ok=False)
+    verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force or verdict.unapproved]
+    rows = sorted((_row(repo, view, verdict) for verdict in verdicts), key=lambda row: (row.path, row.id))
+    alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
+    odd = odd_commits(repo.store.worktree, view.ref)
+    alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
+    alarms += tuple(what for _, what in _left(repo, view))
+    ok = not alarms and not any(row.problem for row in rows)
+    signing_notes = notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
+    return Audit(tuple(rows), (*alarms, *view.damaged, *signing_notes), ok, tuple(taken(repo)))
+
+
+def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
+    """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
+    ref = repo.rules.ref()
+    if not ref or not (tip := read_ref(repo.store.worktree, ref)):
+        return []
+    proposals = approval_proposals.taken(repo.store.worktree, tip, short_name(ref))
+    return [proposal for proposal in proposals if not entry or (proposal.id and entry.endswith(proposal.id))]
+
+
+def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
+    evidence = verdict.evidence
+    path = verdict.path or next((arrival.path for arrival in verdict.unapproved), "")
+    light = repo.catalog.many([verdict.rule]).get(verdict.rule)
+    problems = [
+        f"{'a text' if arrival.blob else 'its removal'} at {arrival.path} is on {branch_name(view.ref)}"
+        f" without approval: {arrival.evidence.reason}"
+        for arrival in verdict.unapproved
+    ]
+    return AuditRow(
+        id=verdict.rule,
+        handle=light.handle if light else handle(Kind.RULE, verdict.rule),
+        title=light.title if light else path,
+        path=path,
+        in_force=verdict.in_force,
+        evidence=evidence.level,
+        how=evidence.how,
+        approved_by=str(evidence.by or ""),
+        approved_at=moment(evidence.at) if verdict.in_force else "",
+        suggested_by=", ".join(map(str, evidence.suggested_by)),
+        commit=evidence.commit,
+        problem="; ".join(problems),
+    )
+
+
+def _left(repo: RepositorySession, view: BranchView) -> Iterator[tuple[str, str]]:
+    """The commits that approved with keys which are on the list no more, nobody having looked since, and what of it."""
+    signed = state.load(repo.store.worktree.state_dir).signed if view.policy.require == "signed" else {}
+    listed = {signer.key for signer in repo.rules.signers(view.ref).read() or ()} if signed else set()
+    for verdict in view.verdicts.values():
+        by = signed.get(verdict.evidence.commit) if verdict.in_force else None
+        if by and by.key and by.key not in listed:
+            left = f"{verdict.path} was approved by {by.who} with a key that left the list of signers, {by.key}"
+            yield verdict.evidence.commit, f"{left} (if it still holds: ai-lessons admin audit --acknowledge)"
+
+
+def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
+    """Take the approval branch as it is now for what was seen last, if `ask` agrees. Raises Refused, StorageFailed."""
+    repo = library.primary
+    repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
+    current = audit(library)
+    if not current.alarms:
+        return current
+    if ask is None:
+        raise Refused("alarms are looked at by a person, and there is no terminal to ask on", hint="--yes")
+    looks = repo.rules.looks()
+    if not ask("\n".join(current.alarms)):
+        raise Refused("the alarms stay; nothing was changed")
+    worktree = repo.store.worktree
+    memory = state.load(worktree.state_dir)
+    seen = {commit: memory.signed[commit]._replace(key="") for view in looks for commit, _ in _left(repo, view)}
+    state.save(worktree.state_dir, memory._replace(signed={**memory.signed, **seen}))
+    for view in looks:
+        state.acknowledge(worktree, view, view.stated)
+    return audit(library)
+
+
 COMMAND = "ai-lessons admin signers"
 EARLIER = (
     f"{APPROVALS} holds signed records of an earlier version, which approve nothing any more: approve these rules"
@@ -381,7 +467,7 @@ def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]],
     if file is None:
         return PinnedList(str(pinned.file()), tuple(before))
     repo.options.refuse_agents("say whose signatures count", f"{COMMAND} FILE")
-    data, _ = external_files.read(repo.options.cwd / file, LIMIT)
+    data, _ = files.read(repo.options.cwd / file, LIMIT)
     listed = [str(signer) for signer in parse_signers(data)]
     if not listed:
         hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"

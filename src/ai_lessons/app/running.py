@@ -12,11 +12,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.app.open_repository import CODE, HERE, Trust, fingerprint, neighbours
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
-from ai_lessons.git import external_files, processes
+from ai_lessons.git import files as git_files
+from ai_lessons.git import processes
 from ai_lessons.git.files import translated
-from ai_lessons.git.processes import CODE, HERE, Trust, fingerprint, neighbours
-from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK, Event
+from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, json_fields
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ def _beside(repo: RepositorySession, entry: Entry, file: Path, data: bytes, wher
         return neighbours(file, text, lambda path: repo.store.read(path.relative_to(root).as_posix()), whole=whole)
 
     def code(path: Path) -> bytes:
-        return external_files.read(path)[0] if path.suffix in CODE and path.is_file() else b""
+        return git_files.read(path)[0] if path.suffix in CODE and path.is_file() else b""
 
     files = neighbours(file, text, code, in_place=True)
     return {name: data for name, data in files.items() if data}
@@ -341,5 +342,5 @@ def content(repo: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
     if not where:
         back = "bring it back with git, or delete what is left: ai-lessons contribute delete ID"
         raise NotFound("script file", entry.path, hint=back)
-    file = external_files.expanded(str(where))
-    return file, external_files.read(file)[0]
+    file = git_files.expanded(str(where))
+    return file, git_files.read(file)[0]

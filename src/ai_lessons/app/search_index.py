@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ai_lessons.app.answers import ModelState
+from ai_lessons.app.open_repository import Trust
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.git.processes import Trust
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Status
 from ai_lessons.search import model_files

@@ -25,8 +25,9 @@ from ai_lessons.errors import (
     UnsavedEdits,
     UsageError,
 )
-from ai_lessons.git import external_files, plumbing
+from ai_lessons.git import files as git_files
 from ai_lessons.git import hooks as git_hooks
+from ai_lessons.git import plumbing
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import AUTOCOMMIT, Change, Job
 from ai_lessons.git.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked, walk
@@ -34,7 +35,7 @@ from ai_lessons.model import config, layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.config import GROUP, set_value
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
-from ai_lessons.model.markdown import decode
+from ai_lessons.model.texts import decode
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.index import SharedIndex
 
@@ -535,7 +536,7 @@ def where(environment: Mapping[str, str], cwd: Path) -> Where:
     """Where the agent hosts of this user and of the project around `cwd` are, as the environment says."""
     folders = {kind.variable: environment.get(kind.variable, "") for kind in agent_hosts.KINDS}
     home, environ = Path(os.path.expanduser("~")), {**environment, "PATH": HOST_PATH}
-    return Where(home, environment.get("PATH", ""), folders, external_files.top_of(cwd) or cwd, environ)
+    return Where(home, environment.get("PATH", ""), folders, git_files.top_of(cwd) or cwd, environ)
 
 
 def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:
@@ -570,9 +571,9 @@ def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, 
     """
     text = (hooks_dir() / TEXT).read_text(encoding="utf-8")
     if files:
-        named = [external_files.typed(file, cwd) for file in files]
+        named = [git_files.typed(file, cwd) for file in files]
         return tuple(f"{file}: {git_hooks.change_marked_part(file, job, text)}" for file in named)
-    top = external_files.top_of(cwd)
+    top = git_files.top_of(cwd)
     if top is None:
         raise UsageError(f"{cwd} lies in no code repository", hint="--file FILE names one elsewhere")
     chosen = git_hooks.files_in(top, every=job != "install")
@@ -581,7 +582,7 @@ def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, 
 
 def complete(file: Path, script: str) -> str:
     """A script in the start file of a shell, in place of an older one; what was done. Raises StorageFailed."""
-    file = external_files.kept(file)
+    file = git_files.kept(file)
     marks = git_hooks.marks("ai-lessons completion", "# {}")
     return f"{file}: {git_hooks.change_marked_part(file, 'install', script, marks)}"
 

@@ -12,13 +12,13 @@ from dulwich.objects import ObjectID
 from ai_lessons.app import write_checks
 from ai_lessons.app.proposals import open_proposals, refuse_agents
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
-from ai_lessons.git import external_files
+from ai_lessons.git import files
 from ai_lessons.git import sync as git_sync
 from ai_lessons.git import sync as syncing
-from ai_lessons.git.commit import GitIdentity, bring_back
+from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.files import translated
 from ai_lessons.git.objects import EXECUTABLE, Draft, RawCommit, TreeEntry, commits, here, opened, text_of
-from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store, loose, uncommitted
+from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, changed, plan
 from ai_lessons.model import merge
 from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, trailers
@@ -208,7 +208,7 @@ def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
 
     Raises Conflict: they have no merge. Those of `outside.read`; StorageFailed: it cannot be written.
     """
-    texts = [external_files.read(file)[0] for file in (base, ours, theirs)]
+    texts = [files.read(file)[0] for file in (base, ours, theirs)]
     merged = merge.merge_file(path, texts[0] or None, texts[1], texts[2])
     if merged.data is None:
         raise Conflict(f"{path}: both sides changed {', '.join(merged.conflicts)}", hint="git status tells what to do")

@@ -11,7 +11,7 @@ from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import write_checks
+from ai_lessons.app import secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.contexts import superseded
 from ai_lessons.app.entries import show
@@ -22,7 +22,8 @@ from ai_lessons.connectors import exporters
 from ai_lessons.connectors.exporters import ADDED, KNOWN, QUEUED, SKIPPED, Bundle, Item, beside, noting
 from ai_lessons.connectors.importers import LIMIT, read_source
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
-from ai_lessons.git import external_files, hooks
+from ai_lessons.git import files as git_files
+from ai_lessons.git import hooks
 from ai_lessons.git.files import Staging, read_file, remove_file, status_of, translated, write_file
 from ai_lessons.model import frontmatter, layout, markdown
 from ai_lessons.model.approval import BATCH
@@ -90,7 +91,7 @@ def export_file(
     `replace`), or a link leads out.
     """
     repo = library.primary
-    file = file and external_files.typed(file, repo.options.cwd)
+    file = file and git_files.typed(file, repo.options.cwd)
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
@@ -136,7 +137,7 @@ def export_site(
     the place of ours (unless `replace`); a link is in the way. StorageFailed.
     """
     repo = library.primary
-    folder = external_files.typed(folder, repo.options.cwd)
+    folder = git_files.typed(folder, repo.options.cwd)
     with translated(str(folder), writing=True):
         folder.mkdir(parents=True, exist_ok=True)
         before: set[str] = set()
@@ -232,7 +233,7 @@ def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replac
         suffix = exporters.RULE_FILES[form].suffix
         texts = {exporters.file_name(x, suffix): exporters.rule_file(form, handle, x) for handle, x in entries}
         pattern = f"{exporters.PREFIX}*{suffix}"
-    present = {path.relative_to(folder).as_posix() for path in external_files.matches(folder, pattern.split("/"))}
+    present = {path.relative_to(folder).as_posix() for path in git_files.matches(folder, pattern.split("/"))}
     names = [*texts, *sorted(present - texts.keys())]
     return [(str(folder / name), _file(folder, name, texts.get(name), replace=replace)) for name in names]
 
@@ -281,7 +282,7 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
         if exists and not replace and not _is_export(file):
             hint = f"name another file, or {REPLACE}; for agents see --to"
             raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
-        external_files.write(file, exporters.dump(document))
+        git_files.write(file, exporters.dump(document))
         done = (ExportedFile(str(file), "replaced" if exists else "written"),)
     return Exported(
         GROOVE, done, Counter(entry.kind for entry, _ in entries), len(events), tuple(starmap(Skipped, skipped)),
@@ -292,7 +293,7 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
 def _is_export(file: Path) -> bool:
     """Whether a file is an export of ours, or nothing."""
     try:
-        data = external_files.read(file, LIMIT)[0]
+        data = git_files.read(file, LIMIT)[0]
     except InvalidEntry:  # it is larger than what we read
         return False
     return not data.strip() or exporters.is_ours(data)
@@ -381,7 +382,7 @@ def import_files(
     events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
     done = _write(repo, fresh, name, dry_run=dry_run)
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
-    origin = [("Imported-from", write_checks.masked(name)), (BATCH, batch)]
+    origin = [("Imported-from", secrets.masked(name)), (BATCH, batch)]
     queued, unproposed = _propose_rules(repo, sorting.rules, origin, dry_run=dry_run)
     skipped += unproposed
     seen = _seen(sorting, bundle, skipped, [*done.written, *queued])

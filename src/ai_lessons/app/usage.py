@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ai_lessons.app import write_checks
+from ai_lessons.app import secrets
 from ai_lessons.app.answers import Judged
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.git.store import EventLog
-from ai_lessons.learning import events, selection, statistics
-from ai_lessons.learning.events import Event
+from ai_lessons.learning import selection, statistics
 from ai_lessons.learning.selection import TIRED, unused
+from ai_lessons.learning.statistics import Event
 from ai_lessons.model import entries
 from ai_lessons.model.entries import EntrySummary, Kind, Status
 from ai_lessons.model.layout import CONFIG_PATH
@@ -291,8 +291,8 @@ class Usages:
         if not files:
             return None
         if self._cache is None:
-            self._cache = UsageCache(self._repo.store.state_dir / "usage.sqlite", events.USES)
-        self._cache.refresh(files, events.read_lines)
+            self._cache = UsageCache(self._repo.store.state_dir / "usage.sqlite", statistics.USES)
+        self._cache.refresh(files, statistics.read_lines)
         return self._cache
 
     def history(self, entry_id: str) -> list[tuple[str, str]]:
@@ -311,7 +311,7 @@ class Usages:
         """The parameters of this repository as they stand."""
 
         def fold_lines(lines: list[str]) -> str:
-            return statistics.dumped(statistics.fold_parameters(filter(None, map(events.read_line, lines))))
+            return statistics.dumped(statistics.fold_parameters(filter(None, map(statistics.read_line, lines))))
 
         cache = self.cache
         return statistics.fold_parameters((), statistics.loaded(cache.parameters(fold_lines) if cache else ""))
@@ -322,13 +322,13 @@ class Usages:
         Only of this session, if the session has a name.
         """
         name = self._repo.options.session
-        session = events.clean_session(name) if name else None
+        session = statistics.clean_session(name) if name else None
         for line in reversed(self.log.recent().split(b"\n")):
-            event = events.read_line(line.decode("utf-8", "replace")) if entry_id.encode() in line else None
+            event = statistics.read_line(line.decode("utf-8", "replace")) if entry_id.encode() in line else None
             if event and event.entry == entry_id and session in {None, event.session}:
-                if event.event in events.OUTCOMES:
+                if event.event in statistics.OUTCOMES:
                     break
-                if event.event == events.INJECTED:
+                if event.event == statistics.INJECTED:
                     return event.edge
         return {}
 
@@ -340,11 +340,11 @@ class Usages:
         new = list(happened)
         if not new or not self.recording:
             return
-        if any(event.note and write_checks.secrets_in(event.note) for event in new):
+        if any(event.note and secrets.secrets_in(event.note) for event in new):
             raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
-        now, session = self._repo.options.now(), write_checks.masked(self._repo.options.session or "")
-        masked = (event._replace(session=write_checks.masked(event.session) or session) for event in stamped(new, now))
-        self.log.append([events.line_of(event) for event in masked], f"{now.astimezone(UTC):%Y-%m}")
+        now, session = self._repo.options.now(), secrets.masked(self._repo.options.session or "")
+        masked = (event._replace(session=secrets.masked(event.session) or session) for event in stamped(new, now))
+        self.log.append([statistics.line_of(event) for event in masked], f"{now.astimezone(UTC):%Y-%m}")
 
     def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
         """`record`, for jobs whose answer does not depend on it; a note if it could not be."""
@@ -357,9 +357,9 @@ class Usages:
     def note_status(self, light: EntrySummary, status: str | None) -> None:
         """Write down that an entry, which stood as `light` says, was marked wrong or is active again."""
         wrong, before = Status.WRONG.value, light.details.get("status")
-        word = events.WRONG if status == wrong != before else ""
+        word = statistics.WRONG if status == wrong != before else ""
         if status == Status.ACTIVE.value and (before == wrong or self.silent([light])):
-            word = events.RESTORED
+            word = statistics.RESTORED
         if word:
             self.record_if_possible([Event("", "", word, light.id)])
 
@@ -461,9 +461,9 @@ class Usages:
         subjects = {*arrived, *statistics.DEFINITIONS, *(place.id for place in self._repo.catalog.locations())}
         new: dict[str, Event] = {}
         for line in lines:
-            event = events.read_line(json.dumps(line))
-            if event and event.event in {*events.USES, *events.TURNS} and event.entry in subjects:
-                new[event.id] = event._replace(note="") if write_checks.secrets_in(event.note) else event
+            event = statistics.read_line(json.dumps(line))
+            if event and event.event in {*statistics.USES, *statistics.TURNS} and event.entry in subjects:
+                new[event.id] = event._replace(note="") if secrets.secrets_in(event.note) else event
         logged = (name.decode() for file in self.log.files() for name in _EVENT_ID.findall(file.read())) if new else ()
         for name in logged:
             new.pop(name, None)
@@ -471,12 +471,12 @@ class Usages:
             return 0, 0, ("this repository records no events, so none were taken over",)
         if not dry_run:
             self._append_by_month(sorted(new.values()))
-        return len(new), len({event.entry for event in new.values() if event.event in events.TURNS}), ()
+        return len(new), len({event.entry for event in new.values() if event.event in statistics.TURNS}), ()
 
     def _append_by_month(self, new: Sequence[Event]) -> None:
         """In batches: a log begins a new part between two."""
         for month in sorted({event.at[:7] for event in new}):
-            lines = [events.line_of(event) for event in new if event.at[:7] == month]
+            lines = [statistics.line_of(event) for event in new if event.at[:7] == month]
             for start in range(0, len(lines), BATCH):
                 self.log.append(lines[start : start + BATCH], month)
 
@@ -486,12 +486,12 @@ class Usages:
         ambiguous: set[str] = set()
         for file in self.log.files():
             for line in file.read().decode("utf-8", "replace").split("\n"):
-                event = events.read_line(line) if line else None
-                if event is None or not (event.entry in entries or event.event in events.TURNS):
+                event = statistics.read_line(line) if line else None
+                if event is None or not (event.entry in entries or event.event in statistics.TURNS):
                     continue
                 if by_id.setdefault(event.id, event) != event:
                     ambiguous.add(event.id)
-        return [json.loads(events.line_of(by_id[name])) for name in sorted(by_id.keys() - ambiguous)]
+        return [json.loads(statistics.line_of(by_id[name])) for name in sorted(by_id.keys() - ambiguous)]
 
 
 def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:

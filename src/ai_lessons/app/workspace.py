@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 from ai_lessons import app
 from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
-from ai_lessons.app.write_checks import masked
+from ai_lessons.app.secrets import masked
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Store
 from ai_lessons.git.worktree import walk
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.search_index import Embedders, Indexing
     from ai_lessons.app.usage import Usages
     from ai_lessons.app.write_checks import Planned
-    from ai_lessons.learning.events import Event
-    from ai_lessons.learning.statistics import UsageTally
+    from ai_lessons.learning.statistics import Event, UsageTally
     from ai_lessons.model.config import RepositoryConfig
     from ai_lessons.model.links import Edge
     from ai_lessons.model.transcripts import Shape

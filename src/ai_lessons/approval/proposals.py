@@ -21,7 +21,7 @@ from ai_lessons.model import approval, layout, markdown
 from ai_lessons.model.approval import BATCH, Person, entry_end, is_rule, moment, report, rule_end, stated_id, trailers
 from ai_lessons.model.entries import HANDLE_LENGTH, Kind
 from ai_lessons.model.layout import check_path, derived_id, is_markdown, place, side_of
-from ai_lessons.model.markdown import decode
+from ai_lessons.model.texts import decode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

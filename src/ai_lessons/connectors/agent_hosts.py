@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound
-from ai_lessons.git import external_files, hooks, processes
+from ai_lessons.git import files, hooks, processes
 from ai_lessons.git.files import translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.hooks import holds_ours
-from ai_lessons.model import markdown
+from ai_lessons.model import texts
 from ai_lessons.model.entries import json_fields
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ class _HostFinder:
         project = self._where.project
         cloned = file.is_relative_to(project) and not self._where.home.is_relative_to(project)
         try:
-            return external_files.read(file, LARGEST, within=project if cloned else None)[0]
+            return files.read(file, LARGEST, within=project if cloned else None)[0]
         except NotFound:
             return None
         except AiLessonsError:
@@ -423,7 +423,7 @@ def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
     if data is None or not data.strip():
         return {}
     try:
-        settings = markdown.toml(data.decode()) if toml else json.loads(data)
+        settings = texts.toml(data.decode()) if toml else json.loads(data)
     except (ValueError, RecursionError):
         return None
     return settings if isinstance(settings, dict) else None
@@ -500,7 +500,7 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
     name, _, key = kind.servers[0].partition("#")
     tables.setdefault(place_of(kind, where, name), {})[key] = {SERVER: _server(kind)}
     for place, ours in tables.items():
-        real = external_files.kept(place)
+        real = files.kept(place)
         try:
             content = _bytes(real)
         except InvalidEntry as error:
@@ -588,13 +588,13 @@ def carry_out(changes: Sequence[HostChange]) -> None:
             if _bytes(change.file) != change.before:
                 raise Conflict(f"{change.file} has changed meanwhile", hint="run the command again")
             if change.after is not None:
-                external_files.write(change.file, change.after)
+                files.write(change.file, change.after)
             else:
                 change.file.unlink()
 
 
 def _bytes(file: Path) -> bytes | None:
-    return external_files.read(file, LARGEST)[0] if file.exists() else None
+    return files.read(file, LARGEST)[0] if file.exists() else None
 
 
 def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: Json) -> HostChange:

@@ -18,8 +18,7 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, Unsupported
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.chunks import blocks, lines_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Category, Entry, Kind, Relation, ulid
-from ai_lessons.model.markdown import decode, escaped, one_line, split
-from ai_lessons.model.yaml_edit import mapping_lines
+from ai_lessons.model.texts import decode, escaped, mapping_lines, one_line, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -31,13 +31,14 @@ from ai_lessons.connectors.exporters import (
     word_of,
 )
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.git import external_files
+from ai_lessons.git import files as git_files
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.lessons import place_of, project_of
-from ai_lessons.model.markdown import REMOVE, decode, one_line, split
+from ai_lessons.model.markdown import REMOVE
+from ai_lessons.model.texts import decode, one_line, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -226,7 +227,7 @@ _Found = tuple[str, Path, bool]
 
 
 def _memories(places: Sequence[Path], project: str | None, options: Options) -> Bundle:
-    texts = ((place.name, external_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places)
+    texts = ((place.name, git_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places)
     parts = [memories(text.removeprefix("\ufeff"), name, project, options.now()) for name, text in texts]
     return Bundle([item for part in parts for item in part.items], [bad for part in parts for bad in part.damaged])
 
@@ -241,7 +242,7 @@ def _notes(files: Sequence[_Found], form: str, project: str | None, options: Opt
             left.append((name, OTHER, "not Markdown"))
             continue
         with noting(name, damaged):
-            items.append(note(name, external_files.read(path)[0], project, options.now()))
+            items.append(note(name, git_files.read(path)[0], project, options.now()))
     return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
 
 
@@ -261,7 +262,7 @@ def _instructions(
         # a folder such as .claude/rules may itself be what was named
         name = host_file[1] if host_file and not exporters.host_of(below) else below
         with noting(name, damaged):
-            data = external_files.read(path)[0]
+            data = git_files.read(path)[0]
             lessons = memory(name, data, project, options.now()) if is_memory else []
             stated = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
             items += lessons
@@ -289,7 +290,7 @@ def _skills(files: Sequence[_Found], places: Sequence[Path], project: str | None
             left.append((name, OTHER, f"in no folder with a {SKILL}"))
             continue
         with noting(name, damaged):
-            contents[home][path.relative_to(home).as_posix()] = external_files.read(path)
+            contents[home][path.relative_to(home).as_posix()] = git_files.read(path)
     for home, of_skill in contents.items():
         try:
             made, ignored = skill(homes[home], of_skill, project, options.now())
@@ -307,12 +308,12 @@ Row = dict[str, Any]
 
 def named(paths: Sequence[str], cwd: Path) -> list[Path]:
     """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
-    return list(dict.fromkeys(place for path in paths for place in external_files.named(path, cwd)))
+    return list(dict.fromkeys(place for path in paths for place in git_files.named(path, cwd)))
 
 
 def text_of(file: str, cwd: Path) -> str:
     """The text of a file, or of a pipe such as `<(command)`. Raises as `outside.typed`, `outside.read`."""
-    return decode(external_files.read(external_files.typed(external_files.expanded(file), cwd), pipes=True)[0], file)
+    return decode(git_files.read(git_files.typed(git_files.expanded(file), cwd), pipes=True)[0], file)
 
 
 def read_source(
@@ -336,11 +337,9 @@ def read_source(
         raise UsageError(f"{form} is one file", hint="import them one by one")
     file = files[0]
     if form == GROOVE:
-        return exporters.read(decode(external_files.read(file, LIMIT)[0], str(file)), str(file))
+        return exporters.read(decode(git_files.read(file, LIMIT)[0], str(file)), str(file))
     if form == LOG:  # bytes that are no UTF-8 damage their line alone
-        return read_log(
-            external_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name
-        )
+        return read_log(git_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name)
     return read_database(file, options.now())
 
 
@@ -423,10 +422,10 @@ def read_database(file: Path, now: datetime) -> Bundle:
     """
     with translated(str(file)), TemporaryDirectory() as folder:
         copy = Path(folder, "copy.db")
-        copy.write_bytes(external_files.read(file, LIMIT)[0])
+        copy.write_bytes(git_files.read(file, LIMIT)[0])
         log = file.with_name(file.name + "-wal")
         if log.exists():
-            copy.with_name("copy.db-wal").write_bytes(external_files.read(log, LIMIT, within=file.parent)[0])
+            copy.with_name("copy.db-wal").write_bytes(git_files.read(log, LIMIT, within=file.parent)[0])
         try:
             tables = defaultdict(list, _tables(copy))
         except sqlite3.Error as error:

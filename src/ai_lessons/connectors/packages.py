@@ -1,4 +1,4 @@
-"""Packages where they are installed (site-packages, node_modules), and a Python package's API as griffe reads it."""
+"""The code that one works in: its lock files and manifests, and its packages where they are installed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,365 @@ import sys
 import sysconfig
 import zipfile
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from griffe import AliasResolutionError, Class, CyclicAliasError, Function, GriffeLoader, LoadingError, Module, Object
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidName, canonicalize_name
+from packaging.version import InvalidVersion, Version
 
-from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
-from ai_lessons.git import external_files, processes
-from ai_lessons.git.files import READ_LIMIT
-from ai_lessons.model.versions import pinned
+from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, Unreachable
+from ai_lessons.git import files as git_files
+from ai_lessons.git import plumbing, processes
+from ai_lessons.git.files import READ_LIMIT, read_file
+from ai_lessons.git.worktree import locate, read_head
+from ai_lessons.model.layout import blob_id, slug
+from ai_lessons.model.texts import toml
+from ai_lessons.model.versions import IN_USE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+Found = tuple[str, str]
+"""A package by its own name, and its version as `versions.score` takes it: `@2.32.3` in use, or a range."""
+
+LARGEST = 8 << 20  # Bytes of a file that is read. Lock files of big projects have five million
+LONGEST_NAME = 200  # Characters of a package's name or version; what is longer is left out
+MOST_REQUIREMENTS = 5000  # Lines of a requirements file that are read; each costs up to a tenth of a millisecond
+PYTHON = "python"
+
+
+class Manifest(NamedTuple):
+    """A lock or manifest file: path for people, text, and how near it is (0: the caller's own folder)."""
+
+    path: str
+    text: str
+    distance: int = 0
+
+
+class Use(NamedTuple):
+    """What a project uses, and the file that says so. `version` is as `versions.score` takes it."""
+
+    package: str
+    version: str
+    path: str
+
+
+def is_manifest(name: str) -> bool:
+    """Whether a file of this name is one that we can read."""
+    return _reader(name) is not None
+
+
+def in_use(
+    manifests: Iterable[Manifest], projects: Iterable[str], aliases: Mapping[str, str] | None = None
+) -> dict[str, tuple[Use, ...]]:
+    """The versions in use of every project that is a package here, as the nearest files say, a lock file first.
+
+    Packages of one name in several languages or folders count all. `aliases` are other names of packages and projects.
+    """
+    by_name: dict[str, list[str]] = {}
+    for project in projects:
+        for name in names_of_project(project, aliases or {}):
+            by_name.setdefault(name, []).append(project)
+    least: dict[tuple[str, ...], int] = {}
+    uses_of: dict[str, set[Use]] = {}
+    for manifest in sorted(manifests, key=lambda candidate: (candidate.distance, _language(candidate.path)[1])):
+        (language, order), folder = _language(manifest.path), manifest.path.rpartition("/")[0]
+        for package, version in packages(manifest.path, manifest.text):
+            for project in {match for name in names_of_package(package) for match in by_name.get(name, ())}:
+                nearest = least.setdefault((project,), manifest.distance)
+                first = least.setdefault((project, language, folder), order)
+                if (nearest, first) == (manifest.distance, order):
+                    uses_of.setdefault(project, set()).add(Use(package, version, manifest.path))
+    return {
+        project: tuple(sorted(uses, key=lambda use: (use.path, use.version)))
+        for project, uses in sorted(uses_of.items())
+    }
+
+
+def packages(path: str, text: str) -> list[Found]:
+    """What a file says, each once, in its order; nothing for a file that we cannot read."""
+    reader = _reader(path.rpartition("/")[2])
+    if reader is None:
+        return []
+    try:
+        every = list(reader(text))
+    except (ValueError, RecursionError):
+        return []
+    return list(dict.fromkeys(package for package in every if all(0 < len(part) <= LONGEST_NAME for part in package)))
+
+
+def direct(path: str, text: str) -> list[str]:
+    """The packages that a project asks for by name, as its `pyproject.toml` or `package.json` says, each once.
+
+    Raises ValueError: the file cannot be read.
+    """
+    whole = json.loads(text) if path.endswith(".json") else toml(text)
+    if path.endswith(".json"):
+        return list(dict.fromkeys(name for key in ("dependencies", "devDependencies") for name in _at(whole, key)))
+    project, poetry = _at(whole, "project"), _at(whole, "tool", "poetry")
+    lists = [project.get("dependencies"), *_at(project, "optional-dependencies").values()]
+    lists += _at(whole, "dependency-groups").values()
+    rows = "\n".join(row for names in lists if isinstance(names, list) for row in names if isinstance(row, str))
+    tables = [_at(poetry, "dependencies")]
+    tables += [_at(group, "dependencies") for group in _at(poetry, "group").values()]
+    named = [re.split(r"[\s\[<>=!~;@(]", row.strip(), maxsplit=1)[0] for row in rows.splitlines()]
+    named += [name for table in tables for name in table if name != PYTHON]
+    return list(dict.fromkeys(filter(None, map(normal, named))))
+
+
+def _at(table: object, *keys: str) -> Mapping[str, Any]:
+    """A table inside of tables; an empty one where there is none."""
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def normal(name: str) -> str:
+    """A name as packages compare: case, and which mark stands between words, do not count."""
+    return re.sub(r"[-_.\s]+", "-", name.casefold()).strip("-")
+
+
+def pinned(name: str, version: str) -> str:
+    """`NAME==VERSION` of a package of Python, which pip can take for no option, path or address. Raises Refused."""
+    try:
+        return f"{canonicalize_name(name, validate=True)}=={Version(version)}"
+    except (InvalidName, InvalidVersion) as error:
+        raise Refused(f"{name!r} {version!r} is no package of Python with a version: {error}") from error
+
+
+def names_of_package(package: str) -> set[str]:
+    """What a project about this package may be called: also without scope, group, host or major version."""
+    parts = [part for part in re.split(r"[/:]", package) if part]
+    if len(parts) > 1 and re.fullmatch(r"v[0-9]+", parts[-1]):
+        parts.pop()  # Go: github.com/go-chi/chi/v5
+    last = re.sub(r"\.v[0-9]+$", "", parts[-1]) if parts else ""  # Go: gopkg.in/yaml.v3
+    pair = "-".join([*parts[-2:-1], last]).lstrip("@")
+    alone = "" if package.startswith("@") else last  # npm: there are many packages called @…/core
+    return {normal(package), normal(alone), normal(pair)} - {""}
+
+
+def names_of_project(project: str, aliases: Mapping[str, str]) -> set[str]:
+    """What the package that a project is about may be called: also under an alias, and without a language's mark."""
+    name = normal(project)
+    other = {normal(b) for a, b in aliases.items() if normal(a) == name}
+    other |= {normal(a) for a, b in aliases.items() if normal(b) == name}
+    bare = re.sub(r"^python-|-(?:python|py|js|rs|go)$", "", name)
+    return {name, bare, *other} - {""}
+
+
+def _requirements(text: str) -> Iterator[Found]:
+    for row in re.sub(r"\\\r?\n", " ", text).splitlines()[:MOST_REQUIREMENTS]:
+        plain = re.sub(r"(?:^|\s)#.*$|\s--?[a-z].*$", "", row[: 4 * LONGEST_NAME]).strip()
+        if not plain or plain.startswith("-"):
+            continue
+        try:
+            requirement = Requirement(plain)
+        except (InvalidRequirement, RecursionError):
+            continue
+        terms = sorted(requirement.specifier, key=str)
+        pinned = [term for term in terms if term.operator in {"==", "==="} and not term.version.endswith("*")]
+        if pinned:
+            yield requirement.name, IN_USE + pinned[0].version
+        elif terms:
+            yield requirement.name, " ".join(map(str, terms))
+
+
+_PAIR = re.compile(r"""(?m)^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
+
+
+def _locked_packages(text: str) -> Iterator[Found]:
+    """`[[package]]` tables of uv, Poetry and Cargo, each with a name and a version."""
+    for table in f"\n{text}".replace("\r\n", "\n").split("\n["):
+        begin = table[: 4 * LONGEST_NAME]  # what is looked for comes first, and lock files are long
+        stated = dict(reversed(_PAIR.findall(begin)))
+        python = stated.get("requires-python") or stated.get("python-versions")
+        if begin.startswith("[package]]") and "name" in stated and "version" in stated:
+            yield stated["name"], IN_USE + stated["version"]
+        elif python and begin.startswith(("metadata]", "\n")):
+            yield PYTHON, python.replace(",", " ")
+
+
+def _npm_lock(text: str) -> Iterator[Found]:
+    """What lies directly in `node_modules` is what the project's own code sees; deeper copies are others' business."""
+    whole = json.loads(text)
+    direct = _at(whole, "dependencies")
+    if listed := _at(whole, "packages"):
+        cut = {place.rpartition("node_modules/"): package for place, package in listed.items()}
+        direct = {name: package for (head, inside, name), package in cut.items() if inside and not head}
+    for name, package in direct.items():
+        version = package.get("version") if isinstance(package, dict) else None
+        if isinstance(version, str) and version[:1].isdigit():  # else a file or an address
+            yield name, IN_USE + version
+
+
+_ASKED_FOR = ("dependencies", "devDependencies")
+_YAML_KEY = re.compile(r"( *)'?([^\s':]+)'?:(?: +'?([^\s'(_]+).*)?")
+
+
+def _pnpm_lock(text: str) -> Iterator[Found]:
+    """What the project itself asks for, by the indentation of its lines; older files name no `importers`."""
+    open_keys: list[tuple[int, str]] = []
+    for match in map(_YAML_KEY.match, text.splitlines()):
+        if match is None:
+            continue
+        indent = len(match[1])
+        open_keys = [*((at, key) for at, key in open_keys if at < indent), (indent, match[2])]
+        path = [key for _, key in open_keys]
+        path = path[2:] if path[:2] == ["importers", "."] else path
+        here = path[:1] and path[0] in _ASKED_FOR and (len(path) == 2 or (len(path) == 3 and path[2] == "version"))
+        if here and match[3] and match[3][0].isdigit():
+            yield path[1], IN_USE + match[3]
+
+
+_GO_UNTAGGED = re.compile(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")
+
+
+def _go_mod(text: str) -> Iterator[Found]:
+    block = ""
+    for row in text.splitlines():
+        words = row[: 4 * LONGEST_NAME].partition("//")[0].split()
+        if words[1:] == ["("]:
+            block = words[0]
+        elif words == [")"]:
+            block = ""
+        elif words[:1] == ["go"] and len(words) == 2 and words[1][:1].isdigit():
+            yield "go", IN_USE + words[1]
+        else:
+            named = words if block else words[1:]
+            if (block or "".join(words[:1])) == "require" and len(named) == 2 and not _GO_UNTAGGED.match(named[1]):
+                yield named[0], IN_USE + named[1].removesuffix("+incompatible")
+
+
+_READERS: Sequence[tuple[str, str, Callable[[str], Iterable[Found]]]] = (
+    ("uv.lock", PYTHON, _locked_packages),
+    ("poetry.lock", PYTHON, _locked_packages),
+    ("requirements*.txt", PYTHON, _requirements),
+    ("package-lock.json", "javascript", _npm_lock),
+    ("pnpm-lock.yaml", "javascript", _pnpm_lock),
+    ("go.mod", "go", _go_mod),
+    ("Cargo.lock", "rust", _locked_packages),
+)
+_LANGUAGES = {pattern: (language, order) for order, (pattern, language, _) in enumerate(_READERS)}
+
+
+def _language(path: str) -> tuple[str, int]:
+    """What the packages of a file are written in, and its place among the files that may say the same."""
+    return _LANGUAGES.get(path.rpartition("/")[2], (PYTHON, len(_READERS)))
+
+
+def _reader(name: str) -> Callable[[str], Iterable[Found]] | None:
+    return next((reader for pattern, _, reader in _READERS if fnmatchcase(name, pattern)), None)
+
+
+class Code(NamedTuple):
+    """A code repository: its name, and its files as paths from its top. `whole`: every project here is about it."""
+
+    name: str
+    files: tuple[str, ...]
+    whole: bool
+
+    def is_of(self, project: str) -> bool:
+        """Whether an entry of this project is about this code."""
+        return self.whole or git_files.same_name(project, self.name)
+
+
+def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
+    """The code that entries are about, no ignored files: around the knowledge, else around `cwd`; None if neither."""
+    inside = worktree != knowledge
+    top = worktree if inside else git_files.top_of(cwd)
+    if top is None or top == knowledge:
+        return None
+    try:
+        place = locate(top)
+    except AiLessonsError:
+        return None
+    done = plumbing.run(place, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if done.code:
+        return None
+    paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))
+    ours = f"{knowledge.relative_to(top).as_posix()}/" if inside else ""
+    files = tuple(path for path in paths if path and not (ours and path.startswith(ours)))
+    return Code(git_files.name_of(top), files, inside)
+
+
+MOST_FILES = 50
+
+
+def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
+    """The files, nearest first, from `cwd` up to the top of git; and why others are left out."""
+    inside = git_files.top_of(cwd)
+    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(inside)] if inside else [cwd]
+    top = folders[-1]
+    texts: list[Manifest] = []
+    left_out: list[str] = []
+    for distance, folder in enumerate(folders):
+        for file in sorted(path for path in folder.glob("*") if is_manifest(path.name)):
+            path = file.relative_to(top).as_posix()
+            if file.is_symlink() or not file.is_file():
+                continue
+            if len(texts) == MOST_FILES:
+                return texts, [*left_out, f"{path} and others: {MOST_FILES} files were read"]
+            try:
+                text = read_file(top, path, LARGEST)[0].decode("utf-8", "replace")
+            except AiLessonsError as error:
+                left_out.append(error.message)
+            else:
+                texts.append(Manifest(path, text, distance))
+    return texts, left_out
+
+
+class Sources:
+    """Where the files of an import come from; each repository is read once, at one HEAD. For one thread."""
+
+    def __init__(self) -> None:
+        self._tops: dict[Path, tuple[Path, Path | None]] = {}
+        self._heads: dict[Path, tuple[str, Mapping[str, str]] | None] = {}
+
+    def ref(self, path: Path, data: bytes) -> str | None:
+        """HEAD of the file's repository, `-dirty` behind it unless it holds `data` there; None without one."""
+        real, top = self._place(path)
+        if top is None:
+            return None
+        if top not in self._heads:
+            self._heads[top] = _head(top)
+        head = self._heads[top]
+        if head is None:
+            return None
+        commit, blobs = head
+        blob = blobs.get(str(real.relative_to(top)))
+        # a checkout with CRLF is as committed, too
+        same = blob in {blob_id(data), blob_id(data.replace(b"\r\n", b"\n"))}
+        return commit if same else f"{commit}-dirty"
+
+    def project(self, path: Path) -> str | None:
+        """The name of the top folder of the file's repository, fit to be a project; None outside of any."""
+        _, top = self._place(path)
+        return slug(top.name) if top is not None else None
+
+    def _place(self, path: Path) -> tuple[Path, Path | None]:
+        """The file without links, and the top folder of its worktree; each folder is looked up once."""
+        if path.is_symlink() or path.name in {"", ".."}:
+            path = path.resolve()
+        if path.parent not in self._tops:
+            folder = path.parent.resolve()
+            self._tops[path.parent] = (folder, git_files.top_of(folder))
+        folder, top = self._tops[path.parent]
+        return folder / path.name, top
+
+
+def _head(top: Path) -> tuple[str, Mapping[str, str]] | None:
+    """The commit that is checked out, and its blobs by path; None before the first, or if it is not accepted."""
+    try:
+        place = locate(top)
+        commit = read_head(place).commit
+    except AiLessonsError:
+        return None
+    return (commit, plumbing.files_of(place, commit)) if commit else None
+
 
 logging.getLogger("griffe").setLevel(logging.CRITICAL)  # what it cannot read is left out of the page
 _LEFT_OUT = re.compile(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
@@ -173,7 +519,7 @@ def places(cwd: Path, active: Path | None, *, beside: bool = True) -> tuple[Path
 
     Not `beside`: that place counts only if this program has no environment of its own.
     """
-    top = external_files.top_of(cwd)
+    top = git_files.top_of(cwd)
     folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)] if top else [cwd]
     roots = [folder / name for folder in folders for name in (".venv", "venv")] + ([active] if active else [])
     sites = [site for root in roots for site in sorted(root.glob("lib/python3*/site-packages"))]
@@ -228,7 +574,7 @@ class _Bounded(PathDistribution):
 
     def read_text(self, filename: str | os.PathLike[str]) -> str:
         folder = Path(str(self._path))
-        return external_files.beginning(folder / filename, folder.parent, READ_LIMIT)
+        return git_files.beginning(folder / filename, folder.parent, READ_LIMIT)
 
 
 def _python(site: Path, name: str) -> Package | None:
@@ -256,7 +602,7 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
     name = f"{package.name} {package.version}"
     yield Page("README.md", name, str(distribution.metadata.json.get("description") or ""))
     files = [Path(path) for path in distribution.files or () if ".." not in path.parts]
-    files = [path for path in files if external_files.leads_into(package.place / path, package.place)]
+    files = [path for path in files if git_files.leads_into(package.place / path, package.place)]
     for file in files:
         if _DOCS.search(file.as_posix()):
             yield Page(_markdown(file.as_posix()), f"{file.stem} ({name})", _read(package.place / file, package.place))
@@ -267,7 +613,7 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
 
 
 def _npm(modules: Path, name: str) -> Package | None:
-    if not external_files.leads_into(modules / name, external_files.top_of(modules) or modules.parent):
+    if not git_files.leads_into(modules / name, git_files.top_of(modules) or modules.parent):
         return None
     manifest = _manifest(modules / name)
     if not isinstance(version := manifest.get("version"), str):
@@ -282,7 +628,7 @@ def _of_npm(package: Package) -> Iterator[Page]:
     readme = next((top / file for file in _READMES if (top / file).is_file()), None)
     if readme:
         yield Page("README.md", name, _read(readme, top))
-    for file in sorted(set(external_files.matches(top, ("doc*", "**", "*")))):
+    for file in sorted(set(git_files.matches(top, ("doc*", "**", "*")))):
         inner = file.relative_to(top).as_posix()
         if _DOCS.search(inner) and file.is_file() and "node_modules" not in inner:
             yield Page(_markdown(inner), f"{file.stem} ({name})", _read(file, top))
@@ -313,7 +659,7 @@ def _is_plain(top: Path) -> bool:
 
 def _read(file: Path, folder: Path) -> str:
     """A text of a package in this folder; empty where there is none, or none to be read."""
-    return external_files.beginning(file, folder, READ_LIMIT).replace("\r\n", "\n")
+    return git_files.beginning(file, folder, READ_LIMIT).replace("\r\n", "\n")
 
 
 def _markdown(path: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.git import external_files, plumbing, processes
+from ai_lessons.git import files, plumbing, processes
 from ai_lessons.git.files import replace_file, translated
 from ai_lessons.git.worktree import Worktree, as_hub, locate
 
@@ -73,7 +73,7 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
     """The files that agents read, AGENTS.md if there is none; `every`: also links and those that import AGENTS.md."""
     agents, claude = (top / name for name in NAMES)
     present = [file for file in (agents, claude) if file.exists() and (every or not file.is_symlink())]
-    if not every and len(present) > 1 and _IMPORTS_AGENTS.search(external_files.read(claude)[0]):
+    if not every and len(present) > 1 and _IMPORTS_AGENTS.search(files.read(claude)[0]):
         present.remove(claude)
     return tuple(present) or (agents,)
 
@@ -83,12 +83,12 @@ def change_marked_part(file: Path, job: str, text: str, ours: Marks = _OURS) -> 
     with translated(str(file), writing=True):
         if file.is_symlink():
             return "left alone, it is a link: name the file that it leads to"
-        content = external_files.read(file)[0] if file.exists() else None
+        content = files.read(file)[0] if file.exists() else None
         says, new = plan(content, job, text, ours)
         if new is None:
             file.unlink(missing_ok=True)
         elif new != content:
-            external_files.write(file, new)
+            files.write(file, new)
         return says
 
 

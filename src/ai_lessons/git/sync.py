@@ -29,11 +29,10 @@ from ai_lessons.errors import (
 )
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commit import committing, refuse_locked
+from ai_lessons.git.commit import committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
-from ai_lessons.git.store import unshared
 from ai_lessons.git.worktree import Worktree, branch_of, checked_out_at, proposal_refs, read_ref
 from ai_lessons.model import layout
 from ai_lessons.model.approval import stated_id

@@ -11,9 +11,8 @@ from ai_lessons import app
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces import agent_text, cli, text
-from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, show_version
+from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, read_input, show_version
 from ai_lessons.interfaces.cli.options import id_argument, limit_option, offer
-from ai_lessons.interfaces.cli.prompts import read_input
 from ai_lessons.model import lessons
 from ai_lessons.model.lessons import ScopePlace, place_of
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import category, east_asian_width
 
 from ai_lessons.model.entries import fields_of, record
-from ai_lessons.model.markdown import escaped
+from ai_lessons.model.texts import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

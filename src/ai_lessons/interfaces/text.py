@@ -11,7 +11,7 @@ from ai_lessons.interfaces.output import View, block, clean, clip, count, line, 
 from ai_lessons.model import lessons as model_lessons
 from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, EntrySummary, Kind, pattern_of
 from ai_lessons.model.lessons import title_of
-from ai_lessons.model.yaml_edit import entry_lines, scalar
+from ai_lessons.model.texts import entry_lines, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -6,11 +6,10 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ai_lessons.app.answers import Answer, Context, Hit, Why
+from ai_lessons.app.answers import Answer, Context, Hit, Why, finding_line
 from ai_lessons.interfaces import text
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View, block, clean, clip, columns, count, line, size, table
-from ai_lessons.model.checks import finding_line
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 
 if TYPE_CHECKING:

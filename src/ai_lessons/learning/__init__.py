@@ -1,5 +1,5 @@
 """What was useful: events, confidence, and which entries are told unasked. Pure functions and values.
 
-Reads no files. Begin with `events` (one line of a log), then `statistics` (what logs add up to) and `selection`.
+Reads no files. Begin with `statistics` (one line of a log, and what logs add up to), then `selection`.
 Imports `model`.
 """

@@ -8,18 +8,23 @@ from itertools import chain, zip_longest
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning.events import (
+from ai_lessons.learning.statistics import (
+    BUDGET,
+    CONFIDENCE,
     CONTRADICTED,
     FOLLOWED,
     HELPFUL,
     INJECTED,
     LEFT_OUT,
+    NOTHING,
     RECURRED,
     SCRIPT_FAILED,
     SCRIPT_OK,
+    SIMILARITY,
     WRONG,
+    Tallies,
+    UsageTally,
 )
-from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, Tallies, UsageTally
 from ai_lessons.model import transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment, Status, json_fields
 from ai_lessons.model.filters import BY_KIND, EXACT

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import CONFIG_PATH, MARKDOWN_SUFFIXES, place
-from ai_lessons.model.markdown import decode, parse
+from ai_lessons.model.texts import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -247,6 +247,8 @@ def stated_id(data: bytes) -> str | None:
 
 def parsed_id(data: bytes) -> str | None:
     """The id that a text states, by the YAML reader."""
+    from ai_lessons.model.markdown import parse  # noqa: PLC0415  # the YAML package, for rules alone
+
     try:
         value = parse(decode(data, "")).fields.get("id")
     except InvalidEntry:

@@ -12,7 +12,7 @@ from markdown_it.rules_block import table
 
 from ai_lessons.model.entries import Entry, Kind, json_fields
 from ai_lessons.model.frontmatter import description
-from ai_lessons.model.markdown import may_have_headings
+from ai_lessons.model.texts import may_have_headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import StrEnum
 from operator import attrgetter
 from types import MappingProxyType
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER
 from ai_lessons.model.layout import CONFIG_PATH
-from ai_lessons.model.markdown import BOM, REMOVE, edit_mapping, parse_mapping
+from ai_lessons.model.texts import BOM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -308,6 +307,8 @@ def refuse_older(config: RepositoryConfig) -> None:
 
 def fields_of(text: str) -> dict[str, Any]:
     """The unchecked fields of the file. Raises InvalidEntry: no YAML."""
+    from ai_lessons.model.markdown import parse_mapping  # noqa: PLC0415  # policies are read by every start
+
     lead = _lead(text)
     return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))
 
@@ -361,6 +362,8 @@ def unknown_keys(text: str) -> list[Problem]:
 
 
 def _meant(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped name
+
     close = get_close_matches(name, KEYS, n=1, cutoff=0.85)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -371,6 +374,8 @@ def set_value(text: str, key: str, value: Any) -> str:
     `value` may be text as typed (`true`, `300`, `auto`); `tag_aliases.k8s` names one alias. Raises UsageError: no such
     setting, or it cannot have that value. InvalidEntry: the file itself is invalid.
     """
+    from ai_lessons.model.markdown import REMOVE, edit_mapping  # noqa: PLC0415  # only for a change
+
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in KEYS:
         raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")

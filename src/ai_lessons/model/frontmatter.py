@@ -24,8 +24,8 @@ from ai_lessons.model.entries import (
     ulid,
 )
 from ai_lessons.model.layout import Place, derived_id, is_markdown, place
-from ai_lessons.model.markdown import parse_mapping, texts_of
-from ai_lessons.model.yaml_edit import SORTED_KEYS
+from ai_lessons.model.markdown import parse_mapping
+from ai_lessons.model.texts import SORTED_KEYS, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, Pattern, Source, stated_id
 from ai_lessons.model.layout import check_path, slug
-from ai_lessons.model.markdown import one_line
+from ai_lessons.model.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, cast
 
-from ai_lessons.search.lazy_imports import defer, unchecked
+from ai_lessons.search import defer, unchecked
 
 # lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s of 0.9)
 defer("lance_namespace_urllib3_client")

@@ -13,7 +13,7 @@ import click
 from ai_lessons import app
 from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
 from ai_lessons.interfaces import hook, mcp_server, output, text, text_jobs
-from ai_lessons.interfaces.cli import prompts, review
+from ai_lessons.interfaces.cli import command, review
 from ai_lessons.interfaces.cli.command import Group, Tool
 from ai_lessons.interfaces.cli.options import id_argument, ids_argument
 from ai_lessons.interfaces.output import View, is_terminal, line
@@ -289,7 +289,7 @@ def save(call: Call, edits: bool, yes: bool) -> None:
         return (
             yes
             or not call.can_ask
-            or prompts.confirm("Commit these files?", *(call.view.place(path) for path in paths))
+            or command.confirm("Commit these files?", *(call.view.place(path) for path in paths))
         )
 
     done = app.sharing.save(call.library, agreed if edits else None)
@@ -481,7 +481,7 @@ def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes
             raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
         if not call.json:
             call.say("\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff))
-        return yes or prompts.confirm("\nChange these files?")
+        return yes or command.confirm("\nChange these files?")
 
     call.answer(app.setup.connect(where, names, job, agreed), text_jobs.connected)
 

@@ -13,7 +13,7 @@ from ai_lessons.app.answers import LessonDraft, ResourceDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
-from ai_lessons.interfaces.cli import options, prompts, review
+from ai_lessons.interfaces.cli import command, options, review
 from ai_lessons.interfaces.cli.command import Argument, Group, Tool
 from ai_lessons.interfaces.output import is_terminal
 from ai_lessons.model.entries import Kind
@@ -97,16 +97,16 @@ def add_lesson(
     call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
 ) -> None:
     """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
-    text, is_pattern = prompts.new_text(content, file or dash), fields["when"] and fields["because"]
+    text, is_pattern = command.new_text(content, file or dash), fields["when"] and fields["because"]
     if text is None and not is_pattern:
-        text = prompts.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else prompts.read_input()
+        text = command.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else command.read_input()
     if content in {None, "-"} and not is_pattern and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
     project = fields.pop("project") or ""
     draft = LessonDraft(content=text or "", project=project, origin=call.caller, **fields)
     if not anyway:
         app.proposals.refuse_repetition(call.library, draft)
-    call.answer(app.entries.add_lesson(call.library, draft), text_jobs.written)
+    call.answer(app.editing.add_lesson(call.library, draft), text_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")
@@ -128,15 +128,15 @@ contribute.add_command(add_lesson, "add")
 @options.allow_secret_option
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:
     """Change the fields of an entry, or its text. Only lines that change are written."""
-    fields["content"] = prompts.new_text(content, file)
-    call.answer(app.entries.update(call.library, ref, **options.changes(fields)), text_jobs.written)
+    fields["content"] = command.new_text(content, file)
+    call.answer(app.editing.update(call.library, ref, **options.changes(fields)), text_jobs.written)
 
 
 @contribute.command("edit", examples=["EDITOR=nano {} L-8F3K2A"])
 @options.id_argument
 def edit(call: Call, ref: str) -> None:
     """Open an entry in your editor; it is checked before it is saved."""
-    written = call.edit_until_valid(partial(app.entries.edit, call.library, ref))
+    written = call.edit_until_valid(partial(app.editing.edit, call.library, ref))
     if written is not None:
         call.answer(written, text_jobs.written)
 
@@ -151,9 +151,9 @@ def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool =
     """Delete entries, after asking on a terminal unless `yes`. Raises Refused: there is no terminal."""
     if not yes and not call.can_ask:
         raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
-    if not yes and not prompts.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
+    if not yes and not command.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
         raise click.Abort
-    gone = app.entries.delete(call.library, refs, only_resources=only_resources)
+    gone = app.editing.delete(call.library, refs, only_resources=only_resources)
     call.answer(gone, text_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None)
 
 
@@ -185,7 +185,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 
     Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
     """
-    call.answer(app.entries.link(call.library, a, b, relation, weight), text_jobs.written)
+    call.answer(app.editing.link(call.library, a, b, relation, weight), text_jobs.written)
 
 
 @contribute.command(
@@ -203,7 +203,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 @click.option("--relation", type=options.RELATION, help="Only this relation; default: all between the two.")
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Remove links between two entries."""
-    call.answer(app.entries.unlink(call.library, a, b, relation), text_jobs.written)
+    call.answer(app.editing.unlink(call.library, a, b, relation), text_jobs.written)
 
 
 @contribute.command(
@@ -309,7 +309,7 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **permissio
 @options.allow_secret_option
 def update_resource(call: Call, /, ref: str, **fields: Any) -> None:
     """Change the fields of a doc or a script."""
-    written = app.entries.update(call.library, ref, **options.changes(fields), only_resources=True)
+    written = app.editing.update(call.library, ref, **options.changes(fields), only_resources=True)
     call.answer(written, text_jobs.written)
 
 
@@ -357,7 +357,7 @@ def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], 
         if not name or word not in OUTCOMES:
             hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
             raise UsageError(f"{text!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint)
-    results = [app.entries.feedback(call.library, name, word, note) for name, word in named]
+    results = [app.editing.feedback(call.library, name, word, note) for name, word in named]
     call.answer(
         results[0] if single else results,
         lambda _, view: "\n".join(interfaces_text.feedback(result, view) for result in results),

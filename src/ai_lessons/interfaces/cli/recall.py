@@ -14,7 +14,7 @@ from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
 from ai_lessons.interfaces import agent_text, output, text, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces.cli import options, prompts
+from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal
 from ai_lessons.model.entries import Kind
@@ -253,7 +253,7 @@ def list_(call: Call, /, every: bool, **filters: Any) -> None:
 def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -> None:
     """Show the rules and lessons for what you are about to do, or what helps with a failure."""
     if error and not call.tool:
-        error = prompts.read_text(error)
+        error = command.read_text(error)
     query = ContextQuery(**situation, error=error or "", approvals=call.by_agent)
     answer = app.contexts.context(call.library, query, call.ask)
     if not explain:
@@ -345,7 +345,7 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
 @options.id_argument
 def why(call: Call, ref: str) -> None:
     """Show where an entry comes from: who stated it, from which source, and who approved it."""
-    call.answer(app.provenance.why(call.library, ref), text_jobs.why)
+    call.answer(app.entries.why(call.library, ref), text_jobs.why)
 
 
 @recall.command("sessions")

@@ -18,7 +18,7 @@ from ai_lessons.app.answers import PromotionRequest, RuleDraft
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.interfaces import agent_text, text, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces.cli import options, prompts
+from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import is_terminal, line
 from ai_lessons.model.entries import Kind
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.review import Batch
     from ai_lessons.interfaces.cli.command import Call
 
-CHOICES: prompts.Choices = {
+CHOICES: command.Choices = {
     "a": ("approve", "merge it as it was shown: it is in force"),
     "e": ("edit", "open it in your editor; you are asked about the result"),
     "r": ("reject", "turn it down with a reason, which is shown when it is suggested again"),
@@ -60,7 +60,7 @@ def run(call: Call, *, sign: bool) -> None:
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
-    summary = prompts.decide_each(waiting, Review(call, waiting, sign=sign).decide, PAST)
+    summary = command.decide_each(waiting, Review(call, waiting, sign=sign).decide, PAST)
     click.echo("\n".join(["", summary, *text_jobs.left_out(waiting)]))
 
 
@@ -110,14 +110,14 @@ class Review:
                 self._carry_out(proposal, choice)
             except Conflict as error:
                 proposal = _reread(call, proposal, proposal.branch)
-                prompts.show_error(error)
+                command.show_error(error)
                 show()
                 return False
             return True
 
         show()
         choices = {key: choice for key, choice in CHOICES.items() if key != "b" or proposal.batch}
-        choice = prompts.choose(choices, act)
+        choice = command.choose(choices, act)
         return "approve" if choice == "batch" else choice
 
     def _carry_out(self, proposal: Pending, choice: str) -> None:
@@ -218,13 +218,13 @@ def _agree(call: Call, head: list[str], proposals: Sequence[Pending], question: 
     """Show proposals in full below a `head`, and ask once. Raises Refused."""
     cards = [text_jobs.proposal(proposal, call.view) for proposal in proposals]
     call.say("\n\n".join([*head, *cards]), paged=bool(head))
-    if not prompts.confirm(f"\n{question}"):
+    if not command.confirm(f"\n{question}"):
         raise Refused("not approved; nothing was changed")
 
 
 # --- content that may have gone stale ---
 
-STALE_CHOICES: prompts.Choices = {
+STALE_CHOICES: command.Choices = {
     "k": ("keep", "it holds: you are asked again in half a year"),
     "e": ("edit", "open it in your editor"),
     "n": ("supersede", "name what takes its place"),
@@ -242,14 +242,14 @@ STALE_PAST = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wron
 def stale(call: Call, only_list: bool, ref: str | None) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
     if ref:
-        call.answer((app.entries.keep(call.library, ref),), text_jobs.writes)
+        call.answer((app.editing.keep(call.library, ref),), text_jobs.writes)
         return
     outdated = app.health.review(call.library)
     if only_list or not outdated or not _person_reviews(call):
         call.answer(outdated, text_jobs.outdated, paged=True)
         return
     entries = [list(reasons) for _, reasons in groupby(outdated, key=lambda reason: reason.entry.id)]
-    click.echo("\n" + prompts.decide_each(entries, partial(_decide_about, call), STALE_PAST))
+    click.echo("\n" + command.decide_each(entries, partial(_decide_about, call), STALE_PAST))
 
 
 def _person_reviews(call: Call) -> bool:
@@ -274,25 +274,25 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
             call.say(call.view.fit(text), paged=True)
             return False
         if choice == "edit":
-            written = call.edit_until_valid(partial(app.entries.edit, call.library, entry.id))
+            written = call.edit_until_valid(partial(app.editing.edit, call.library, entry.id))
         elif choice == "keep":
-            written = app.entries.keep(call.library, entry.id)
+            written = app.editing.keep(call.library, entry.id)
         elif choice == "wrong":
             reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
             written = app.lessons.wrong(call.library, entry.id, reason, by=call.caller)
         else:
             newer = click.prompt("ID of what takes its place", err=True)
             newer = app.entries.show(call.library, newer).entry.id
-            written = app.entries.link(call.library, newer, entry.id, "supersedes")
+            written = app.editing.link(call.library, newer, entry.id, "supersedes")
         call.note(written.notes if written else ())
         return written is not None
 
-    return prompts.choose(choices, act)
+    return command.choose(choices, act)
 
 
 # --- lessons that transcripts of agents suggest ---
 
-HARVEST_CHOICES: prompts.Choices = {
+HARVEST_CHOICES: command.Choices = {
     "k": ("keep", "open the draft in your editor, and add what comes back"),
     "n": ("never", "do not propose it again"),
 }
@@ -321,7 +321,7 @@ def harvest(
         call.note(harvested.notes)
     elif harvested.candidates and _person_reviews(call):
         click.echo(text.held(harvested))
-        click.echo("\n" + prompts.decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
+        click.echo("\n" + command.decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
         call.note(harvested.notes)
     else:
         call.answer(harvested, text.harvested, lambda value: value.candidates)
@@ -335,7 +335,7 @@ def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
             app.harvest.decide(call.library, candidate, "never")
             return True
 
-        def job(edit: prompts.Edits) -> Written | None:
+        def job(edit: command.Edits) -> Written | None:
             return app.harvest.keep(call.library, candidate, call.caller, edit)
 
         if written := call.edit_until_valid(job, "nothing was added"):
@@ -344,7 +344,7 @@ def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
         return written is not None
 
     click.echo(text.candidate(candidate, call.view))
-    return prompts.choose(HARVEST_CHOICES, act)
+    return command.choose(HARVEST_CHOICES, act)
 
 
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
@@ -390,7 +390,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **fields:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
     links = tuple(("", ref) for ref in (*fields.pop("linked_lessons"), *fields.pop("linked_resources")))
     project = fields.pop("project") or ""
-    draft = RuleDraft(content=prompts.new_text(content, file) or "", links=links, project=project, **fields)
+    draft = RuleDraft(content=command.new_text(content, file) or "", links=links, project=project, **fields)
     call.answer(app.proposals.suggest_rule(call.library, draft), text_jobs.suggested)
 
 
@@ -481,7 +481,7 @@ def signers(call: Call, file: Path | None, yes: bool) -> None:
 
     A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp FINGERPRINT.
     """
-    ask = (lambda _question, _keys: True) if yes else prompts.ask_keys if call.can_ask else None
+    ask = (lambda _question, _keys: True) if yes else command.ask_keys if call.can_ask else None
     call.answer(app.review.signers(call.library, file, ask), text_jobs.signers)
 
 
@@ -490,8 +490,8 @@ def signers(call: Call, file: Path | None, yes: bool) -> None:
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
 def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
-    ask = (lambda _alarms: True) if yes else prompts.ask_about_alarms if call.can_ask else None
-    done = app.provenance.acknowledge(call.library, ask) if acknowledge else app.provenance.audit(call.library)
+    ask = (lambda _alarms: True) if yes else command.ask_about_alarms if call.can_ask else None
+    done = app.review.acknowledge(call.library, ask) if acknowledge else app.review.audit(call.library)
     call.answer(done, text_jobs.audit, paged=True)
     return 0 if done.ok else Refused.exit_code
 

@@ -26,8 +26,8 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import ENTERPRISE, KINDS, EntrySummary, Kind
-from ai_lessons.model.markdown import escaped
 from ai_lessons.model.merge import LineMatcher
+from ai_lessons.model.texts import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -297,7 +297,7 @@ def entry(opened: Library, asked: Asked) -> Page:
         if entry.id == light.id
     ]
     values = described(shown) | {
-        "why": app.provenance.why(opened, light.id),
+        "why": app.entries.why(opened, light.id),
         "log": app.entries.log(opened, light.id),
         "at": at,
         "change": app.entries.change_of_rule(opened, light.id, at) if at else "",
@@ -444,7 +444,7 @@ def tiers(opened: Library, _asked: Asked) -> Page:
     """Which repositories apply here and why, what their policies say, and what was promoted."""
     states = app.workspace.tier_states(opened.primary.store.root, opened.options)
     rows = [(row.tier, row.state, row.path, row.why, row.hint) for row in states]
-    audit = app.provenance.audit(opened)
+    audit = app.review.audit(opened)
     rules = [(row.title, "yes" if row.in_force else "no", row.approved_by, when(row.approved_at), row.how, row.problem)
              for row in audit.rows]  # fmt: skip
     taken = [(row.title, row.proposal, row.approved_by, when(row.approved_at)) for row in audit.taken]

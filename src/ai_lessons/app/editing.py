@@ -1,0 +1,331 @@
+"""Jobs that write entries: add, change, remove, link. Each is one commit."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons import app
+from ai_lessons.app import authorship, hints, secrets
+from ai_lessons.app.answers import Feedback, LessonDraft, Written
+from ai_lessons.app.contexts import namesakes, opposites, refuse_circle, refuse_wrong_kinds
+from ai_lessons.app.write_checks import checked, project_name
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.git.store import Applied, Change
+from ai_lessons.learning.statistics import (
+    ABLATION,
+    ASSESSMENT,
+    CONTRADICTED,
+    NOTHING,
+    OBSERVED,
+    Event,
+    curiosity,
+    learned,
+)
+from ai_lessons.model import frontmatter, layout, lessons, markdown, transcripts
+from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind, Pattern, Relation
+from ai_lessons.model.layout import blob_id
+from ai_lessons.model.markdown import REMOVE
+from ai_lessons.model.texts import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.workspace import Library, RepositorySession
+
+UNCHANGED = "nothing changed"  # A note
+TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
+_QUOTED, _WORD = re.compile(r"`([^`\n]+)`"), re.compile(r"\w[\w.-]*\w|\w")
+_NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
+
+
+def add_lesson(opened: Library, draft: LessonDraft) -> Written:
+    """A new lesson. Raises InvalidEntry: it breaks the format; NotFound: a linked entry does not exist."""
+    repo = opened.primary
+    if not draft.title.strip():
+        raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
+    failure = _failure_of(repo.options, draft)
+    draft = draft._replace(content=f"{draft.content.rstrip()}\n\n{failure}".lstrip()) if failure else draft
+    created = repo.options.now()
+    entry_id = frontmatter.new_id(created)
+    links: list[tuple[str, str]] = []
+    if draft.links:
+        opened.reading.current()
+        links = frontmatter.resolved(draft.links, opened.reading.resolve)
+        refuse_wrong_kinds(opened.reading, Kind.LESSON, links)
+    stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
+    if repo.options.agent:
+        stated["origin"] = authorship.AI  # whoever it says that it speaks for
+    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **stated)
+    fields |= secrets.fields(draft.allow_secrets)
+    project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+    path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
+    data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
+    entry = checked(path, data)
+    applied = repo.write(f"Add lesson: {draft.title}", [Change(path, data, expect=None)], [("Entry", entry.id)])
+    if entry.fields.get("from") == authorship.USER:
+        authorship.remember(repo, authorship.USER, entry)
+    done = repo.written_one(entry, applied)
+    # as the last look found them: a write does not pay for another one
+    notes = [*done.notes, *namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
+    action = draft.do or draft.dont
+    if draft.when and action and draft.because:
+        repo.current()
+        pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
+        notes += opposites(repo, done.id, pattern)
+    return done._replace(notes=tuple(notes))
+
+
+def _failure_of(options: Options, draft: LessonDraft) -> str:
+    """The failure of an agent's session that its lesson is about, as a block for its text: by it the lesson is found.
+
+    Empty for a person, where the text keeps a failure already, and where none fits. The session is the one that is
+    named; a server that knows none takes the latest of its folder, if the lesson names a program that failed there.
+    """
+    if not options.agent or transcripts.keeps_one(draft.content):
+        return ""
+    state, name = options.state_dir, options.session or ""
+    if is_known := hints.is_remembered(state, name):
+        with hints.opened(state, name) as session:
+            kept = session.failures_kept
+    else:
+        kept = hints.kept_in(state, options.cwd)
+    text = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
+    quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(text)), text))
+
+    def fits(row: list[Any]) -> tuple[int, int]:
+        programs = {program.lower() for program in transcripts.programs(row[0])}
+        about = {*_WORD.findall(row[0].lower())} | transcripts.words_of(transcripts.shape(row[1]))
+        return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(about & words)
+
+    named = [row for row in kept if fits(row)[0]] or [row for row in kept if is_known and row[4]][-1:]
+    if not named:
+        return ""
+    command, output, *_ = max(reversed(named), key=fits)
+    block = escaped(transcripts.in_block(command, output))
+    return "" if secrets.secrets_in(block) else block
+
+
+def update(
+    opened: Library,
+    ref: str,
+    *,
+    tags: Sequence[str] | None = None,
+    add_tags: Sequence[str] = (),
+    remove_tags: Sequence[str] = (),
+    versions: Sequence[str] | None = None,
+    project: str | None = None,
+    content: str | None = None,
+    allow_secrets: Sequence[tuple[str, str]] = (),
+    only_resources: bool = False,
+    **stated: str | Sequence[str] | None,
+) -> Written:
+    """Change what is given; None leaves a key alone, an empty list removes it. Versions and project move the file.
+
+    `stated` are further keys of the frontmatter, such as `title` and `applies_to`.
+    Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
+    """
+    repo, light = opened.writing(ref)
+    if only_resources:
+        _refuse_others(light, "update")
+    new_tags = None
+    if tags is not None or add_tags or remove_tags:
+        kept = set(light.tags if tags is None else tags) | set(add_tags)
+        new_tags = sorted(kept - set(remove_tags))
+    plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
+    given_keys = {
+        key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None
+    }
+    changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in given_keys.items()}
+    changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(light.id))
+    if not changes and project is None and content is None:
+        raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
+    subject = f"Update {light.kind}: {given_keys.get('title') or light.title}"
+    done = change(repo, light, changes, subject, content=content, project=project, versions=plain)
+    repo.usages.note_status(light, changes.get("status"))
+    return done
+
+
+def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
+    """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
+
+    Raises InvalidEntry: what came back breaks the format; Conflict: the file changed meanwhile; nothing is written.
+    """
+    repo, light = opened.writing(ref)
+    entry, text = repo.load(light.id)
+    start = text or markdown.render(frontmatter.identity(entry), "")
+    new_text = editor(start, ".md")
+    if new_text is None or new_text == start:
+        return None
+    return rewrite(repo, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
+
+
+def keep(opened: Library, ref: str) -> Written:
+    """Write down that an entry was looked at today and holds: `review` leaves it alone for half a year.
+
+    What silenced it does not count any more.
+    """
+    repo, light = opened.writing(ref)
+    today = frontmatter.stamp(repo.options.now())[:10]
+    done = change(repo, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
+    repo.usages.note_status(light, light.details.get("status"))
+    return done
+
+
+def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
+    """Remove entries, all in one commit; the removal of a rule is a proposal. Git keeps edits that were in no commit.
+
+    Raises UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
+    """
+    places: dict[RepositorySession, dict[str, EntrySummary]] = {}
+    for ref in refs:  # all are resolved before the first is deleted
+        repo, light = opened.writing(ref)
+        if only_resources:
+            _refuse_others(light, "delete")
+        places.setdefault(repo, {})[light.id] = light
+    return tuple(written for repo, lights in places.items() for written in remove(repo, list(lights.values())))
+
+
+def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
+    """Write an edge into `a`. The same again, or a symmetric one that `b` states, only changes its weight.
+
+    Raises UsageError: wrong kinds, or both are the same entry. Conflict: it would close a circle.
+    """
+    start, end = _pair(opened, a, b)
+    refuse_wrong_kinds(opened.reading, start.kind, [(relation, end.id)])
+    refuse_circle(opened.reading, start, relation, end)
+    end_entry, _ = opened.reading.of(end.id).load(end.id)
+    if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in end_entry.links}:
+        start, end = end, start
+    entry, _ = opened.reading.of(start.id).load(start.id)
+    kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
+    links = frontmatter.link_items(kept, add=(relation, end.id, weight))
+    subject = f"Link: {start.title} {relation} {end.title}"
+    repo, _ = opened.writing(start.id)
+    done = change(repo, start, {"links": links}, subject)
+    if relation in authorship.SILENCING:
+        authorship.remember_link(repo, start.id, end.id)
+    return done
+
+
+def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
+    """Take the edges between two entries away (of one relation, or all). Raises NotFound: there is none."""
+    start, end = _pair(opened, a, b)
+    for light, other in ((start, end), (end, start)):
+        entry, _ = opened.reading.of(light.id).load(light.id)
+        kept = [x for x in entry.links if x.target != other.id or relation not in {None, x.relation}]
+        if len(kept) != len(entry.links):
+            links = frontmatter.link_items(kept) or REMOVE
+            subject = f"Unlink: {light.title} and {other.title}"
+            return change(opened.writing(light.id)[0], light, {"links": links}, subject)
+    raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
+
+
+def _pair(opened: Library, a: str, b: str) -> tuple[EntrySummary, EntrySummary]:
+    reading = opened.reading
+    reading.current()
+    start, end = reading.resolve(a), reading.resolve(b)
+    if start.id == end.id:
+        raise UsageError("an entry cannot be linked to itself")
+    return start, end
+
+
+def _refuse_others(light: EntrySummary, job: str) -> None:
+    """Refuse what is neither a doc nor a script."""
+    if not light.kind.is_resource:
+        hint = f"ai-lessons contribute {job} {light.handle}"
+        raise UsageError(f"{light.handle} is a {light.kind}, neither a doc nor a script", hint=hint)
+
+
+def change(
+    repo: RepositorySession,
+    light: EntrySummary,
+    changes: Mapping[str, Any],
+    subject: str,
+    *,
+    content: str | None = None,
+    project: str | None = None,
+    versions: Sequence[str] | None = None,
+) -> Written:
+    """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
+    entry, text = repo.load(light.id)
+    identity: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
+    block = entry.fields.get("source")
+    if "source" in changes and isinstance(block, dict):  # where it comes from stays
+        changes = {**changes, "source": {**block, lessons.HOW: changes["source"]}}
+    body = None if content is None else frontmatter.body_of(content)
+    if body is not None and text:
+        repo.keep_edits([entry.file])
+    new_text = markdown.edit(text, {**identity, **changes}, body)
+    moved = layout.relocated(entry.path, project_name(project) if project else None, versions)
+    return rewrite(repo, entry, text, new_text, moved, subject)
+
+
+def rewrite(repo: RepositorySession, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
+    """Put the new text of an entry's frontmatter file in place, under another path if it moves; a rule is proposed."""
+    if entry.kind is Kind.RULE:
+        if new_text == text and path == entry.path:
+            return repo.written_one(entry, Applied(), (UNCHANGED,))
+        return app.proposals.propose_text(repo, entry, path, new_text)
+    is_script = entry.kind is Kind.SCRIPT
+    old_file, new_file = entry.file, layout.side_of(path) if is_script else path
+    code = repo.store.read(entry.path) if is_script and entry.code else b""
+    data = new_text.encode()
+    written = checked(path, code if is_script else data, data if is_script else None, was=entry)
+    refuse_wrong_kinds(repo, written.kind, (link[:2] for link in written.links if link not in entry.links))
+    has_file = bool(text) or not is_script
+    expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
+    changes = []
+    if new_file != old_file:
+        changes.append(Change(new_file, data, expect=None))
+        if has_file:
+            changes.append(Change(old_file, None, expect=expect))
+        if is_script and entry.code:
+            changes.append(Change(path, code, executable=repo.executable(entry.path), expect=None))
+            changes.append(Change(entry.path, None, expect=blob_id(code)))
+    elif new_text != text:
+        changes.append(Change(new_file, data, expect=expect))
+    applied = repo.write(subject, changes, [("Entry", written.id)])
+    return repo.written_one(written, applied, () if changes else (UNCHANGED,))
+
+
+def remove(repo: RepositorySession, every: Sequence[EntrySummary]) -> tuple[Written, ...]:
+    """Remove entries in one commit; the removal of a rule is a proposal."""
+    catalog = repo.current()
+    lights = [light for light in every if light.kind is not Kind.RULE]
+    rules = [light for light in every if light.kind is Kind.RULE]
+    proposed = tuple(app.proposals.removal(repo, light.id) for light in rules)
+    if not lights:
+        return proposed
+    places = catalog.locations([light.id for light in lights])
+    pairs = [pair for at in places for pair in ((at.path, at.hash), (at.side_path, at.side_hash))]
+    files = list(dict.fromkeys(path for path, blob in pairs if path and blob))
+    what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
+    trailers = [("Entry", light.id) for light in lights]
+    repo.keep_edits(files)
+    applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
+    return (*proposed, *repo.reports(lights, applied))
+
+
+def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
+    """Say that an entry was helpful, ignored or contradicted: one event. Raises Refused."""
+    repo, light = opened.holding(ref)
+    repo.refuse_other_formats()
+    usages = repo.usages
+    if not usages.recording:
+        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
+    if outcome == CONTRADICTED and repo.options.agent and light.details.get("firm"):
+        authorship.ask(repo, light, f"says that it is contradicted{f': {note}' if note else ''}")
+        kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
+        return Feedback(light, outcome, usages.of(light), (kept,))
+    before = usages.tallies([light.id]).get(light.id, NOTHING)
+    events = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
+    if repo.options.session and light.kind is Kind.LESSON:
+        # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
+        events += [
+            Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),
+            Event("", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0),
+        ]
+    usages.record(events)
+    return Feedback(light, outcome, usages.of(light))

@@ -1,0 +1,149 @@
+"""Keeps secrets out of the repository: a text that holds one is refused, unless its file says why it may."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import Problem, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+KEY = "allow_secrets"
+_FINGERPRINT = 12
+_MARKS = (
+    "AccountKey=", "AIza", "AKIA", "ABIA", "ACCA", "ASIA", "GR1348941", "PRIVATE KEY", "PuTTY-User-Key", "SG.",
+    "T3BlbkFJ", "_authToken=", "eyJ", "github_pat_", "pypi-Ag", "sk-ant-", "sk-proj-", "sq0csp-",
+    "A3T", "k_live_", ":AA",
+)  # fmt: skip
+_ANY_CASE = ("xox", "hooks.slack.com")
+# each begins with letters or a sign, by which the engine skips through a text; all in one take ten times as long
+_SHAPES = (
+    re.compile(r"gh[pousr]_\w{20}"),
+    re.compile(r"gl[a-z]{2,6}-[\w-]{20}"),
+    re.compile(r"hf_\w{30}"),
+    re.compile(r"AC[a-z0-9]{32}"),
+    re.compile(r"SK[a-z0-9]{32}"),
+    re.compile(r"-us[0-9]"),
+    re.compile(r"://[^\s/?#:@]{0,100}:[^\s/?#@]{4,200}@"),
+)
+# one id in ten thousand holds what a key of AWS is made of, and many that are made in the same second do
+_ULID = re.compile(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])")
+_AFTER_DIGITS = re.compile(r":[\w-]{35}")
+_DIGITS = 8
+_AWS = re.compile(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
+
+
+class Secret(NamedTuple):
+    """Something that looks like a secret: its line in a text (from 1; 0: in a path), what sort, its mark."""
+
+    line: int
+    sort: str
+    fingerprint: str
+    value: str
+
+
+def may_hold(text: str) -> bool:
+    """Whether it is worth to look closer: a fraction of a millisecond where there is nothing."""
+    lowered = text.lower()
+    return (
+        any(mark in text for mark in _MARKS)
+        or any(mark in lowered for mark in _ANY_CASE)
+        or any(shape.search(text) for shape in _SHAPES)
+        or any(
+            text[max(match.start() - _DIGITS, 0) : match.start()].isdecimal() for match in _AFTER_DIGITS.finditer(text)
+        )
+        or ("aws" in lowered and _AWS.search(text) is not None)
+    )
+
+
+def secrets_in(text: str) -> list[Secret]:
+    """What in a text looks like a secret, by line."""
+    if not may_hold(text):
+        return []
+    from ai_lessons.app.secret_detectors import detected
+
+    by_value = {(sort, value): line for line, sort, value in reversed(list(detected(_ULID.sub("ULID", text))))}
+    made = [Secret(line, sort, fingerprint(value), value) for (sort, value), line in by_value.items()]
+    return sorted(made, key=lambda secret: (secret.line, secret.sort))
+
+
+def secrets_of(path: str, text: str) -> list[Secret]:
+    """What in the path of a file, or in its text, looks like a secret."""
+    return [*(secret._replace(line=0) for secret in secrets_in(path)), *secrets_in(text)]
+
+
+def masked(text: str) -> str:
+    """A text for the log of git, without what looks like a secret."""
+    for secret in secrets_in(text):
+        text = text.replace(secret.value, "…")
+    return text
+
+
+def without_suspects(text: str) -> str:
+    """`masked` without loading the detectors: words that may hold a secret are left out, too."""
+    if not may_hold(text):
+        return text
+    rows = (" ".join("…" if may_hold(word) else word for word in row.split(" ")) for row in text.split("\n"))
+    return "\n".join("…" if may_hold(row) else row for row in rows)
+
+
+def fingerprint(value: str) -> str:
+    """What a secret is called where it must not be written down."""
+    return sha256(value.encode("utf-8", "replace")).hexdigest()[:_FINGERPRINT]
+
+
+def problems(fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], old_text: str = "") -> list[Problem]:
+    """What must not be committed in the files of an entry: (path, text) each. What `known` holds was there before."""
+    may_stay = allowed(fields)
+    return [
+        problem(path, secret)
+        for path, text in texts
+        for secret in secrets_of(path, text)
+        if secret.fingerprint not in may_stay and secret.value not in old_text
+    ]
+
+
+def problem(path: str, secret: Secret) -> Problem:
+    """What is wrong with a file that holds this."""
+    what = "an" if secret.sort[0] in "AEIO" else "a"
+    return Problem(
+        masked(path),
+        f"{'holds' if secret.line else 'has in its path'} what looks like {what} {secret.sort}: take it out (a"
+        " placeholder will do), or a person says in the frontmatter why it may stay:"
+        f" `{KEY}: [{secret.fingerprint}: REASON]`",
+        secret.line,
+    )
+
+
+def allowed(fields: Mapping[str, Any]) -> frozenset[str]:
+    """Fingerprints for which the frontmatter gives a reason."""
+    return frozenset(str(mark) for row in _rows(fields) for mark, reason in row.items() if str(reason or "").strip())
+
+
+def _rows(fields: Mapping[str, Any]) -> list[dict[Any, Any]]:
+    rows: Any = fields.get(KEY)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def fields(
+    allowances: Sequence[tuple[str, str]],
+    *,
+    existing: Mapping[str, Any] = MappingProxyType({}),
+    text: str | None = None,
+) -> dict[str, Any]:
+    """Frontmatter that allows secrets by (fingerprint, reason), besides what the frontmatter `there` allows.
+
+    With `text` only those that it holds: one job may be about many files. Raises UsageError: a reason is missing.
+    """
+    reasons = {mark.strip(): " ".join(reason.split()) for mark, reason in allowances}
+    if not all(mark and reason for mark, reason in reasons.items()):
+        raise UsageError("a secret is allowed by its fingerprint and a reason", hint="--allow-secret MARK=REASON")
+    if reasons and text is not None:
+        held = {secret.fingerprint for secret in secrets_in(text)}
+        reasons = {mark: reason for mark, reason in reasons.items() if mark in held}
+    new = [{mark: reason} for mark, reason in reasons.items() if mark not in allowed(existing)]
+    return {KEY: [*_rows(existing), *new]} if new else {}

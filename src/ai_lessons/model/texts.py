@@ -1,0 +1,265 @@
+"""From the bytes of a file to its texts, and how a value is written in frontmatter. Loads nothing slow."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.model.layout import is_markdown, side_of
+
+SORTED_KEYS = frozenset({"tags", "versions", "contexts"})
+"""Lists whose order says nothing; kept sorted, because additions in different gaps merge cleanly."""
+
+TIMES = frozenset({"created", "review_by", "reviewed", "source_date"})
+
+KEY_ORDER = (
+    "id", "kind", "title", "rationale", "versions", "tags", "confidence", "source", "from", "status", "reason",
+    "promoted_to", "path", "source_path", "source_ref", "source_url", "source_date", "etag", "content_hash",
+    "interpreter", "created", "category", "review_by", "reviewed", "scope", "contexts", "applies_to", "pattern",
+    "links", "when", "do", "dont", "because",
+)  # fmt: skip
+"""The fixed order of the keys we know, those below `pattern` last. Unknown keys follow in the order they came."""
+
+_PLAIN = re.compile(
+    r"[^\W_](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*|[./_(](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*"
+)
+_WORDS = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|none|nan|inf)", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?[.0-9][0-9_.,:]*(?:e[-+]?[0-9]*)?|0[xob][0-9a-f_]*|[.][a-z]+", re.IGNORECASE)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?")
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
+_FLOW_INDICATOR = re.compile(r"[,\[\]{}:?]")
+_ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_SHORT_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\r": "\\r"}
+
+
+def normal(value: Any) -> Any:
+    """The value as a parser would give it back: lists, dicts and bare scalars, whatever they were made of."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): normal(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(map(normal, sorted(value) if isinstance(value, set | frozenset) else value))
+    return value
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality of normal values that keeps `1`, `1.0` and `true` apart."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
+    """One value on one line. `flow`: inside `[]` or `{}`. `timestamp`: a day or date-time may stand without quotes."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if "e" not in repr(value) else f"{value:.17f}".rstrip("0")  # no exponents: readers differ
+    if not isinstance(value, str):
+        return repr(value)
+    if timestamp and _TIMESTAMP.fullmatch(value):
+        return value
+    plain = _PLAIN.fullmatch(value) and value.isprintable() and value[-1] not in " :"
+    read = _WORDS.fullmatch(value) or _NUMBER.fullmatch(value) or _DATE.fullmatch(value)
+    if plain and not read and not (flow and _FLOW_INDICATOR.search(value)):
+        return value
+    return '"' + _ESCAPED.sub(lambda match: _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", value) + '"'
+
+
+def flow(value: Any) -> str:
+    """Any value on one line, collections in `[]` and `{}`."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{scalar(key, flow=True)}: {flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    return scalar(value, flow=True)
+
+
+def head_and_lines(key: str, value: Any, indent: int) -> tuple[str, list[str]]:
+    """What stands behind `key:` on its line, and the lines below; `indent` is the column of the key."""
+    if isinstance(value, dict) and value:
+        return "", [line for name, item in value.items() for line in entry_lines(name, item, indent + 2)]
+    if isinstance(value, list) and value:
+        return "", [line for item in value for line in item_lines(item, indent + 2)]
+    if isinstance(value, str) and _is_literal(value):
+        lines = value.removesuffix("\n").split("\n")
+        return ("|" if value.endswith("\n") else "|-"), [" " * (indent + 2) + line if line else "" for line in lines]
+    if isinstance(value, dict | list):
+        return flow(value), []
+    return scalar(value, timestamp=key in TIMES), []
+
+
+def _is_literal(text: str) -> bool:
+    """True for text of several lines that a literal block carries unchanged and unadorned."""
+    lines = text.removesuffix("\n").split("\n")
+    if len(lines) < 2 or not lines[0] or not lines[-1] or lines[0][0] in " \t":
+        return False
+    return all(not line or (not line.isspace() and line.replace("\t", "").isprintable()) for line in lines)
+
+
+def entry_lines(key: str, value: Any, indent: int = 0) -> list[str]:
+    """A key and its value as lines without line ends."""
+    head, lines = head_and_lines(key, value, indent)
+    first = f"{' ' * indent}{scalar(key)}:"
+    return [f"{first} {head}" if head else first, *lines]
+
+
+def item_lines(value: Any, indent: int) -> list[str]:
+    """One item of a block list as lines without line ends; `indent` is the column of the dash."""
+    pad = " " * indent
+    if isinstance(value, dict) and value:
+        lines = [line for key, item in value.items() for line in entry_lines(key, item, indent + 2)]
+        return [f"{pad}- {lines[0][indent + 2 :]}", *lines[1:]]
+    return [f"{pad}- {flow(value) if isinstance(value, list | dict) else scalar(value)}"]
+
+
+def rank(key: str) -> int:
+    """Place of a key in the fixed order; unknown keys after all others."""
+    return KEY_ORDER.index(key) if key in KEY_ORDER else len(KEY_ORDER)
+
+
+def mapping_lines(fields: Mapping[str, Any]) -> list[str]:
+    """The lines of a whole new frontmatter: known keys in the fixed order, then the rest; sorted where sorted."""
+    lines = []
+    for key in sorted(fields, key=rank):
+        value = normal(fields[key])
+        if key in SORTED_KEYS and isinstance(value, list):
+            value = sorted(value, key=lambda item: (str(item), json.dumps(item, default=str)))
+        lines += entry_lines(key, value)
+    return lines
+
+
+BOM = "\ufeff"
+TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
+
+_JOINING = "\u0600-\u109f\u1780-\u18af\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
+_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    rf"|(?<![{_JOINING}])\u200c|\u200c(?![{_JOINING}])"
+    rf"|(?<![{_JOINING}{_EMOJI}\ufe0f])\u200d|\u200d(?![{_JOINING}{_EMOJI}])"
+    rf"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]"
+)
+"""What a terminal obeys and what no reader sees: C0 (but tab and line feed), C1, lone surrogates (bytes that are no
+UTF-8), line separators, and, as Unicode lists them, the default ignorable code points and the format characters (Cf)
+but for those that are drawn (signs before Arabic, Syriac and Kaithi numbers). A model reads all of them, so that a text
+could give an agent orders that the person who approves it does not see.
+
+Left alone, one at a time between visible characters: a joiner between letters of scripts that join (Arabic to Myanmar,
+Khmer, Mongolian, …) and between emoji, and the choice between text and emoji after an emoji or in a keycap."""
+
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+
+
+class Texts(NamedTuple):
+    """An entry's frontmatter as written in `file` (None: none), exactly what stands below it, and a script's code."""
+
+    file: str
+    matter: str | None
+    body: str = ""
+    code: str = ""
+
+
+class Cut(NamedTuple):
+    """A text cut at the lines around its frontmatter; together they are the text."""
+
+    opening: str
+    matter: str | None
+    closing: str
+    body: str
+
+
+def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool) -> Texts:
+    """The texts of an entry; for a `script` give `side`, the bytes of the Markdown beside it, if there is one.
+
+    Raises InvalidEntry: not text, which only the file of a script with a `side` may be: its code is empty then.
+    """
+    if side is not None:
+        file = side_of(path)
+        matter, body = split(decode(side, file))
+        return Texts(file, matter, body, "" if b"\0" in data else data.decode("utf-8", "replace"))
+    text = decode(data, path)
+    if script:
+        return Texts(path, None, code=text)
+    return Texts(path, *split(text)) if is_markdown(path) else Texts(path, None, text.removeprefix(BOM))
+
+
+def decode(data: bytes, path: str) -> str:
+    """Bytes of a file as text, line ends and byte order mark kept. Raises InvalidEntry: not UTF-8, or a NUL byte."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidEntry(
+            [Problem(path, f"not UTF-8 text (byte 0x{data[error.start]:02x})", line)],
+            hint="save it as UTF-8, or move it out of the knowledge folders",
+        ) from error
+    if "\0" in text:
+        line = data.count(b"\n", 0, data.index(0)) + 1
+        raise InvalidEntry([Problem(path, "holds a NUL byte, so it is not text", line)])
+    return text
+
+
+def split(text: str) -> tuple[str | None, str]:
+    """The text of the frontmatter (None if there is none) and the body, exactly as it stands."""
+    parts = cut(text)
+    return parts.matter, parts.body
+
+
+def cut(text: str) -> Cut:
+    """The text in its four parts: a `---` line at the very start opens frontmatter, the next one closes it."""
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    if not opening or not closing:
+        mark = BOM if text.startswith(BOM) else ""
+        return Cut(mark, None, "", text[len(mark) :])
+    return Cut(opening[0], text[opening.end() : closing.start()], closing[0], text[closing.end() :])
+
+
+def escaped(text: str) -> str:
+    """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape."""
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+_MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
+
+
+def may_have_headings(text: str) -> bool:
+    """False only where no line can be a heading of CommonMark, of either kind; True promises nothing."""
+    return _MAY_BE_HEADING.search(text) is not None
+
+
+_KEY_PARTS = 500  # of a dotted key of TOML; tomllib takes time with their square
+
+
+def toml(text: str) -> dict[str, Any]:
+    """The tables of TOML text. Raises ValueError: it is none, or nested as no person writes it."""
+    import tomllib  # noqa: PLC0415  # 8 ms that only those pay who have such a file
+
+    if any(part.count(".") > _KEY_PARTS for line in text.split("\n") for part in line.split("=")):
+        raise ValueError(f"a key of more than {_KEY_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
+    """A title: one line without control characters, cut between words where it is too long."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    start = line[: limit - 1].rpartition(" ")[0]
+    return line if len(line) <= limit else f"{start.rstrip(' ,;:')}…" if start else line[:limit]
