@@ -378,7 +378,7 @@ def replay(call: Call, folder: str, since: datetime | None) -> None:
     "--port", metavar="N", type=click.IntRange(0, 65_535), default=0, help="Port to listen on; default: any free one."
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-def serve_pages(call: Call, port: int, no_browser: bool) -> None:
+def look(call: Call, port: int, no_browser: bool) -> None:
     """Search, read and review entries in a browser on this machine; ends with Ctrl-C.
 
     The first line is the address, with a token that is valid until then: keep it secret, because it gives full
