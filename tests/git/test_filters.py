@@ -63,16 +63,16 @@ def plain(tmp_path: Path, git: Git) -> Path:
     return root
 
 
-@pytest.fixture(params=[ROT, WORDS, "git-crypt"], ids=["rot13", "words", "git-crypt"])
+@pytest.fixture
 def crypt(plain: Path, tmp_path: Path, git: Git, request: pytest.FixtureRequest) -> Crypt:
-    attributes = HIDDEN
-    if request.param == "git-crypt":
+    attributes, filtering = HIDDEN, getattr(request, "param", ROT)
+    if filtering == "git-crypt":
         if shutil.which("git-crypt") is None:
             pytest.skip("git-crypt is not installed")
         subprocess.run(["git-crypt", "init"], cwd=plain, check=True, capture_output=True)
         attributes = HIDDEN.replace("hide", "git-crypt")
     else:
-        program = put_program(tmp_path / "hide", request.param)
+        program = put_program(tmp_path / "hide", filtering)
         git(plain, "config", "--global", "filter.hide.clean", f"{program} clean")
         git(plain, "config", "--global", "filter.hide.smudge", f"{program} smudge")
         git(plain, "config", "--global", "filter.hide.required", "true")
@@ -81,6 +81,7 @@ def crypt(plain: Path, tmp_path: Path, git: Git, request: pytest.FixtureRequest)
     return Crypt(plain, git)
 
 
+@pytest.mark.parametrize("crypt", [ROT, WORDS, "git-crypt"], ids=["rot13", "words", "git-crypt"], indirect=True)
 def test_nothing_of_a_hidden_entry_or_proposal_is_in_git_in_plain(crypt: Crypt) -> None:
     crypt("add", "--project", "shop", "--title", "Lesson", "--content", "PENGUIN")
     crypt(*RULE, "--title", "Good")
