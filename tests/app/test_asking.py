@@ -190,7 +190,7 @@ tags = st.dictionaries(st.sampled_from(["red", "dry", "sec", "oak"]), st.none() 
 versions = st.lists(st.sampled_from(["v1", "v2", "1.x", ">=1.4 <2", "auto", "unversioned", "9"]), max_size=2)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10)
 @given(
     context=tags, asked=versions, query=st.sampled_from(["winemaking", "tag:red", "about", '"about winemaking"', "One"])
 )

@@ -91,7 +91,7 @@ def repositories(draw: st.DrawFn) -> dict[str, bytes]:
     return files
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(repositories(), st.lists(st.sampled_from(["helpful", "ignored", "contradicted"]), max_size=3))
 def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, bytes], said: list[str]) -> None:
     with TemporaryDirectory() as name:

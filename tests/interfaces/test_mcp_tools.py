@@ -384,11 +384,6 @@ def test_what_a_person_stated_is_not_for_an_agent_to_take_back(agent: Agent, kno
     assert "is firm" in agent.fails("mark_wrong", id=LESSON)
 
 
-def test_stats_count(agent: Agent) -> None:
-    assert agent.call("stats")["entries"]["lesson"] == 1
-    assert "lesson" in agent.reads("stats")
-
-
 def test_a_wrong_id_is_answered_with_what_to_do(agent: Agent) -> None:
     told = agent.fails("get_resource", resource_id="L-NOPE22")
     assert told.startswith("no entry 'L-NOPE22'")

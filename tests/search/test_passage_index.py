@@ -50,22 +50,6 @@ def test_nothing_changed_reads_nothing(world: World) -> None:
     assert world.open().current("1") is not None
 
 
-@pytest.mark.parametrize("question", ["current", "candidates"])
-def test_a_call_asks_once_which_tables_there_are(world: World, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
-    world.put(*many(5))
-    world.refresh()
-    asked: list[str] = []
-    numbers = index.Tables._numbers
-
-    def counted(self: index.Tables) -> set[int]:
-        asked.append(question)
-        return numbers(self)
-
-    monkeypatch.setattr(index.Tables, "_numbers", counted)
-    getattr(world.index, question)("lesson")
-    assert asked == [question]
-
-
 def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
     world.put(entry("a", "alpha"), entry("b", "beta"), entry("c", "gamma"))
     world.refresh()
@@ -77,15 +61,6 @@ def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
     assert (done.entries, done.removed, done.embedded) == (1, 0, 1)
     assert world.found("delta") == ["b"]
     assert world.found("beta") == []
-
-
-def test_a_shorter_text_leaves_no_old_passage_behind(world: World) -> None:
-    world.put(entry("a", "alpha", "beta", "gamma"), entry("b", "gamma"))
-    world.refresh()
-    world.put(entry("a", "alpha"))
-    world.refresh()
-    assert world.found("gamma") == ["b"]
-    assert sorted(row_ids(world)) == ["a:0", "b:0"]
 
 
 def test_what_is_gone_is_not_found(world: World) -> None:
@@ -262,22 +237,6 @@ def test_filters_hold_for_both_lists(world: World) -> None:
         assert set(world.near("alpha", wanted)) == expected
 
 
-def test_scores_are_best_first(world: World) -> None:
-    world.put(entry("a", "apple apple apple"), entry("b", "apple and many other words that do not matter here"))
-    world.refresh()
-    found = world.index.candidates("apple")
-    assert [hit.entry_id for hit in found.text] == ["a", "b"]
-    assert found.text[0].score > found.text[1].score > 0
-    assert 1.0 >= found.vectors[0].score >= found.vectors[1].score >= -1.0
-
-
-def test_written_again_though_nothing_changed(world: World) -> None:
-    world.put(*many(3))
-    world.refresh()
-    assert world.refresh(again=["e00001"]).entries == 1
-    assert world.loaded == ["e00001"]
-
-
 def test_everything_anew_on_request_keeps_one_table(world: World) -> None:
     world.put(*many(3))
     world.refresh()
@@ -380,19 +339,6 @@ def test_a_place_for_locks_that_cannot_be_used_is_a_note(tmp_path: Path, closing
     world.put(*many(2))
     assert "cannot be updated" in world.refresh().notes[0]
     assert world.index.candidates("word1") == Candidates()
-
-
-def test_many_small_edits_stay_tidy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "FRAGMENTS", 6)
-    monkeypatch.setattr(table, "TAIL", 8)
-    world.put(*many(20))
-    world.refresh()
-    for n in range(20):
-        world.put(entry("e00003", f"edit{n} here", mark=str(n)))
-        world.refresh()
-        assert world.found(f"edit{n}") == ["e00003"]
-        assert world.index.status().unindexed <= 9
-    assert len(row_ids(world)) == 39
 
 
 def child(world: World, mark: str, count: int, pause: float = 0.0) -> subprocess.Popen[str]:
