@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 
-from ai_lessons.app import editing, entries
+from ai_lessons.app import entries
 from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.errors import NotFound
 from ai_lessons.model.entries import EntrySummary, Kind
-from app.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
+from app.world import DOC, LESSON, OTHER, World, lesson
 
 GUIDE = f"""---
 id: {DOC}
@@ -105,27 +103,7 @@ def test_tags_versions_and_projects_are_counted(guide: World) -> None:
     assert {(c.name, c.total) for c in entries.versions(library)} == {("v1", 1), ("unversioned", 1)}
 
 
-def test_related_goes_as_deep_as_asked(world: World) -> None:
-    made = [world.add(f"n{number}") for number in range(4)]
-    for a, b in pairwise(made):
-        editing.link(world.library, a.id, b.id, "derived_from")
-    library = world.library
-
-    def reached(depth: int) -> list[tuple[str, int]]:
-        return [(step.entry.title, step.depth) for step in entries.related(library, made[0].id, depth) if step.entry]
-
-    assert reached(1) == [("n1", 1)]
-    assert reached(2) == [("n1", 1), ("n2", 2)]
-    assert reached(9) == [("n1", 1), ("n2", 2), ("n3", 3)]
-
-
 def test_a_link_that_leads_nowhere_is_shown_as_such(world: World) -> None:
     world.write("p/lessons/l.md", lesson(links=f"[{{proves: {OTHER}}}]"))
     (step,) = entries.related(world.library, LESSON)
     assert (step.entry, step.target) == (None, OTHER)
-
-
-def test_a_side_file_names_its_script_too(world: World) -> None:
-    world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
-    world.write("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\nversions: [v1]\n---\n")
-    assert entries.show(world.library, "p/scripts/v1/go.sh.md").entry.id == SCRIPT

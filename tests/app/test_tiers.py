@@ -12,7 +12,7 @@ from ai_lessons.app import contexts, editing, entries, proposals, review, search
 from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
 from ai_lessons.app.search_index import Embedders
 from ai_lessons.app.workspace import Library
-from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
+from ai_lessons.errors import AmbiguousName, Refused, StorageFailed
 from ai_lessons.model.entries import Places, TierPlace
 from ai_lessons.search.embedding import Vector
 from app.world import LESSON, OTHER, World, lesson, options
@@ -127,15 +127,6 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
     whole.close()
 
 
-def test_an_entry_is_shown_with_its_history_from_the_tier_in_which_it_lies(here: Here) -> None:
-    library = here.library(*ALL)
-    for entry_id, colour in ((LESSON, "blue"), (OTHER, "red"), (FROM_ACME, "green")):
-        assert colour in entries.show(library, entry_id).entry.title
-        assert [revision.subject for revision in entries.log(library, entry_id)] == ["by hand"]
-        assert entries.why(library, entry_id).entry.id == entry_id
-        assert entries.diff(library, entry_id) == ""
-
-
 def test_what_two_tiers_have_is_the_nearer_ones(here: Here) -> None:
     here.put("user", LESSON, "Frobnicate widgets with an old lever")
     library = here.library(*ALL)
@@ -170,16 +161,6 @@ class TestWriting:
         editing.keep(library, OTHER)
         editing.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
         assert "More." in (here.roots["user"] / done.path).read_text()
-
-    def test_removals_in_several_tiers_are_jobs_of_each(self, here: Here) -> None:
-        editing.delete(here.library(*ALL), [LESSON, OTHER])
-        assert not list(here.roots["project"].rglob("*.md"))
-        assert not list(here.roots["user"].rglob("*.md"))
-
-    def test_nothing_is_removed_where_one_of_several_is_not_found(self, here: Here) -> None:
-        with pytest.raises(NotFound):
-            editing.delete(here.library(*ALL), [OTHER, "L-ZZZZZZ"])
-        assert list(here.roots["user"].rglob("*.md"))
 
     def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(self, here: Here) -> None:
         with pytest.raises(Refused) as caught:

@@ -11,7 +11,6 @@ import os
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -432,15 +431,6 @@ sys.stdout, out = io.StringIO(), sys.stdout
 assert cli.run(["admin", "agent-hook"]) == 0
 print(*{name.partition(".")[0] for name in sys.modules}, file=out)
 """
-
-
-def test_a_run_leaves_no_thread_behind(host: Host) -> None:
-    before = threading.active_count()
-    assert agent_hook.run(data=host.event("stop").encode()) == ""
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.join(60)
-    assert threading.active_count() <= before
 
 
 def test_a_person_who_calls_it_is_told_what_it_is(spawn: Any) -> None:

@@ -89,10 +89,6 @@ def test_what_a_terminal_would_obey_is_escaped_by_json() -> None:
     assert json.loads(text) == {"a": "\x1b[2J\u202e\x9b\udcff日"}
 
 
-class Renamed(Written):
-    """The same answer under another name."""
-
-
 class Odd(NamedTuple):
     """A record of all that an answer may hold."""
 

@@ -11,7 +11,6 @@ from ai_lessons.app.answers import (
     Check,
     Hit,
     Imported,
-    Initialised,
     Listing,
     ModelState,
     PassagePreview,
@@ -302,35 +301,6 @@ def written(commit: str | None = "abc", *notes: str) -> Written:
 def test_an_import_names_what_it_left_out() -> None:
     text = text_jobs.imported(Imported((written(),) * 11, 3, (Skipped("big.bin", "not text"),), "abc"), VIEW)
     assert text == "11 entries added, 3 unchanged, 1 skipped\n  skipped big.bin: not text"
-
-
-def test_a_refresh_shows_what_changed_and_where_the_source_stands() -> None:
-    done = Refreshed(
-        "D-1",
-        "Doc",
-        "p",
-        changed=True,
-        old_ref="a" * 40,
-        new_ref="b" * 40 + "-dirty",
-        added=3,
-        removed=1,
-        warning="the source has moved on",
-    )
-    assert text_jobs.refreshed((done,), VIEW) == (
-        "[D-1] Doc: changed, +3 -1 lines\n  source: aaaaaaaaaa -> bbbbbbbbbb-dirty\n  warning: the source has moved on"
-    )
-    done = done._replace(old_ref="pkg:pypi/click@8.1.7", new_ref="pkg:pypi/click@8.2.1", warning="")
-    assert text_jobs.refreshed((done,), VIEW).endswith("source: pkg:pypi/click@8.1.7 -> pkg:pypi/click@8.2.1")
-
-
-def test_a_new_repository_says_what_to_do_next() -> None:
-    done = Initialised("/r", created=True, adopted=2, hooks=("pre-commit installed",), commit="abc")
-    assert text_jobs.initialised(done, VIEW).splitlines() == [
-        "Made a knowledge repository: /r",
-        "  2 files that lay there already, committed as they are",
-        "  pre-commit installed",
-        'Next: ai-lessons recall search "undo a commit"',
-    ]
 
 
 def test_the_doctor_says_what_to_do_about_what_is_not_well() -> None:

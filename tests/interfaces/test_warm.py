@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-from ast import literal_eval
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -39,7 +38,6 @@ from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson
 from interfaces.world import PATIENT, PROGRAM, Run, environment
 from real_world import Git, put_file
-from test_import_cost import SLOW, WRITING, calling, loaded
 
 SECONDS = 60.0
 """Until a test gives up waiting."""
@@ -202,14 +200,6 @@ def test_settings_that_change_hold_for_the_next_answer(both: Both) -> None:
     assert any("nobody/has-it" in note for note in both.same("search", Query("apples")).notes)
 
 
-def test_callers_who_stand_elsewhere_share_one_library(both: Both, tmp_path: Path) -> None:
-    both.write("notes/a.md", "# Apples\n")
-    for where in (tmp_path, both.root):
-        both.options = both.options._replace(cwd=where, session=where.name)
-        both.same("search", Query("apples"))
-    assert len(both.helper.kept) == 1
-
-
 def test_vectors_that_are_missing_come_by_themselves(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
     for word in WORDS:
@@ -237,17 +227,6 @@ def test_a_library_that_is_held_open_leaves_missing_vectors_to_the_helper(
         assert (asking("search", Query("apples")).coverage, started, both.helper.requests) == (0.0, [1], 0)
         wait(lambda: asking("search", Query("apples")).coverage == 1.0)
         assert both.helper.requests > 0
-
-
-def test_while_vectors_are_missing_words_tell_that_there_is_nothing(
-    both: Both, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
-    for word in WORDS:
-        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
-    found = both.alone("search", Query("apples grown on faraway planets with spaceships"))
-    assert found.weak
-    assert any(note.startswith("nothing near; the nearest is D-") for note in found.notes)
 
 
 def test_many_ask_at_once_and_each_is_answered(both: Both) -> None:
@@ -441,16 +420,6 @@ def test_off_by_environment_by_settings_and_in_ci(
     assert knowledge.is_dir()
 
 
-def test_a_search_with_a_helper_imports_what_a_list_does(both: Both, knowledge: Path) -> None:
-    patiently = "from ai_lessons.app import warm\nwarm.GREETING = warm.SILENT = 600\n"
-    loaded(patiently + calling("recall", "search", "workflow"))
-    before = both.helper.requests
-    names = loaded(patiently + calling("recall", "search", "workflow"))
-    assert both.helper.requests == before + 1
-    assert names & {*SLOW, *WRITING, "sqlite3", "subprocess", "ai_lessons.app.workspace"} == set()
-    assert knowledge.is_dir()
-
-
 def searched(*words: str, **more: str) -> bytes:
     done = subprocess.run(
         [*PROGRAM, "recall", "search", *words], env=environment(**more), capture_output=True, check=True
@@ -512,12 +481,6 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
         injected = entries.show(opened, "global/lessons/a.md").usage
     assert injected is not None
     assert injected.tallies.injected == 2 * ("no upstream" in told)
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b'{"hook_event_name": 3}'])
-def test_an_event_that_is_none_is_left_to_the_caller(both: Both, data: bytes) -> None:
-    with pytest.raises(daemon_client.DaemonUnavailable):
-        daemon_client.ask(both.place, (data, dict(os.environ), str(both.root)), daemon_client.HOOK)
 
 
 def test_a_helper_that_the_settings_forbid_leaves_the_hook_to_the_caller(both: Both, tmp_path: Path) -> None:
@@ -583,15 +546,6 @@ def test_a_first_hook_answers_from_words_and_leaves_what_takes_long_to_a_helper_
     log = (state / "agent-hooks.log").read_text()
     assert "begin: there is more to read than a hook may take time for" in log
     assert "tool-failed: nothing was compared by meaning" in log
-
-
-def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:
-    code = "import sys, ai_lessons.interfaces.hook; print([n for n in sys.modules if n.startswith('ai_lessons')])"
-    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
-    assert {name.removeprefix("ai_lessons.") for name in literal_eval(done.stdout)} == {
-        "ai_lessons", "doors", "doors.hook", "errors", "knowledge", "knowledge.tiers", "library", "library.warm",
-        "settings",
-    }  # fmt: skip
 
 
 def test_a_helper_is_started_used_killed_stopped_and_started_again(

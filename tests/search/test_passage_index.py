@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import pytest
 
 from ai_lessons.search import index, table
-from ai_lessons.search.index import BUSY, IndexDamaged
-from ai_lessons.search.locks import BUILD, EMBED, WRITE, RefreshState
+from ai_lessons.search.index import IndexDamaged
+from ai_lessons.search.locks import BUILD, EMBED, RefreshState
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus, PassageFilter
 from search.index_world import World, entry, many
@@ -78,12 +78,6 @@ def test_an_entry_that_can_no_longer_be_loaded_is_not_found(world: World) -> Non
     done = world.index.refresh("2", lambda: {"a": "new", "b": world.entries["b"].fingerprint}, lambda _: [])
     assert done.removed == 1
     assert world.found("alpha") == ["b"]
-
-
-def test_an_entry_without_text_is_found_by_its_title(world: World) -> None:
-    world.put(entry("a", title="Kubernetes"))
-    world.refresh()
-    assert world.found("kubernetes") == ["a"]
 
 
 def test_moving_and_retagging_embed_nothing(world: World) -> None:
@@ -171,13 +165,6 @@ def test_vectors_come_when_there_is_time(world: World) -> None:
     assert world.near("alpha") == ["a"]
 
 
-def test_the_same_text_in_many_entries_is_embedded_once(world: World) -> None:
-    world.put(*(entry(f"e{n}", "same", title="Same") for n in range(50)))
-    world.refresh()
-    assert len(world.embedder.asked) == 1
-    assert len(world.near("same")) == 50
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -237,15 +224,6 @@ def test_filters_hold_for_both_lists(world: World) -> None:
         assert set(world.near("alpha", wanted)) == expected
 
 
-def test_everything_anew_on_request_keeps_one_table(world: World) -> None:
-    world.put(*many(3))
-    world.refresh()
-    done = world.refresh(full=True)
-    assert (done.entries, done.missing, done.rebuilt) == (3, 0, "the index was rebuilt: it was asked for")
-    assert [path.name for path in (world.folder / "index").iterdir()] == ["passages_2.lance"]
-    assert world.found("word1") == ["e00001"]
-
-
 def test_another_lancedb_or_format_rebuilds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.put(*many(3))
     world.refresh()
@@ -303,18 +281,6 @@ def test_a_reader_goes_on_with_the_old_table_while_a_new_one_is_built(world: Wor
     world.index.refresh("1", world.fingerprints, load_and_look, full=True)  # type: ignore[arg-type]
     answers.append(len(reader.candidates("word7").text))
     assert answers == [2, 2]
-
-
-def test_a_busy_index_answers_from_what_is_there(world: World) -> None:
-    world.put(*many(3))
-    world.refresh()
-    world.put(entry("new", "alpha"))
-    other = RefreshState(world.folder / "state")
-    with other.locked(WRITE, 0) as mine:
-        assert mine
-        assert world.refresh(wait=0.05).notes == (BUSY,)
-        assert world.found("word1") == ["e00001"]
-    assert world.refresh().entries == 1
 
 
 def test_the_first_build_of_another_process_is_waited_for_only_so_long(world: World) -> None:
