@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src/ai_lessons"
@@ -21,8 +20,11 @@ def modules() -> dict[str, ast.Module]:
     return {str(file.relative_to(SOURCE)): ast.parse(file.read_bytes()) for file in sorted(SOURCE.rglob("*.py"))}
 
 
-def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
-    return ((ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call))
+@functools.cache
+def calls() -> list[tuple[str, str, ast.Call]]:
+    """Modules, functions that they call, and the calls."""
+    nodes = ((name, node) for name, tree in modules().items() for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [(name, ast.unparse(node.func), node) for name, node in nodes]
 
 
 def is_start(function: str) -> bool:
@@ -32,7 +34,7 @@ def is_start(function: str) -> bool:
 
 
 def test_every_start_of_a_program_says_in_which_folder() -> None:
-    starts = [(name, call) for name, tree in modules().items() for function, call in calls(tree) if is_start(function)]
+    starts = [(name, call) for name, function, call in calls() if is_start(function)]
     assert starts
     assert {name for name, call in starts if all(given.arg != "cwd" for given in call.keywords)} == set()
 
@@ -51,11 +53,10 @@ def test_git_is_started_and_its_repositories_are_opened_in_the_package_for_it() 
     """Which protects every call in the same way; only where git's own answer is what protects is it asked directly."""
     named = {
         name
-        for name, tree in modules().items()
-        for function, call in calls(tree)
+        for name, function, call in calls()
         if is_start(function) and any(isinstance(one, ast.Constant) and one.value == "git" for one in ast.walk(call))
     }
-    opened = {name for name, tree in modules().items() for function, _ in calls(tree) if function.startswith("Repo")}
+    opened = {name for name, function, _ in calls() if function.startswith("Repo")}
     assert all(re.match(r"git/", name) for name in named | {name for name in opened if "dulwich" in texts(name)})
 
 
