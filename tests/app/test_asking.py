@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import contexts, search
-from ai_lessons.app.answers import ContextQuery, Query
+from ai_lessons.app import contexts
+from ai_lessons.app.answers import ContextQuery
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import Kind
 from app.world import OTHER, SCRIPT, CountingEmbedder, World, lesson
@@ -138,12 +138,6 @@ def test_text_of_somebody_is_no_syntax_when_context_is_asked_for(cellar: World) 
         cellar.library, ContextQuery(query='winemaking lesson kind:doc "unheard of" project:a project:b')
     )
     assert {light.title for light in found.lessons} == {"Lesson", "Other lesson"}
-
-
-def test_the_same_question_gets_the_same_answer_in_the_same_order(cellar: World) -> None:
-    first = cellar.search("winemaking", explain=True, limit=5)
-    assert cellar.search("winemaking", explain=True, limit=5) == first
-    assert search.search(cellar.fresh(), Query("winemaking", explain=True, limit=5)) == first
 
 
 class TestInUse:

@@ -268,17 +268,6 @@ def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) ->
     }
 
 
-def test_two_files_that_would_be_one_are_not_both_taken(world: World, tmp_path: Path) -> None:
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "same.md").write_text(f"# {folder}\n")
-    done = world.bring(tmp_path / "one/same.md", tmp_path / "two/same.md")
-    assert [one.title for one in done.written] == ["one"]
-    assert "another file of this import" in done.skipped[0][1]
-    with pytest.raises(Conflict, match="another source"):
-        world.bring(tmp_path / "two/same.md")
-
-
 def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_path: Path) -> None:
     folder = tmp_path / "names"
     folder.mkdir()
@@ -289,14 +278,6 @@ def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_pa
     assert "Windows" in done.skipped[0][1]
     with pytest.raises((Refused, InvalidEntry), match="Windows"):
         world.bring(folder / "aux.md")
-
-
-def test_one_title_is_for_one_file(world: World, source: Path) -> None:
-    assert world.bring(source / "docs/guide.md", title="Mine").written[0].title == "Mine"
-    with pytest.raises(UsageError, match="one title for 3 files"):
-        world.bring(source / "docs", recursive=True, title="Mine")
-    with pytest.raises(UsageError, match="project"):
-        world.bring(source / "docs/guide.md", project="a/b")
 
 
 def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Path) -> None:
@@ -350,19 +331,6 @@ def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, sourc
     assert {title for title, one in done.items() if one.changed} == {"The guide", "notes"}
     assert "more.md" in done["More"].warning
     assert world.commits()[0] == "Refresh 2 docs"
-
-
-def test_refresh_needs_a_doc_with_a_source_that_is_there(world: World, source: Path) -> None:
-    made = world.bring(source / "docs/guide.md").written[0]
-    lesson = world.add("a lesson")
-    with pytest.raises(NotFound, match="source") as error:
-        resources.refresh(world.library, [lesson.id])
-    assert error.value.hint
-    with pytest.raises(UsageError, match="which"):
-        resources.refresh(world.library, [])
-    (source / "docs/guide.md").unlink()
-    with pytest.raises(NotFound, match=r"guide\.md"):
-        resources.refresh(world.library, [made.id])
 
 
 SECRETS = "the password of a person\n"

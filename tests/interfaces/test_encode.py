@@ -14,13 +14,11 @@ from ai_lessons.app.answers import (
     Hit,
     Outdated,
     Promoted,
-    Related,
-    Shown,
     Skipped,
     Suggested,
     Written,
 )
-from ai_lessons.app.lessons import LessonGroup, Loaded, shown_json
+from ai_lessons.app.lessons import LessonGroup, Loaded
 from ai_lessons.app.running import Ran
 from ai_lessons.app.sharing import Conflicts, Resolved, TornEntry
 from ai_lessons.app.transfer import Exported, ExportedFile, Ported, Seen
@@ -28,7 +26,6 @@ from ai_lessons.app.workspace import TierState
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.interfaces import output
 from ai_lessons.learning.selection import NotShown
-from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
 
 LESSON = EntrySummary(
@@ -61,18 +58,6 @@ def test_a_search_has_its_four_groups_and_factors_only_where_there_are_any() -> 
     assert "factors" not in data["lessons"][0]
     assert data["lessons"][0]["heading"] == "H"
     assert data["lessons"][1]["factors"] == {"vector": 0.5}
-
-
-def test_an_entry_in_full_brings_body_frontmatter_related_and_sections() -> None:
-    edge = Related(None, "01X", "derived_from", outgoing=True)
-    shown = Shown(LESSON, "body", "raw", {"id": "01J"}, related=(edge,), sections=(TextSection(1, "h", 1, 1, 3),))
-    data = output.encode(shown)
-    assert data["body"] == "body"
-    assert data["related"] == [
-        {"relation": "derived_from", "direction": "out", "target": "01X", "weight": None, "depth": 1, "entry": None}
-    ]
-    assert data["sections"] == [{"number": 1, "heading": "h", "level": 1, "lines": 3}]
-    assert "code" not in data
 
 
 def test_errors_carry_class_message_and_hint() -> None:
@@ -160,12 +145,3 @@ SHAPED: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("answer", "data"), SHAPED, ids=lambda value: type(value).__name__)
 def test_an_answer_has_its_documented_shape(answer: Any, data: Any) -> None:
     assert output.encode(answer) == data
-
-
-def test_a_lesson_in_full_has_its_pattern_in_parts_and_what_became_of_it() -> None:
-    fields = {"pattern": {"when": "w", "dont": "a", "because": "b"}, "reason": "r", "promoted_to": ""}
-    parts = {"when": "w", "action": "dont", "do": "a", "because": "b"}
-    assert output.encode(shown_json(Shown(LESSON, "body", "raw", fields))) == {
-        **ROW, "reason": "r", "parsed": parts, "text": "body",
-    }  # fmt: skip
-    assert output.encode(shown_json(Shown(LESSON, "body", "raw", {}))) == {**ROW, "parsed": None, "text": "body"}

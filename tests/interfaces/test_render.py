@@ -165,10 +165,6 @@ def test_a_search_fits_a_terminal_of_any_width_and_marks_the_words_asked_for() -
     assert re.sub(r"\x1b\[[\d;]*m", "", text) == AT_40
 
 
-def test_a_search_without_results_says_what_was_asked() -> None:
-    assert interfaces_text.answer(Answer("a\x1b[2J b"), VIEW) == 'Nothing found for "a\\x1b[2J b".'
-
-
 def test_an_entry_in_full_begins_with_its_text_and_ends_with_what_is_known_of_it() -> None:
     shown = Shown(
         LESSON,
@@ -218,24 +214,6 @@ About it:
     assert interfaces_text.shown(shown, VIEW._replace(verbose=True)) == known
 
 
-SECTIONS = (TextSection(1, "API", 1, 1, 4), TextSection(2, "Limits", 2, 1, 3), TextSection(3, "Errors", 2, 1, 3))
-
-
-def test_a_long_doc_lists_its_sections_and_how_to_read_one() -> None:
-    text = interfaces_text.shown(Shown(DOC, "# API\n", "", {}, sections=SECTIONS), VIEW, call="show {} ")
-    assert text.endswith("Sections:\n    1  API\n    2    Limits\n    3    Errors\nOne of them: show D-D00001 1")
-
-
-def test_a_section_says_where_it_stands_and_what_is_before_and_after() -> None:
-    text = interfaces_text.shown(Shown(DOC, "At most 100.\n", "", {}, sections=SECTIONS, section=2), VIEW)
-    assert "Section 2 of 3: Limits\n\nAt most 100." in text
-    assert text.endswith(
-        "Previous: ai-lessons recall show D-D00001 --section 1\nNext: ai-lessons recall show D-D00001 --section 3"
-    )
-    last = interfaces_text.shown(Shown(DOC, "409\n", "", {}, sections=SECTIONS, section=3), VIEW)
-    assert last.endswith("Previous: ai-lessons recall show D-D00001 --section 2")
-
-
 def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     evil = "\x1b]0;pwned\x07"
     entry = light(Kind.SCRIPT, "S00009", evil, tags=(evil,), versions=(evil,), path=evil, snippet=evil, score=1.0)
@@ -282,16 +260,6 @@ S-S00001  script  jira-api  v2, v3    update-workflow.sh                       -
 … and 3 more (--limit 0 shows all)"""
     )
     assert interfaces_text.listing(Listing((), 0), VIEW) == "No entries."
-
-
-def test_the_history_shows_who_when_and_for_which_agent() -> None:
-    agent = {"Agent": "claude"}
-    revision = FileRevision("a" * 40, "Ann", "", "2026-11-21T20:14:00+00:00", "Add lesson: x", "p", agent)
-    assert (
-        interfaces_text.log((revision,), VIEW)
-        == "aaaaaaaaaa 2026-11-21T20:14:00+00:00 Ann  Add lesson: x\n    Agent: claude"
-    )
-    assert interfaces_text.log((), VIEW) == "No commits yet."
 
 
 def written(commit: str | None = "abc", *notes: str) -> Written:

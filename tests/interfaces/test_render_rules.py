@@ -200,13 +200,6 @@ What is proposed:
     )
 
 
-def test_of_a_script_all_its_files_are_shown() -> None:
-    files = (ProposedFile("x.sh", None, "rm -rf /\n"), ProposedFile("x.sh.md", None, "Tidies.\n"))
-    text = text_jobs.proposal(NEW._replace(kind="script", body="Tidies.\n", files=files), VIEW)
-    assert "a new script, suggested by" in text
-    assert "\n\nx.sh:\n    rm -rf /\n\nx.sh.md:\n    Tidies." in text
-
-
 @pytest.mark.parametrize("change", ["new", "edit", "unsigned"])
 @pytest.mark.parametrize(
     "text",
@@ -234,11 +227,6 @@ def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
         "",
         "1 rule, 0 problems: the policy is kept",
     ]
-
-
-def test_a_text_that_cannot_be_read_is_shown_as_it_is() -> None:
-    unreadable = NEW._replace(evidence=(), path="", files=(ProposedFile("x.md", None, "what git has"),))
-    assert text_jobs.proposal(unreadable, VIEW).endswith("rejected on 2026-10-01: too broad\n\n    what git has")
 
 
 def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> None:
@@ -306,18 +294,3 @@ def test_a_proposal_as_data_is_a_write_with_its_branch() -> None:
         "id": RULE.id, "handle": RULE.handle, "path": RULE.path, "commit": COMMIT, "branch": BRANCH,
     }  # fmt: skip
     assert output.encode((SUGGESTED,)) == [data]
-
-
-def test_why_as_data_keeps_what_the_sentences_say() -> None:
-    data = output.encode(Why(RULE, APPROVAL, ("said by Bo",), UNUSED))
-    assert (data["handle"], data["lines"]) == ("R-R00001", ["said by Bo"])
-    assert data["approval"]["approved_by"] == "Ann <ann@example.com>"
-    assert output.encode(Why(LESSON, None, (), UNUSED))["approval"] is None
-
-
-def test_context_as_data_has_rules_and_lessons_without_scores() -> None:
-    data = output.encode(Context((RULE, LESSON), notes=("note",)))
-    assert (data["rules"][0]["handle"], data["lessons"][0]["handle"], data["notes"]) == (
-        "R-R00001", "L-L00001", ["note"],
-    )  # fmt: skip
-    assert "score" not in data["rules"][0]

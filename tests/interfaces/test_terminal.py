@@ -77,11 +77,6 @@ def test_honest_text_is_left_alone(text: str) -> None:
     assert clean(text) == text
 
 
-@pytest.mark.parametrize(("text", "width"), [("abc", 3), ("日本", 4), ("e\u0301", 1), ("한글x", 5), ("", 0)])
-def test_wide_and_combining_characters_are_counted_in_cells(text: str, width: int) -> None:
-    assert cells(text) == width
-
-
 def test_a_table_lines_up_whatever_is_in_it() -> None:
     lines = table(
         ("ID", "TITLE", "TAGS"),
@@ -104,15 +99,6 @@ def test_a_table_is_cut_to_the_terminal_but_never_in_its_first_column() -> None:
     assert "…" in lines[1]
 
 
-def test_lines_are_broken_at_words_and_hang_below_their_text() -> None:
-    view = View(width=20)
-    assert view.fit("- one two three four five") == "- one two three four\n  five"
-    assert view.fit("  key: a long value of it") == "  key: a long value\n    of it"
-    assert view.fit("~/a/path/that/is/longer/than/a/line") == "~/a/path/that/is/longer/than/a/line"
-    assert view.fit("```\nleft alone because it is code\n```\n| so | is | a row of a table |").count("\n") == 3
-    assert view.fit("\x1b[36m[L-1]\x1b[0m one two three four") == "\x1b[36m[L-1]\x1b[0m one two three\n      four"
-
-
 def test_a_date_tells_its_age_on_a_terminal() -> None:
     view = View(now=datetime(2026, 11, 24, 12, tzinfo=UTC))
     stamps = ["2026-11-24T11:59:30Z", "2026-11-24T09:00:00+00:00", "2026-11-23", "2025-01-01T00:00:00Z", "no date"]
@@ -130,9 +116,3 @@ def test_a_date_tells_its_age_on_a_terminal() -> None:
 def test_colour_comes_only_where_it_is_wanted() -> None:
     assert View().paint("x", "handle") == "x"
     assert View(colour=True).paint("x", "handle") == "\x1b[36mx\x1b[0m"
-
-
-def test_paths_are_shown_below_the_home_folder() -> None:
-    view = View(root="/home/ann/.ai/reference", home="/home/ann")
-    assert view.place("p/docs/a.md") == "~/.ai/reference/p/docs/a.md"
-    assert View(root="/home/anna/r", home="/home/ann").place("a.md") == "/home/anna/r/a.md"

@@ -315,17 +315,6 @@ def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both, m
     monkeypatch.setattr(daemon, "LOOK", 0.0)
 
 
-def test_another_version_has_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.py").write_text("1")
-    monkeypatch.setattr(daemon_client, "PACKAGE", tmp_path)
-    names = [daemon_client.program()]
-    (tmp_path / "a.py").write_text("22")
-    names.append(daemon_client.program())
-    monkeypatch.setattr(sys, "version", "4")
-    names.append(daemon_client.program())
-    assert len(set(names)) == 3
-
-
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
 def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = both.options.state_dir / "warm"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.errors import StorageFailed
 from ai_lessons.model.frontmatter import read_entry
 from search.catalog_world import A, B, World, everything, lesson
 
@@ -31,14 +31,6 @@ def test_a_new_catalog_learns_every_entry(world: World) -> None:
     done = world.refresh()
     assert (len(done.changed), done.removed, done.unreadable, done.rebuilt) == (3, (), 0, "")
     assert world.titles() == ["Get it", "PUT replaces all", "The API"]
-
-
-def test_nothing_changed_reads_nothing_and_keeps_the_generation(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(A))
-    world.settle()
-    before = world.catalog.generation
-    done = world.refresh()
-    assert (world.read, world.parsed, done.changed, done.generation) == ([], [], (), before)
 
 
 def test_the_versions_of_projects_are_those_of_now_whoever_wrote(world: World) -> None:
@@ -78,14 +70,6 @@ def test_a_moved_file_is_the_same_entry_in_another_place(world: World) -> None:
     assert (done.changed, done.removed) == ((A,), ())
     assert (world.catalog.get(A).project, world.catalog.get(A).path) == ("q", "q/lessons/renamed.md")
     assert world.catalog.fingerprints()[0][1] == text_hash  # so nothing is embedded again
-
-
-def test_a_derived_id_follows_the_path(world: World) -> None:
-    file = world.write("p/docs/a.md", "# Alpha\n")
-    first = world.refresh().changed
-    file.rename(world.root / "p/docs/b.md")
-    done = world.refresh()
-    assert (done.removed, len(done.changed), done.changed != first) == (first, 1, True)
 
 
 def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> None:
@@ -145,23 +129,6 @@ def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:
     failing = False
     assert refresh() == 0
     assert world.titles() == ["PUT replaces all", "Second"]
-
-
-@pytest.mark.parametrize("gone", ["run.sh", "run.sh.md"])
-def test_a_file_that_vanishes_between_the_walk_and_the_read_is_simply_gone(world: World, gone: str) -> None:
-    world.write("p/scripts/run.sh", "#!/bin/sh\n")
-    world.write("p/scripts/run.sh.md", lesson(A, "Run it", kind="script"))
-    world.ahead = 10_000_000_000
-
-    def read(path: str) -> bytes:
-        if path.endswith(gone):
-            raise NotFound("file", path)
-        return world.load(path)
-
-    done = world.told(world.catalog.refresh(world.scan, read, read_entry))
-    assert (done.unreadable, len(done.changed)) == (0, 0 if gone == "run.sh" else 1)
-    world.refresh()  # it was only moved away for a moment
-    assert world.titles() == ["Run it"]
 
 
 def test_of_two_files_with_one_id_the_smaller_path_is_kept_and_the_other_named(world: World) -> None:

@@ -42,14 +42,6 @@ def test_before_the_first_refresh_there_is_nothing_and_no_error(world: World) ->
     assert world.index.current("1") is None
 
 
-def test_nothing_changed_reads_nothing(world: World) -> None:
-    world.put(*many(5))
-    world.refresh()
-    done = world.index.refresh("1", lambda: pytest.fail("fingerprints were read"), lambda _: pytest.fail("loaded"))
-    assert (done.entries, done.missing) == (0, 0)
-    assert world.open().current("1") is not None
-
-
 def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
     world.put(entry("a", "alpha"), entry("b", "beta"), entry("c", "gamma"))
     world.refresh()
@@ -61,15 +53,6 @@ def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
     assert (done.entries, done.removed, done.embedded) == (1, 0, 1)
     assert world.found("delta") == ["b"]
     assert world.found("beta") == []
-
-
-def test_what_is_gone_is_not_found(world: World) -> None:
-    world.put(entry("a", "alpha"), entry("b", "alpha"))
-    world.refresh()
-    world.remove("a")
-    assert world.refresh().removed == 1
-    assert world.found("alpha") == ["b"]
-    assert "a" not in world.near("alpha")
 
 
 def test_an_entry_that_can_no_longer_be_loaded_is_not_found(world: World) -> None:

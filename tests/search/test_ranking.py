@@ -30,12 +30,6 @@ def scores(matches: tuple[Match, ...]) -> dict[str, float]:
     return {match.entry_id: round(match.score, 3) for match in matches}
 
 
-def test_a_list_that_was_not_cut_off_ends_above_zero() -> None:
-    text = hits(("a", 10.0), ("b", 5.0))
-    assert scores(fuse(text, (), depth=100)) == {"a": 1.0, "b": 0.5}
-    assert scores(fuse(text, (), depth=2)) == {"a": 1.0, "b": 0.0}
-
-
 def test_an_entry_shows_its_best_passage_and_counts_once() -> None:
     text = (Match("a", 0, 2.0, "Intro", "first"), Match("a", 3, 8.0, "Setup", "second"), Match("b", 0, 5.0))
     best = fuse(text, ())[0]
@@ -115,18 +109,8 @@ def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: 
     assert list(stem_positions(text, stems)) == every
 
 
-def test_a_short_text_is_its_own_snippet_on_one_line() -> None:
-    assert snippet("# Title\n\n  some   text\n", "anything") == "# Title some text"
-    assert snippet("", "anything") == ""
-
-
 def test_a_passage_found_by_meaning_alone_shows_its_beginning() -> None:
     assert snippet(LONG, "zebra").startswith("Setting things up")
-
-
-@given(st.text(), st.text(max_size=50), st.integers(20, 300))
-def test_a_snippet_is_never_longer_than_asked_for(text: str, query: str, width: int) -> None:
-    assert len(snippet(text, query, width)) <= width + 2
 
 
 GROUPS = ("rules", "scripts", "lessons", "docs")
