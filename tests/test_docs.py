@@ -40,7 +40,7 @@ else:
 
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"
-PAGES = sorted([*DOCS.rglob("*.md"), *TOP.glob("[RC]*.md"), TOP / "tests/started_and_read.md"])
+PAGES = sorted([*DOCS.rglob("*.md"), *TOP.glob("[RC]*.md")])
 RUN = [
     page
     for page in (

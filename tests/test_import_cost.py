@@ -11,22 +11,6 @@ import pytest
 
 from real_world import Git, commit_all, put_file
 
-NEVER_FOR_READING = ("shutil", "bz2", "lzma", "zlib", "subprocess", "difflib", "cryptography")
-JUDGING = (
-    "ai_lessons.approval.state",
-    "ai_lessons.approval.state",
-    "ai_lessons.approval.state",
-    "ai_lessons.model.approval",
-    "ai_lessons.model.approval",
-    "ai_lessons.git.commit",
-    "ai_lessons.model.markdown",
-    "ai_lessons.model.chunks",
-    "ai_lessons.model.frontmatter",
-    "ai_lessons.interfaces.cli.contribute",
-    "ai_lessons.interfaces.cli.review",
-)
-"""Modules of ours that a read with nothing new has no use for."""
-
 SLOW = (
     "lancedb",
     "pyarrow",
@@ -46,24 +30,6 @@ SLOW = (
     "nh3",
 )
 WRITING = ("dulwich", "yaml", "ulid", "filelock")
-
-MODULES = [
-    "ai_lessons.errors",
-    "ai_lessons.settings",
-    "ai_lessons.model.entries",
-    "ai_lessons.app.answers",
-    "ai_lessons.app.workspace",
-    "ai_lessons.interfaces.output",
-    "ai_lessons.interfaces.text",
-    "ai_lessons.interfaces.text_jobs",
-    "ai_lessons.interfaces.text_jobs",
-    "ai_lessons.interfaces.cli",
-    "ai_lessons.interfaces.cli.contribute",
-    "ai_lessons.interfaces.cli.recall",
-    "ai_lessons.interfaces.cli.admin",
-    "ai_lessons.interfaces.lesson",
-    "ai_lessons.interfaces.mcp_server",
-]
 
 ENTRY = """---
 id: 01JD3Z8QK5W7M2X9V4T68F3K2A
@@ -86,57 +52,13 @@ def loaded(code: str, cwd: Path | None = None) -> set[str]:
     return set(done.stdout.rpartition("LOADED")[2].split())
 
 
-def calling(*args: str, door: str = "cli") -> str:
-    return f"from ai_lessons.interfaces.{door} import run\nassert run({list(args)!r}) == 0"
+def calling(*args: str, program: str = "cli") -> str:
+    return f"from ai_lessons.interfaces.{program} import run\nassert run({list(args)!r}) == 0"
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_importing_a_cheap_module_loads_nothing_slow(module: str) -> None:
-    assert loaded(f"import {module}") & {*SLOW, *WRITING} == set()
-
-
-@pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("recall", "--help"), ("admin", "init", "--help")])
-def test_help_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
-    names = loaded(calling(*args) + "\nassert 'ai_lessons.app.workspace' not in sys.modules")
-    assert names & {*SLOW, *WRITING} == set()
-
-
-@pytest.mark.parametrize("args", [(), ("--help",), ("load", "--help")])
-def test_help_of_lesson_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
-    code = calling(*args, door="lesson_cli")
-    names = loaded(f"{code}\nassert 'ai_lessons.app.workspace' not in sys.modules")
-    assert names & {*SLOW, *WRITING} == set()
-
-
-def test_the_root_help_does_not_even_load_the_groups() -> None:
-    loaded(calling("--help") + "\nassert 'ai_lessons.interfaces.cli.recall' not in sys.modules")
-
-
-@pytest.mark.parametrize("args", [("recall", "list"), ("recall", "tags"), ("recall", "show", "L-8F3K2A")])
-def test_reading_loads_no_slow_package_once_the_catalog_is_there(
-    args: tuple[str, ...], git_repo: Path, git: Git
-) -> None:
-    put_file(git_repo / "global/lessons/a.md", ENTRY)
-    commit_all(git, git_repo, "entry")
-    first = (
-        f"from ai_lessons.interfaces.cli import run\nassert run(['--repo', {str(git_repo)!r}, 'recall', 'list']) == 0"
-    )
-    loaded(first)
-    names = loaded(calling("--repo", str(git_repo), *args))
-    assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING} == set()
-
-
-@pytest.mark.parametrize("args", [("load",), ("load", "--scope=tmux"), ("list",), ("show", "L-8F3K2A")])
-def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Path, git: Git) -> None:
-    put_file(git_repo / "global/lessons/a.md", ENTRY)
-    commit_all(git, git_repo, "entry")
-    loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
-    names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
-    writing = {
-        "ai_lessons.app.editing",
-        "ai_lessons.model.frontmatter",
-    }
-    assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING, *writing} == set()
+def test_help_loads_nothing_slow() -> None:
+    for args, program in ((("--help",), "cli"), (("admin", "init", "--help"), "cli"), (("load", "--help"), "lesson")):
+        assert loaded(calling(*args, program=program)) & {*SLOW, *WRITING} == set()
 
 
 @pytest.fixture
@@ -156,10 +78,16 @@ def reviewed(git_repo: Path, git: Git) -> Path:
     return git_repo
 
 
-@pytest.mark.parametrize("args", [("admin", "pending-rules", "--count"), ("recall", "context", "--path", "src/app.py")])
-def test_what_hooks_ask_loads_no_slow_package(args: tuple[str, ...], reviewed: Path) -> None:
-    names = loaded(calling("--repo", str(reviewed), *args))
-    assert names & {*SLOW, *WRITING} == set()
+def test_reading_loads_nothing_slow_once_the_catalog_is_there(reviewed: Path) -> None:
+    loaded(calling("--repo", str(reviewed), "recall", "list"))
+    for args in (
+        ("recall", "list"),
+        ("recall", "show", "L-8F3K2A"),
+        ("recall", "context", "--path", "src/app.py"),
+        ("admin", "pending-rules", "--count"),
+    ):
+        assert loaded(calling("--repo", str(reviewed), *args)) & {*SLOW, *WRITING} == set(), args
+    assert loaded(calling("--repo", str(reviewed), "load", program="lesson")) & {*SLOW, *WRITING} == set()
 
 
 def test_review_loads_no_index(reviewed: Path) -> None:

@@ -158,13 +158,3 @@ def test_who_brought_names_the_author_and_the_merge_and_not_the_puller(git_repo:
     assert code == 0
     assert re.fullmatch(r"written by \w+ Ann, [\d-]+: propose\nmerged by  \w+ Test Person, [\d-]+: approve\n", output)
     assert run(git_repo, sys.executable, SCRIPTS / "who-brought.py", "nowhere.md")[0] == 1
-
-
-def test_cpu_median_measures_and_passes_a_failure_on(tmp_path: Path) -> None:
-    script = template_dir() / "global" / "scripts" / "unversioned" / "cpu-median.py"
-
-    code, output = run(tmp_path, sys.executable, script, "-n", "2", "true")
-
-    assert code == 0
-    assert [line.split()[0] for line in output.splitlines()] == ["cpu", "wall", "peak"]
-    assert run(tmp_path, sys.executable, script, "false")[0] == 1

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, hints, search_index, setup, sharing
-from ai_lessons.app.setup import init_repository
-from ai_lessons.app.workspace import Library
+from ai_lessons.app import entries, health, search_index, setup, sharing
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
-from app.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
+from app.world import DOC, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
 from real_world import Git, put_file
 
 
@@ -21,61 +19,6 @@ def problems(world: World, *paths: str) -> list[str]:
 
 def states(world: World) -> dict[str, str]:
     return {check.name: check.state for check in health.doctor(world.library)}
-
-
-def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git, tmp_path: Path) -> None:
-    made = init_repository(tmp_path / "kb", world.options, starters=True)
-    assert made.created
-    assert made.commit == git(tmp_path / "kb", "rev-parse", "HEAD")
-    assert made.hooks
-    again = init_repository(tmp_path / "kb", world.options)
-    assert (again.created, again.commit) == (False, None)
-    assert git(tmp_path / "kb", "status", "--porcelain") == ""
-    with Library(tmp_path / "kb", world.options) as library:
-        assert health.stats(library).entries["lesson"] >= 12
-        assert hints.pending_count(library.primary) >= 4
-        assert [light for light in entries.list_entries(library).entries if light.kind == "rule"] == []
-        assert health.validate(library).problems == ()
-        assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
-
-
-def test_init_takes_a_full_folder_as_it_is(world: World, git: Git, tmp_path: Path) -> None:
-    home = tmp_path / "reference"
-    put_file(home / "docs" / "a.md", b"# A\r\ntext")
-    made = init_repository(home, world.options, hooks=False)
-    assert (made.created, made.adopted, made.hooks) == (True, 1, ())
-    assert (home / "docs" / "a.md").read_bytes() == b"# A\r\ntext"
-    assert git(home, "status", "--porcelain") == ""
-    with Library(home, world.options) as library:
-        assert [light.title for light in entries.list_entries(library).entries] == ["A"]
-
-
-def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, git: Git) -> None:
-    place = world.root / ".ai" / "reference"
-    made = init_repository(place, world.options)
-    assert made.commit is None
-    assert made.hooks == ()
-    assert world.commits() == ["first"]
-    with Library(place, world.options) as library:
-        from ai_lessons.app.answers import LessonDraft
-
-        written = editing.add_lesson(library, LessonDraft("Beside the code"))
-        assert written.commit is None
-        assert written.notes == ()
-        assert entries.show(library, written.handle).entry.title == "Beside the code"
-        editing.delete(library, [written.id])
-    assert world.commits() == ["first"]
-
-
-def test_init_from_a_url_clones(world: World, tmp_path: Path) -> None:
-    world.committed("p/lessons/a.md", lesson())
-    made = init_repository(tmp_path / "clone", world.options, from_url=str(world.root))
-    assert made.created
-    with Library(tmp_path / "clone", world.options) as library:
-        assert [light.id for light in entries.list_entries(library).entries] == [LESSON]
-    with pytest.raises(Unreachable) as error:
-        init_repository(tmp_path / "other", world.options, from_url=str(tmp_path / "nothing"))
-    assert error.value.hint
 
 
 def test_validate_names_file_line_and_problem(world: World) -> None:
@@ -183,22 +126,6 @@ def test_the_doctor_names_a_note_of_a_write_that_cannot_be_read(world: World) ->
     assert check.state == "warning"
     assert "00000000000000000001-abcd" in check.detail
     assert "journal/*.damaged" in check.remedy
-
-
-def test_stats_count(world: World) -> None:
-    world.add("one", "text", tags=["a", "b"], project="p")
-    world.write("notes/x.md", "# X\n")
-    world.write("notes/bad.md", b"\xff")
-    world.write("p/rules/r.md", rule())
-    world.search("text")
-    stats = health.stats(world.library)
-    assert stats.entries == {"lesson": 1, "doc": 1}
-    assert (stats.projects, stats.tags, stats.unreadable, stats.pending) == (2, 2, 1, 0)
-    assert stats.passages == 2
-    assert stats.vectors == 0
-    assert stats.commits_30_days >= 1
-    assert stats.catalog_bytes > 0
-    assert stats.newest == "2026-11-21T20:14:00Z"
 
 
 def test_reindex_completes_and_rebuilds(world: World, embedder: CountingEmbedder) -> None:
@@ -316,16 +243,6 @@ def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
     assert world.titles() == []
 
 
-def test_hooks_come_and_go(world: World) -> None:
-    library = world.library
-    assert all("installed" in line for line in setup.hooks(library, "install"))
-    assert (world.root / ".git/hooks/pre-commit").exists()
-    assert states(world)["hooks"] == "ok"
-    setup.hooks(library, "uninstall")
-    assert not (world.root / ".git/hooks/pre-commit").exists()
-    assert any("not installed" in line for line in setup.hooks(library, "status"))
-
-
 def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
     world.write("notes/a.md", "# A\n\ntext\n")
     world.write("notes/b.md", "---\nauthor: me # kept\n---\n# B\n")
@@ -345,24 +262,6 @@ def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
         health.adopt(world.library, ["notes"])
     with pytest.raises(NotFound, match="nowhere"):
         health.adopt(world.library, ["nowhere"])
-
-
-def test_save_commits_what_waited(world: World, git: Git) -> None:
-    git(world.root, "switch", "-q", "--detach")
-    made = world.add("waits")
-    assert made.commit is None
-    assert any("detached" in note for note in made.notes)
-    assert health.stats(world.library).pending == 1
-    assert states(world)["pending"] == "warning"
-    commits, notes = sharing.save(world.library)
-    assert commits == ()
-    assert "detached" in notes[0]
-    git(world.root, "switch", "-q", "main")
-    (commit,), notes = sharing.save(world.library)
-    assert notes == ()
-    assert commit == git(world.root, "rev-parse", "HEAD")
-    assert world.commits()[0] == "Add lesson: waits"
-    assert sharing.save(world.library) == ((), ())
 
 
 def test_the_model_is_looked_for_and_its_absence_explained(world: World) -> None:

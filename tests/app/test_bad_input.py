@@ -6,20 +6,16 @@ import errno
 import os
 import subprocess
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ai_lessons.app import editing, entries, health, resources, search, setup, sharing
 from ai_lessons.app.answers import LessonDraft, ResourceDraft
-from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import (
-    AiLessonsError,
     Conflict,
     InvalidEntry,
-    NoRepository,
     NotFound,
     Refused,
     StorageFailed,
@@ -35,24 +31,6 @@ def leftovers(root: Path) -> list[str]:
     return sorted(
         str(file.relative_to(root)) for file in root.rglob("*") if file.is_file() and ".git" not in file.parts
     )
-
-
-def test_no_repository(world: World, tmp_path: Path) -> None:
-    for place in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(NoRepository, match=str(place)) as error:
-            Library(place, world.options)
-        assert "admin init" in error.value.hint
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(AiLessonsError, match="file"):
-        Library(tmp_path / "file", world.options)
-    with pytest.raises(Conflict, match="file"):
-        init_repository(tmp_path / "file", world.options)
-
-
-def test_a_bare_repository(world: World, git: Git, tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q", "--bare", "bare.git")
-    with pytest.raises((UnsupportedRepository, NoRepository), match=r"bare\.git"):
-        Library(tmp_path / "bare.git", world.options)
 
 
 def test_a_newer_format(world: World) -> None:
@@ -90,26 +68,6 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
     assert git(root, "fsck", "--strict", "--no-dangling") == ""
 
 
-def test_a_path_outside(world: World) -> None:
-    outside = world.root.parent / "outside.md"
-    outside.write_text("# Outside\n")
-    world.add("inside")
-    for ref in (str(outside), "../outside.md", "/etc/passwd", "..", "/", "~"):
-        for ask in (
-            partial(entries.show, world.library),
-            partial(entries.log, world.library),
-            partial(entries.diff, world.library),
-        ):
-            with pytest.raises(NotFound):
-                ask(ref)
-        with pytest.raises(NotFound):
-            editing.delete(world.library, [ref])
-        with pytest.raises(AiLessonsError) as error:
-            health.validate(world.library, [ref])
-        assert str(world.root) in error.value.hint
-    assert outside.exists()
-
-
 def test_a_folder_that_is_a_link_out_is_neither_read_nor_written(world: World, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "secret.md").write_text("# Secret\n")
@@ -119,17 +77,6 @@ def test_a_folder_that_is_a_link_out_is_neither_read_nor_written(world: World, t
         world.add("goes out", project="jira")
     assert "link" in error.value.message
     assert leftovers(tmp_path / "elsewhere") == ["secret.md"]
-
-
-UNKNOWN = ("", " ", "L-", "L-ZZZZZZ", "nonsense", "0" * 26, "a/b/c.md", "*", "L-8F3K2A; rm", "\x00", "x" * 5000)
-
-
-@pytest.mark.parametrize("ref", UNKNOWN)
-def test_an_unknown_name(world: World, ref: str) -> None:
-    world.add("something")
-    with pytest.raises(NotFound) as error:
-        entries.show(world.library, ref)
-    assert error.value.exit_code == 3
 
 
 def test_a_file_of_five_megabytes(world: World, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.app import editing, entries, lessons, running, setup, sharing
 from ai_lessons.app.workspace import Library
-from ai_lessons.errors import NotFound, Refused
+from ai_lessons.errors import Refused
 from ai_lessons.git.store import FOLDER
 from ai_lessons.model.entries import Pattern
 from app.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, listed_lessons
@@ -28,12 +28,6 @@ def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> Non
     assert (said.tallies.ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
     assert said.confidence == pytest.approx(2.4 / 4.6)
     assert said.tallies.last_used == "2026-11-21T20:14:00Z"
-
-
-def test_another_entry_is_an_error(world: World) -> None:
-    place(world)
-    with pytest.raises(NotFound):
-        editing.feedback(world.library, "L-ZZZZZZ", "helpful")
 
 
 @pytest.mark.parametrize("said", ["events: false\n", "{events: false}\n", '"events": false # thanks\n'])

@@ -70,16 +70,6 @@ def test_control_sequences_and_reversed_text_do_not_reach_what_is_listed(world: 
         assert "\x1b" not in clean(problem.message + problem.path)
 
 
-def test_a_line_of_five_megabytes_is_read_and_searched(world: World) -> None:
-    world.write("p/docs/unversioned/line.md", "# Long\n\n" + "limnology" * 200_000 + "\n")
-    world.write("p/docs/unversioned/heading.md", "#" * 300_000 + " x\n")
-    world.write(
-        "p/docs/unversioned/ticks.md", "`" * 300_000 + "\n" + "[" * 50_000 + "](" * 50_000 + "\n" + "> " * 50_000
-    )
-    world.write("p/docs/unversioned/fine.md", "# Fine\n\nAbout pomology.\n")
-    assert "Fine" in world.found("pomology")
-
-
 def test_a_sparse_file_of_a_gigabyte_is_passed_over_in_no_time_and_memory(world: World) -> None:
     world.write("p/docs/unversioned/fine.md", "# Fine\n")
     for path in ("p/docs/unversioned/huge.md", "p/scripts/unversioned/huge.sh", ".ai-lessons/config.yaml"):
@@ -120,32 +110,6 @@ def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(world: World,
     assert sorted(os.listdir(outside)) == ["secret.md"]
     health.validate(world.library, fix=True)
     assert sorted(os.listdir(outside)) == ["secret.md"]
-
-
-LINKED = (
-    ".ai-lessons",
-    ".ai-lessons/config.yaml",
-    ".ai-lessons/events",
-    ".ai-lessons/approvals",
-    ".ai-lessons/rejected",
-)
-
-
-@pytest.mark.parametrize("place", LINKED)
-def test_our_own_folders_are_not_followed_out_either(world: World, tmp_path: Path, place: str) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "config.yaml").write_text("git:\n  autocommit: false\n")
-    link = world.root / place
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(outside / "config.yaml" if place.endswith("yaml") else outside)
-    before = {name: (outside / name).read_bytes() for name in os.listdir(outside)}
-    try:
-        world.add("A lesson")
-        world.search("lesson")
-    except AiLessonsError as error:
-        assert "link" in error.message  # noqa: PT017 - both outcomes are right
-    assert {name: (outside / name).read_bytes() for name in os.listdir(outside)} == before
 
 
 def test_a_file_that_git_takes_away_right_after_it_was_written_is_still_answered(

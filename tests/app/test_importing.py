@@ -46,12 +46,6 @@ def test_one_file_becomes_a_doc_that_knows_where_it_came_from(world: World, sour
     assert health.validate(world.library).problems == ()
 
 
-def test_a_source_with_edits_in_no_commit_is_dirty(world: World, source: Path) -> None:
-    (source / "docs/guide.md").write_text("# The guide\n\nedited\n")
-    (made,) = world.bring(source / "docs/guide.md").written
-    assert str(entries.show(world.library, made.id).frontmatter["source_ref"]).endswith("-dirty")
-
-
 def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("just text\n")
     (made,) = world.bring(tmp_path / "note.md").written
@@ -79,25 +73,6 @@ def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path
     assert path.endswith("picture.png")
     assert "NUL" in reason or "UTF-8" in reason
     assert world.commits() == ["Add 3 docs", "first"]
-
-
-def test_a_folder_wants_recursive_and_a_wrong_path_is_named(world: World, source: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="folder") as error:
-        world.bring(source / "docs")
-    assert "--recursive" in error.value.hint
-    with pytest.raises(NotFound, match="nothing-here"):
-        world.bring(tmp_path / "nothing-here.md")
-    with pytest.raises(NotFound, match="x-\\*"):
-        world.bring(tmp_path / "x-*.md")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="empty"):
-        world.bring(tmp_path / "empty", recursive=True)
-
-
-def test_globs_are_taken_relative_to_the_caller(world: World, source: Path) -> None:
-    library = world.fresh(cwd=source)
-    done = resources.add_resources(library, ResourceDraft(Kind.DOC, ["docs/**/*.md"], project="p"))
-    assert {one.title for one in done.written} == {"The guide", "More"}
 
 
 def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: Path) -> None:
@@ -293,17 +268,6 @@ def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) ->
     }
 
 
-def test_two_files_that_would_be_one_are_not_both_taken(world: World, tmp_path: Path) -> None:
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "same.md").write_text(f"# {folder}\n")
-    done = world.bring(tmp_path / "one/same.md", tmp_path / "two/same.md")
-    assert [one.title for one in done.written] == ["one"]
-    assert "another file of this import" in done.skipped[0][1]
-    with pytest.raises(Conflict, match="another source"):
-        world.bring(tmp_path / "two/same.md")
-
-
 def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_path: Path) -> None:
     folder = tmp_path / "names"
     folder.mkdir()
@@ -314,14 +278,6 @@ def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_pa
     assert "Windows" in done.skipped[0][1]
     with pytest.raises((Refused, InvalidEntry), match="Windows"):
         world.bring(folder / "aux.md")
-
-
-def test_one_title_is_for_one_file(world: World, source: Path) -> None:
-    assert world.bring(source / "docs/guide.md", title="Mine").written[0].title == "Mine"
-    with pytest.raises(UsageError, match="one title for 3 files"):
-        world.bring(source / "docs", recursive=True, title="Mine")
-    with pytest.raises(UsageError, match="project"):
-        world.bring(source / "docs/guide.md", project="a/b")
 
 
 def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Path) -> None:
@@ -336,26 +292,6 @@ def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Pat
     (tmp_path / "go.py").write_text("#!/usr/bin/env python3\n# Goes far.\nprint(1)\n")
     (cut,) = resources.preview(world.library, ResourceDraft(Kind.SCRIPT, [str(tmp_path / "go.py")]))
     assert "Goes far." in cut.text
-
-
-def test_an_import_shows_its_progress(world: World, source: Path) -> None:
-    seen: list[tuple[str, int, int]] = []
-    library = world.fresh(progress=lambda *step: seen.append(step))
-    resources.add_resources(library, ResourceDraft(Kind.DOC, [str(source / "docs")], recursive=True))
-    assert ("reading", 0, 3) in seen
-    assert ("writing", 3, 3) in seen
-
-
-def test_two_thousand_files_are_one_commit(world: World, tmp_path: Path) -> None:
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    for n in range(2000):
-        (folder / f"page-{n:04}.md").write_text(f"# Page {n}\n\nAbout command number {n}.\n")
-    done = world.bring(folder, recursive=True, project="pages")
-    assert len(done.written) == 2000
-    assert world.commits() == ["Add 2000 docs", "first"]
-    assert entries.list_entries(world.library, limit=1).total == 2000
-    assert world.status() == ""
 
 
 def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, git: Git) -> None:
@@ -395,19 +331,6 @@ def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, sourc
     assert {title for title, one in done.items() if one.changed} == {"The guide", "notes"}
     assert "more.md" in done["More"].warning
     assert world.commits()[0] == "Refresh 2 docs"
-
-
-def test_refresh_needs_a_doc_with_a_source_that_is_there(world: World, source: Path) -> None:
-    made = world.bring(source / "docs/guide.md").written[0]
-    lesson = world.add("a lesson")
-    with pytest.raises(NotFound, match="source") as error:
-        resources.refresh(world.library, [lesson.id])
-    assert error.value.hint
-    with pytest.raises(UsageError, match="which"):
-        resources.refresh(world.library, [])
-    (source / "docs/guide.md").unlink()
-    with pytest.raises(NotFound, match=r"guide\.md"):
-        resources.refresh(world.library, [made.id])
 
 
 SECRETS = "the password of a person\n"

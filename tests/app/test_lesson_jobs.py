@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from ai_lessons.app import editing, lessons, search
 from ai_lessons.app.answers import Answer, Query
-from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.model.lessons import ScopePlace, parse, place_of
-from app.world import DOC, LESSON, World, lesson, listed_lessons
+from app.world import LESSON, World, lesson, listed_lessons
 
 READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions")
 KEEP_SERVER = parse("WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions")
@@ -23,15 +21,6 @@ def searched(world: World, text: str, scope: str | None = None) -> Answer:
     """As `lesson search` searches."""
     at = place_of(scope) if scope else ScopePlace("")
     return search.search(world.library, Query(text, lessons.LESSONS, project=at.project or None, scopes=at.scopes))
-
-
-def test_the_same_lesson_twice_is_one_lesson(world: World) -> None:
-    first = lessons.add(world.library, READ_FIRST, scope="tmux")
-    again = lessons.add(world.library, READ_FIRST, scope="tmux")
-    assert (again.change, again.id, again.commit) == ("unchanged", first.id, None)
-    elsewhere = lessons.add(world.library, READ_FIRST)
-    assert elsewhere.change == "added"
-    assert handles(world, scope="tmux") == [first.handle]
 
 
 def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> None:
@@ -88,32 +77,6 @@ def test_a_scope_that_cannot_be_a_folder_is_refused(world: World) -> None:
         lessons.add(world.library, READ_FIRST, scope="a/b")
 
 
-def test_the_list_is_oldest_first_and_filtered(world: World) -> None:
-    later = lessons.add(world.library, READ_FIRST, scope="tmux")
-    world.write("global/lessons/a.md", lesson(LESSON, **{"from": "user"}))
-    world.write("tmux/lessons/b.md", lesson(DOC, "Older").replace("2026-11-21", "2026-01-01"))
-    assert handles(world) == ["L-4T7QZM", "L-8F3K2A", later.handle]
-    assert handles(world, scope="tmux") == ["L-4T7QZM", later.handle]
-    assert handles(world, origin="ai") == [later.handle]
-    assert handles(world, origin="user", scope="tmux") == []
-
-
-def test_loading_gives_global_lessons_then_those_of_the_scope_firm_ones_first(world: World) -> None:
-    library = world.library
-    drafted, firm = lessons.add(library, READ_FIRST), lessons.add(library, MINIMAL, by="user")
-    own = lessons.add(library, KEEP_SERVER, scope="tmux")
-    lessons.add(library, KEEP_SERVER, scope="browser")
-    found = lessons.load(library, "tmux")
-    assert found.active == 3
-    assert [(scope, [one.id for one in entries]) for scope, entries in found.groups] == [
-        ("global", [firm.id, drafted.id]),
-        ("tmux", [own.id]),
-    ]
-    assert [scope for scope, _ in lessons.load(library).groups] == ["global"]
-    assert lessons.load(library, "global") == lessons.load(library)
-    assert [scope for scope, _ in lessons.load(library, "nothing-here").groups] == ["global"]
-
-
 def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
     for number, origin in enumerate(["user", "ai", "ai", "ai"]):
         world.write(
@@ -142,21 +105,6 @@ def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
     assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
     assert all(entries[0].details["from"] == "user" for _, entries in found.groups)
     assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
-
-
-def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world: World) -> None:
-    done = lessons.add(world.library, READ_FIRST, scope="tmux")
-    marked = lessons.wrong(world.library, done.handle, "too specific,\n 2s is enough")
-    assert (marked.change, marked.path) == ("wrong", done.path)
-    assert handles(world) == []
-    assert lessons.load(world.library, "tmux").active == 0
-    assert world.found("tmux") == []
-    assert handles(world, every=True) == [done.handle]
-    text = world.read(done.path)
-    assert "status: wrong\n" in text
-    assert "reason: too specific, 2s is enough\n" in text
-    assert world.commits()[0] == "Mark lesson wrong: editing tmux.conf: read first"
-    assert world.git(world.root, "log", "--oneline", "--", done.path).count("\n") == 1
 
 
 def test_wrong_again_changes_nothing_but_a_new_reason(world: World) -> None:
@@ -196,24 +144,3 @@ def test_an_edit_of_a_lesson_keeps_comments_unknown_keys_and_the_rest(world: Wor
     added = [row for row in after.split("\r\n") if row not in text.split("\r\n")]
     assert sorted(added) == ["reason: too old", "status: wrong"]
     assert [row for row in after.split("\r\n") if row not in added] == text.split("\r\n")
-
-
-def test_only_lessons_are_shown_and_marked(world: World) -> None:
-    world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
-    for job in (partial(lessons.show, world.library), partial(lessons.wrong, world.library)):
-        with pytest.raises(UsageError, match="D-4T7QZM is a doc, not a lesson"):
-            job("D-4T7QZM")
-        with pytest.raises(NotFound):
-            job("L-ZZZZZZ")
-
-
-def test_a_search_finds_lessons_of_a_scope_only(world: World) -> None:
-    mine = lessons.add(world.library, READ_FIRST, scope="tmux")
-    lessons.add(world.library, parse("WHEN editing files -> DO read tmux notes -> BECAUSE they help"))
-    world.write("tmux/docs/unversioned/a.md", "# tmux\n\nEverything about tmux.\n")
-    found = searched(world, "tmux", scope="tmux")
-    assert [hit.entry.id for hit in found.lessons] == [mine.id]
-    assert len(searched(world, "tmux").lessons) == 2
-    assert found.docs == ()
-    with pytest.raises(UsageError):
-        searched(world, "  ")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ai_lessons.app import health, lessons
 from ai_lessons.app.lessons import Targets, addition, target_of
 from ai_lessons.app.workspace import Library
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UsageError
+from ai_lessons.errors import Conflict, InvalidEntry, Refused, StorageFailed, UsageError
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.lessons import parse
 from app.world import LESSON, World, lesson, listed_lessons
@@ -27,24 +27,6 @@ LIGHT = EntrySummary(
 @pytest.fixture
 def targets(tmp_path: Path) -> Targets:
     return Targets(tmp_path / "claude/skills", tmp_path / "claude/tools")
-
-
-def test_a_new_skill_gets_what_makes_it_one_and_the_lesson(world: World, targets: Targets) -> None:
-    added = lessons.add(world.library, READ_FIRST)
-    done = lessons.promote_lesson(world.library, added.handle, "skill/config-edit", targets)
-    file = targets.skills / "config-edit/SKILL.md"
-    assert (done.change, done.target) == ("promoted", str(file))
-    assert file.read_text() == (
-        "---\nname: config-edit\n"
-        "description: What was learned about config-edit. Read it before working on that.\n---\n"
-        f"\n# config-edit\n\n## Lessons\n\n- {READ_FIRST} <!-- lesson {added.id} -->\n"
-    )
-    shown = lessons.show(world.library, added.handle)
-    assert shown.frontmatter["status"] == "promoted"
-    assert shown.frontmatter["promoted_to"] == "skill/config-edit"
-    assert listed_lessons(world.library).entries == ()
-    assert lessons.load(world.library).active == 0
-    assert world.commits()[0] == "Promote lesson: editing any config: read first"
 
 
 def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Targets) -> None:
@@ -108,12 +90,6 @@ def test_a_name_never_leads_out_of_its_folder(targets: Targets, kind: str, name:
         target_of(f"{kind}/{name}", targets)
 
 
-@pytest.mark.parametrize("to", ["", "skill", "skill/", "tmux", "skills/tmux", "TOOL/x"])
-def test_what_is_no_target_is_named(targets: Targets, to: str) -> None:
-    with pytest.raises(UsageError, match="is no target"):
-        target_of(to, targets)
-
-
 def test_a_link_in_the_way_is_not_followed(world: World, targets: Targets, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     targets.skills.mkdir(parents=True)
@@ -123,14 +99,6 @@ def test_a_link_in_the_way_is_not_followed(world: World, targets: Targets, tmp_p
         lessons.promote_lesson(world.library, handle, "skill/tmux", targets)
     assert os.listdir(tmp_path / "elsewhere") == []
     assert listed_lessons(world.library).total == 1
-
-
-def test_a_wrong_lesson_is_not_promoted(world: World, targets: Targets) -> None:
-    handle = lessons.add(world.library, READ_FIRST).handle
-    lessons.wrong(world.library, handle)
-    with pytest.raises(Conflict, match="is marked wrong"):
-        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
-    assert not targets.tools.exists()
 
 
 def test_a_promoted_lesson_that_turns_out_wrong_is_named_where_it_stands(world: World, targets: Targets) -> None:
@@ -161,12 +129,6 @@ def test_a_target_that_is_no_text_is_left_alone(world: World, targets: Targets) 
     with pytest.raises(InvalidEntry):
         lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
     assert file.read_bytes() == b"\xff\xfe"
-
-
-def test_a_lesson_that_does_not_exist_makes_no_target(world: World, targets: Targets) -> None:
-    with pytest.raises(NotFound):
-        lessons.promote_lesson(world.library, "L-ZZZZZZ", "tool/tmux", targets)
-    assert not targets.tools.exists()
 
 
 def test_several_promotions_at_once_lose_nothing(world: World, targets: Targets) -> None:

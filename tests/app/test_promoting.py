@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, lessons, promotion, proposals, resources, review
+from ai_lessons.app import editing, entries, promotion, proposals, resources, review
 from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
 from ai_lessons.app.promotion import promote
-from ai_lessons.errors import Conflict, InvalidEntry, NoRepository, NotFound, Refused, UsageError
+from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
 from ai_lessons.learning.statistics import HELPFUL
 from ai_lessons.model import markdown
 from ai_lessons.model.entries import Kind, TierPlace
@@ -71,12 +71,6 @@ class TestACopy:
         assert message.startswith("Promote lesson: PUT replaces all\n")
         assert f"Promoted-from: project {lesson}" in message
         assert "Reason: holds everywhere" in message
-
-    def test_it_is_valid_there_and_found(self, company: Company) -> None:
-        go(company, add(company), "user")
-        with company.library(writes="user") as library:
-            assert health.validate(library, []).problems == ()
-            assert "PUT replaces all" in [one.title for one in entries.list_entries(library).entries]
 
     def test_the_way_back_is_a_copy_too(self, company: Company) -> None:
         done = go(company, add(company, "user"), "project")
@@ -269,25 +263,6 @@ class TestToAnEnterprise:
 
 
 class TestWhatIsRefused:
-    def test_where_it_is_already(self, company: Company) -> None:
-        with pytest.raises(UsageError, match="is in the project tier already"):
-            go(company, add(company), "project")
-
-    def test_tiers_and_entries_that_are_not_there(self, company: Company) -> None:
-        lesson = add(company)
-        for to in ("enterprise:none", "nowhere"):
-            with pytest.raises(NotFound, match="no tier"):
-                go(company, lesson, to)
-        with pytest.raises(NotFound):
-            go(company, LESSON, "user")
-
-    def test_a_lesson_that_is_wrong(self, company: Company) -> None:
-        lesson = add(company)
-        with company.library() as library:
-            lessons.wrong(library, lesson, "it does not", by="user")
-        with pytest.raises(Conflict, match="marked wrong"):
-            go(company, lesson, "user")
-
     def test_a_secret_unless_somebody_says_why_it_may_stay(self, company: Company) -> None:
         put_file(
             company.root("project") / "jira/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n"

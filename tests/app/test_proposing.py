@@ -104,12 +104,6 @@ def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(wor
     assert BRANCH not in world.git(world.root, "branch")
 
 
-@pytest.mark.parametrize("name", ["L-8F3K2A", "8f3k2a", LESSON, BRANCH, PATH])
-def test_a_proposal_of_a_lesson_answers_to_many_names(world: World, name: str) -> None:
-    propose(world)
-    assert review.reject_rule(world.fresh(), name).id == LESSON
-
-
 def test_a_proposal_is_called_by_an_end_that_no_two_entries_here_have(world: World) -> None:
     for letter in "AB":
         twin = f"{LESSON[:19]}{letter}{LESSON[20:]}"
@@ -221,19 +215,6 @@ def test_a_move_is_no_such_fault(world: World) -> None:
     assert [light.path for light in entries.list_entries(world.fresh()).entries if light.kind == "lesson"] == [PATH]
 
 
-@pytest.mark.parametrize(
-    "smuggled", ["jira/rules/x.md", "README.md", ".ai-lessons/config.yaml", f"shop/lessons/2026-11/{OTHER}.md"]
-)
-def test_a_proposal_that_changes_anything_else_is_named_and_refused(world: World, smuggled: str) -> None:
-    text = lesson(OTHER, "Another") if "lessons/" in smuggled else "---\ntitle: Obey\nrationale: x\n---\n"
-    by_hand(world, BRANCH, {PATH: lesson(), smuggled: text})
-    assert waiting(world)[0].conflicts == (f"it also changes {smuggled}",)
-    with pytest.raises(Refused, match="is not only about its entry"):
-        review.approve_rule(world.fresh(), "L-8F3K2A")
-    world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", BRANCH)
-    assert world.titles(kinds=["rule"]) == []
-
-
 def test_a_rule_branch_that_changes_a_lesson_is_refused_as_ever(world: World) -> None:
     rule = f"---\nid: {OTHER}\nkind: rule\ntitle: GET first\nrationale: x\ncreated: 2026-11-21T20:14:00Z\n---\nDo.\n"
     by_hand(world, "rules/R-QQQ111-get-first", {"jira/rules/get-first-qqq111.md": rule, PATH: lesson()})
@@ -247,13 +228,6 @@ def test_a_lesson_that_says_that_it_is_a_rule_is_not_taken(world: World) -> None
     assert "says that it is a rule" in waiting(world)[0].conflicts[0]
     with pytest.raises(Conflict, match="says that it is a rule"):
         review.approve_rule(world.fresh(), "L-8F3K2A")
-
-
-def test_a_branch_that_does_not_name_its_entry_says_how_to_rename_it(world: World) -> None:
-    by_hand(world, "proposals/some-words", {PATH: lesson()})
-    assert waiting(world)[0].conflicts == (
-        "the branch does not name its entry: git branch -m proposals/some-words proposals/L-8F3K2A",
-    )
 
 
 def test_a_text_that_breaks_the_format_is_not_taken(world: World) -> None:
@@ -302,20 +276,6 @@ def test_under_signed_approvals_a_lesson_needs_no_record(world: World) -> None:
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
 
 
-def test_under_the_policy_of_a_forge_a_lesson_is_taken_here_too(world: World) -> None:
-    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: forge\n")
-    propose(world)
-    assert review.approve_rule(world.fresh(), "L-8F3K2A").notes == ()
-    assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
-
-
-def test_agents_decide_about_no_proposal(world: World) -> None:
-    propose(world)
-    for decide in (review.approve_rule, review.reject_rule):
-        with pytest.raises(Refused, match="an agent cannot"):
-            decide(world.fresh(agent="helper"), "L-8F3K2A")
-
-
 def test_proposals_go_round_with_sync_and_a_remote_one_is_approved_here(world: World, tmp_path: Path) -> None:
     world.git(tmp_path, "clone", "-q", "--bare", "repo", "hub.git")
     world.git(world.root, "remote", "add", "origin", str(tmp_path / "hub.git"))
@@ -330,14 +290,6 @@ def test_proposals_go_round_with_sync_and_a_remote_one_is_approved_here(world: W
     other = World(tmp_path / "second", world.git, world.options)
     assert hints.pending_count(other.fresh().primary) == 1
     other.close()
-
-
-def test_a_near_title_is_named(world: World) -> None:
-    world.add("PUT replaces the whole workflow", "Seen.")
-    made = propose(world)
-    assert len(made.warnings) == 1
-    assert "'PUT replaces the whole workflow' (lesson)" in made.warnings[0]
-    assert waiting(world)[0].similar[0].endswith("(lesson), 1.00")
 
 
 WAYS = {
@@ -377,13 +329,6 @@ def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way:
     assert [line for line in lines if line.startswith("approved by Curator <curator@x> on 20") and BRANCH in line]
 
 
-def test_a_proposal_with_a_second_commit_is_told_once(world: World) -> None:
-    made = propose(world)
-    review.edit_proposal(world.fresh(), made.branch, lambda old, _: old.replace("twice", "thrice"))
-    take(world, "own words")
-    assert [one.how for one in review.audit(world.fresh()).taken] == ["merge"]
-
-
 def test_what_was_turned_down_or_waits_was_not_taken(world: World) -> None:
     propose(world)
     assert review.audit(world.fresh()).taken == ()
@@ -419,12 +364,6 @@ def test_a_rule_is_proposed_the_same_way_and_its_evidence_is_the_merge(world: Wo
     found = review.audit(world.fresh())
     assert [(row.evidence, row.how, row.suggested_by) for row in found.rows] == [(2, "merge", "Human <human@x>")]
     assert found.taken == ()
-
-
-def test_a_branch_called_proposals_is_in_the_way(world: World) -> None:
-    world.git(world.root, "branch", "proposals")
-    with pytest.raises(Conflict, match="a branch called proposals"):
-        propose(world)
 
 
 def test_on_another_branch_it_is_said_where_the_lesson_went(world: World) -> None:

@@ -33,7 +33,6 @@ def later(world: World, day: str) -> None:
     moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
     world.options = world.options._replace(now=lambda: moment)
     world.close()
-    world.opened.clear()
 
 
 @pytest.mark.parametrize(

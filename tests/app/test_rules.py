@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from functools import partial
 from typing import Any
@@ -40,23 +37,6 @@ def rules(world: World) -> list[str]:
     return [light.title for light in entries.list_entries(world.fresh()).entries if light.kind == "rule"]
 
 
-def test_a_suggestion_is_a_branch_and_nothing_else(world: World) -> None:
-    world.write("global/lessons/one.md", "edited")
-    before = world.status(), world.git(world.root, "rev-parse", "HEAD")
-    made = suggest(world, content="Send all of it back.", tags=["jira", "api"], project="jira-api", applies_to=["*.py"])
-    assert (world.status(), world.git(world.root, "rev-parse", "HEAD")) == before
-    assert made.branch == f"rules/{made.handle}-get-before-put"
-    assert made.path == f"jira-api/rules/get-before-put-{made.id[-6:].lower()}.md"
-    assert world.git(world.root, "show", f"{made.branch}:{made.path}") == (
-        f"---\nid: {made.id}\nkind: rule\ntitle: GET before PUT\nrationale: PUT replaces all\n"
-        'tags:\n  - api\n  - jira\ncreated: 2026-11-21T20:14:00Z\napplies_to:\n  - "*.py"\n---\nSend all of it back.'
-    )
-    message = world.git(world.root, "log", "-1", "--format=%B", made.branch)
-    assert message == f"Propose rule: GET before PUT\n\nRule: {made.id}\nAgent: some agent\nSession: s1"
-    assert made.warnings == ()
-    assert rules(world) == []
-
-
 def test_links_are_resolved_and_become_the_evidence(world: World) -> None:
     suggest(world, links=[("", "L-8F3K2A")])
     (one,) = review.pending_rules(world.fresh())
@@ -73,39 +53,6 @@ def test_stats_tell_how_long_an_approval_took(world: World, monkeypatch: pytest.
     monkeypatch.setattr(time, "time", lambda: now)
     review.approve_rule(world.fresh(), made.handle)
     assert health.stats(world.fresh()).approval_lead_time == 2 * 3600
-
-
-def test_a_rule_without_title_or_rationale_is_not_suggested(world: World) -> None:
-    for title, rationale in (("", "x"), ("x", " ")):
-        with pytest.raises(UsageError):
-            suggest(world, title, rationale)
-    with pytest.raises(UsageError, match="project"):
-        suggest(world, project="a/b")
-
-
-def test_what_waits_is_told_whole(world: World) -> None:
-    made = suggest(world, content="Send all of it back.\n", tags=["jira"])
-    (one,) = review.pending_rules(world.fresh())
-    assert (one.id, one.handle, one.title, one.branch, one.path) == (
-        made.id, made.handle, made.title, made.branch, made.path,
-    )  # fmt: skip
-    assert (one.change, one.remote, one.conflicts, one.similar, one.rejected_before) == ("new", False, (), (), "")
-    assert one.suggested_by == "Test Person <person@example.com> (agent some agent)"
-    assert one.suggested_at.endswith("Z")
-    assert (one.body, one.rationale, one.tags) == ("Send all of it back.\n", "PUT replaces all", ("jira",))
-    assert (one.added, one.removed) == (len(one.diff.splitlines()) - 3, 0)
-    assert "+Send all of it back." in one.diff
-
-
-def test_a_person_approves_and_the_rule_is_served(world: World) -> None:
-    made = suggest(world)
-    done = review.approve_rule(world.fresh(), made.handle)
-    assert (done.id, done.title, done.path, done.branch) == (made.id, made.title, made.path, made.branch)
-    assert done.commit == world.git(world.root, "rev-parse", "main")
-    assert (world.root / made.path).exists()
-    assert world.status() == ""
-    assert rules(world) == ["GET before PUT"]
-    assert review.pending_rules(world.fresh()) == ()
 
 
 @pytest.mark.parametrize("name", ["handle", "id", "branch", "path", "end"])
@@ -141,31 +88,6 @@ def test_what_is_decided_about_is_what_was_shown(world: World, decide: str) -> N
     assert now.commit != shown.commit
     review.approve_rule(world.fresh(), made.handle, expect=now.commit)
     assert rules(world) == ["GET before PUT"]
-
-
-def test_agents_decide_nothing(world: World) -> None:
-    made = suggest(world)
-    library = world.fresh(**AGENT)
-    with pytest.raises(Refused) as refused:
-        review.approve_rule(library, made.handle)
-    assert refused.value.exit_code == 8
-    with pytest.raises(Refused):
-        review.reject_rule(library, made.handle)
-    assert rules(world) == []
-
-
-def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: World) -> None:
-    made = approved(world, content="Send all of it back.")
-    world.committed("global/lessons/two.md", lesson(made.id[:-1] + "0"))
-    done = editing.update(world.fresh(), made.handle, title="GET, then PUT", add_tags=["api"])
-    assert "proposed on rules/" in done.notes[0]
-    assert world.status() == ""
-    assert rules(world) == ["GET before PUT"]
-    (one,) = review.pending_rules(world.fresh())
-    assert (one.change, one.title, one.added, one.removed) == ("edit", "GET, then PUT", 3, 1)
-    assert "-title: GET before PUT" in one.diff
-    review.approve_rule(world.fresh(), one.branch)
-    assert rules(world) == ["GET, then PUT"]
 
 
 def test_an_edit_in_the_editor_of_the_command_is_a_proposal(world: World) -> None:
@@ -357,45 +279,10 @@ def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch
     assert hints.pending_count(world.fresh().primary) == 0
 
 
-def test_counting_again_loads_nothing_slow(world: World) -> None:
-    suggest(world)
-    assert hints.pending_count(world.fresh().primary) == 1
-    program = f"""
-import sys
-from pathlib import Path
-from ai_lessons.app.open_repository import Options
-from ai_lessons.app.workspace import Library
-from ai_lessons.app import telling
-p = Path({str(world.root.parent)!r})
-with Library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
-    assert telling.pending_count(library.primary) == 1
-assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modules)
-"""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_suggesting_never_loads_the_index(world: World) -> None:
     library = world.fresh()
     proposals.suggest_rule(library, RuleDraft("One", "because"))
     assert "indexing" not in vars(library.primary)
-
-
-def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World) -> None:
-    made = approved(world)
-    good = review.audit(world.fresh())
-    (row,) = good.rows
-    assert (row.id, row.in_force, row.evidence, row.problem, good.ok) == (made.id, True, 2, "", True)
-    assert row.approved_by == "Test Person <person@example.com>"
-    world.write(made.path, world.read(made.path) + "Smuggled.\n")
-    world.committed("p/rules/straight.md", "---\ntitle: Straight\nrationale: x\n---\n")
-    bad = review.audit(world.fresh())
-    assert not bad.ok
-    problems = {row.path: row.problem for row in bad.rows}
-    assert "without approval" in problems[made.path]
-    assert "committed without a proposal" in problems["p/rules/straight.md"]
-    assert [row.in_force for row in bad.rows] == [True, False]
 
 
 def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:

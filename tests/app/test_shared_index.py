@@ -21,6 +21,8 @@ from app.world import CountingEmbedder, World, options
 from hash_embedder import HashEmbedder
 from real_world import Git
 
+EVERYWHERE = pytest.mark.parametrize("uri", ["folder", "s3"], indirect=True)
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
@@ -33,10 +35,10 @@ def server() -> Iterator[str]:
     running.stop()
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture
 def uri(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An address where nothing lies yet."""
-    if request.param == "folder":
+    """An address where nothing lies yet: of a folder, or of object storage for the tests that ask for both."""
+    if getattr(request, "param", "folder") == "folder":
         return str(tmp_path / "shared index")
     address = request.getfixturevalue("server")
     bucket = f"bucket-{tmp_path.name.lower().replace('_', '-')[-20:]}"
@@ -64,6 +66,7 @@ def clone(world: World, git: Git, tmp_path: Path, embedder: CountingEmbedder) ->
     made.close()
 
 
+@EVERYWHERE
 def test_a_clone_with_the_model_embeds_only_its_own_changes(
     world: World, clone: World, uri: str, embedder: CountingEmbedder
 ) -> None:
@@ -112,6 +115,7 @@ def in_place(uri: str, *worlds: World) -> None:
             one.options = one.options._replace(index_dir=f"file://{uri.replace(' ', '-')}")
 
 
+@EVERYWHERE
 def test_an_index_that_many_share_is_read_in_place_and_written_by_reindex_alone(
     world: World, clone: World, uri: str, embedder: CountingEmbedder
 ) -> None:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -250,20 +248,25 @@ DOORS: dict[str, Callable[[World], object]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_there_is_no_side_door(approved: World, door: Callable[[World], object]) -> None:
+@pytest.mark.parametrize("part", range(3))
+def test_there_is_no_side_door(approved: World, part: int, tmp_path: Path) -> None:
     before = about_rules(everything(approved))
     assert "Sandbox first" in before
-    door(approved)
-    after = everything(approved)
-    assert "zanzibar" not in repr(after).lower()
-    if door is not second_rule_smuggled_into_a_proposal:
-        assert about_rules(after) == before
-    else:
-        assert {light.title for light in after["list"] if light.kind is Kind.RULE} == {
-            "Sandbox first",
-            "Harmless words",
-        }
+    approved.close()
+    untouched = shutil.copytree(approved.root, tmp_path / "untouched")
+    for name in list(DOORS)[part::3]:
+        approved.close()
+        shutil.rmtree(approved.root)
+        shutil.copytree(untouched, approved.root, symlinks=True)
+        DOORS[name](approved)
+        after = everything(approved)
+        assert "zanzibar" not in repr(after).lower(), name
+        rules = {light.title for light in after["list"] if light.kind is Kind.RULE}
+        if DOORS[name] is second_rule_smuggled_into_a_proposal:
+            assert rules == {"Sandbox first", "Harmless words"}
+        else:
+            assert about_rules(after) == before, name
+    approved.close()
     for name in ("catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"):
         (approved.root / ".git/ai-lessons" / name).unlink(missing_ok=True)
     assert about_rules(everything(approved)) == about_rules(after)  # and what is built anew says the same
@@ -285,24 +288,20 @@ def test_a_lesson_that_is_turned_into_a_rule_leaves_every_answer(approved: World
 # --- what is in force ---
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        rule(),
+def test_the_text_in_force_is_served_byte_for_byte(approved: World) -> None:
+    texts = [
         rule(body="ends without a line end"),
         rule(body="  blanks at both ends  \n\n\n"),
-        rule(body="línea — 線\ttab\n"),
-        rule().replace("\n", "\r\n"),
+        rule(body="línea — 線\ttab\n").replace("\n", "\r\n"),
         rule(body="---\nnot: frontmatter\n---\n"),
-    ],
-)
-def test_the_text_in_force_is_served_byte_for_byte(approved: World, text: str) -> None:
-    merge(approved, "jira/rules/other.md", text.replace(RULE, SECOND), SECOND)
-    approved.write("jira/rules/other.md", EDITED.replace(RULE, SECOND))
-    blob = subprocess.run(
-        ["git", "show", "main:jira/rules/other.md"], cwd=approved.root, capture_output=True, check=True
-    ).stdout
-    assert shown(approved, SECOND).raw.encode() == blob == text.replace(RULE, SECOND).encode()
+    ]
+    for number, text in enumerate(texts):
+        entry_id, path = SECOND[:-1] + str(number), f"jira/rules/other-{number}.md"
+        approved_text = text.replace(RULE, entry_id)
+        merge(approved, path, approved_text, entry_id)
+        approved.write(path, EDITED.replace(RULE, entry_id))
+        assert shown(approved, entry_id).raw == approved_text
+        approved.git(approved.root, "checkout", "-q", path)
 
 
 def test_an_approved_edit_takes_over_everywhere(approved: World) -> None:
@@ -485,9 +484,8 @@ def test_rules_of_other_projects_stay_away_where_nothing_is_in_common(other_proj
     assert found(kinds=rules) == ["Of billing", "Of global", "Sandbox first"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "come"),
-    [
+def test_a_context_has_the_rules_of_its_project_and_those_with_its_tags(other_projects: World) -> None:
+    cases: list[tuple[dict[str, Any], list[str]]] = [
         ({"project": "jira"}, ["Of global", "Sandbox first"]),
         ({"project": "jira", "paths": ["a.py"]}, ["Of global", "Sandbox first"]),
         ({"project": "jira", "query": "change in the sandbox"}, ["Of global", "Sandbox first"]),
@@ -497,13 +495,10 @@ def test_rules_of_other_projects_stay_away_where_nothing_is_in_common(other_proj
         ({"paths": ["a.py"]}, ["Of billing"]),
         ({"project": "jira", "context_tags": {"invoices": None}}, ["Of billing", "Of global", "Sandbox first"]),
         ({}, ["Of global"]),
-    ],
-)
-def test_a_context_has_the_rules_of_its_project_and_those_with_its_tags(
-    other_projects: World, asked: dict[str, Any], come: list[str]
-) -> None:
-    found = contexts_jobs.find_context(other_projects.library, ContextQuery(**asked)).rules
-    assert sorted(light.title for light in found) == come
+    ]
+    for asked, come in cases:
+        found = contexts_jobs.find_context(other_projects.library, ContextQuery(**asked)).rules
+        assert sorted(light.title for light in found) == come, asked
 
 
 def test_rules_that_are_asked_for_need_no_overlap_and_other_kinds_come_without_rules(approved: World) -> None:
@@ -538,10 +533,8 @@ def test_show_says_by_whose_hand_a_rule_is_in_force(approved: World) -> None:
     ("door", "said"),
     [
         (edit_in_the_tree, ["-Try the change", "+Ask zanzibar", "(working tree)"]),
-        (edit_committed, ["-Try the change", "+Ask zanzibar"]),
         (removed_in_the_tree, ["-Try the change", "removed from the working tree"]),
         (removed_by_a_commit, ["-Try the change", "removed from the"]),
-        (symlink_in_place_of_the_rule, ["removed from the working tree"]),
     ],
 )
 def test_an_unapproved_change_is_shown_as_a_diff(
@@ -624,9 +617,8 @@ def prepared(approved: World) -> World:
     return approved
 
 
-@pytest.mark.parametrize(
-    ("asked", "rules", "lessons"),
-    [
+def test_context_gives_what_one_needs_before_beginning(prepared: World) -> None:
+    cases: list[tuple[dict[str, Any], list[str], list[str]]] = [
         ({"project": "jira"}, ["Sandbox first", "Everywhere"], [NIGHT, PUT]),
         ({"project": "python"}, ["Only for Python", "Everywhere"], ["Sure", "About setup"]),
         ({"context_tags": {"style": None}}, ["Everywhere", "Only for Python"], ["Sure"]),
@@ -641,13 +633,10 @@ def prepared(approved: World) -> World:
         ({"query": "sandbox resets", "project": "jira", "budget": 3}, ["Sandbox first", "Everywhere"], [NIGHT]),
         ({"project": "python", "budget": 1}, ["Only for Python"], []),
         ({"project": "python", "budget": 2}, ["Only for Python"], ["Sure"]),
-    ],
-)  # fmt: skip
-def test_context_gives_what_one_needs_before_beginning(
-    prepared: World, asked: dict[str, Any], rules: list[str], lessons: list[str]
-) -> None:
-    found = contexts_jobs.context(prepared.library, ContextQuery(**asked))
-    assert (titles(found.rules), titles(found.lessons)) == (rules, lessons)
+    ]
+    for asked, rules, lessons in cases:
+        found = contexts_jobs.context(prepared.library, ContextQuery(**asked))
+        assert (titles(found.rules), titles(found.lessons)) == (rules, lessons), asked
 
 
 def test_context_says_how_many_rules_the_budget_left_out(prepared: World) -> None:
@@ -667,49 +656,3 @@ def test_aliases_count_for_context(prepared: World) -> None:
     prepared.write(".ai-lessons/config.yaml", "tag_aliases:\n  looks: style\n")
     found = contexts_jobs.context(prepared.library, ContextQuery(context_tags={"looks": 9.0}))
     assert (titles(found.rules)[0], titles(found.lessons)) == ("Only for Python", ["Sure"])
-
-
-# --- what it costs ---
-
-PROBE = """
-import sys
-from pathlib import Path
-from ai_lessons.app.answers import ContextQuery, Query
-from ai_lessons.app.open_repository import Options
-from ai_lessons import library
-from ai_lessons.app.workspace import Library
-root = Path({root!r})
-here = root.parent
-with Library(root, Options(here / "cache", here / "state", here / "config", here, offline=True)) as opened:
-    assert [light.title for light in library.browsing.list_entries(opened, kinds=["rule"]).entries] == ["Sandbox first"]
-    assert library.contexts.context(opened, ContextQuery(project="jira", paths=["x.py"])).rules
-print("LOADED", *{{name.partition(".")[0] for name in sys.modules}})
-"""
-
-
-def test_with_nothing_new_rules_load_nothing_slow(approved: World) -> None:
-    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE.format(root=str(approved.root))],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert "LOADED" in done.stdout, done.stderr
-    assert set(done.stdout.split()) & {"dulwich", "yaml", "lancedb", "pyarrow", "numpy", "cryptography"} == set()
-
-
-def test_with_nothing_new_no_program_is_started_and_history_is_not_read(
-    approved: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
-
-    def fail(*_: object, **__: object) -> None:
-        raise AssertionError("history was read")
-
-    monkeypatch.setattr("ai_lessons.approval.state.derive", fail)
-    monkeypatch.setattr("ai_lessons.git.plumbing.run", fail)
-    assert entries.list_entries(approved.fresh(), kinds=[Kind.RULE]).total == 1
-    approved.write(PATH, EDITED)
-    assert entries.list_entries(approved.fresh(), kinds=[Kind.RULE]).total == 1

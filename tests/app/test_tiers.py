@@ -11,8 +11,8 @@ import pytest
 from ai_lessons.app import contexts, editing, entries, proposals, review, search
 from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
 from ai_lessons.app.search_index import Embedders
-from ai_lessons.app.workspace import Library, tier_states
-from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
+from ai_lessons.app.workspace import Library
+from ai_lessons.errors import AmbiguousName, Refused, StorageFailed
 from ai_lessons.model.entries import Places, TierPlace
 from ai_lessons.search.embedding import Vector
 from app.world import LESSON, OTHER, World, lesson, options
@@ -109,15 +109,6 @@ def test_a_word_that_is_common_in_a_small_tier_weighs_as_it_does_over_all(here: 
     assert first == ("project", "Frobnicate widgets with the blue lever")
 
 
-def test_lists_counts_and_tags_are_those_of_all_tiers(here: Here) -> None:
-    library = here.library(*ALL)
-    assert {light.tier for light in entries.list_entries(library).entries} == set(ALL)
-    assert entries.list_entries(library, limit=2).total == 3
-    assert [count.total for count in entries.projects(library)] == [3]
-    titles = [light.title for light in entries.list_entries(library, sort="title").entries]
-    assert titles == sorted(titles)
-
-
 @pytest.mark.parametrize("sort", ["newest", "created", "title", "path"])
 def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything(
     here: Here, sort: str, tmp_path: Path, git: Git
@@ -134,15 +125,6 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
         light.id for light in entries.list_entries(whole.library, sort=sort, limit=5).entries
     ]
     whole.close()
-
-
-def test_an_entry_is_shown_with_its_history_from_the_tier_in_which_it_lies(here: Here) -> None:
-    library = here.library(*ALL)
-    for entry_id, colour in ((LESSON, "blue"), (OTHER, "red"), (FROM_ACME, "green")):
-        assert colour in entries.show(library, entry_id).entry.title
-        assert [revision.subject for revision in entries.log(library, entry_id)] == ["by hand"]
-        assert entries.why(library, entry_id).entry.id == entry_id
-        assert entries.diff(library, entry_id) == ""
 
 
 def test_what_two_tiers_have_is_the_nearer_ones(here: Here) -> None:
@@ -164,17 +146,7 @@ def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) 
     assert entries.show(library, LESSON).entry.tier == "project"
 
 
-def test_an_entry_that_no_tier_has_is_not_found(here: Here) -> None:
-    with pytest.raises(NotFound, match="no entry 'L-ZZZZZZ'"):
-        entries.show(here.library(*ALL), "L-ZZZZZZ")
-
-
 class TestWriting:
-    def test_a_new_entry_goes_to_the_first_tier(self, here: Here) -> None:
-        done = editing.add_lesson(here.library(*ALL), LessonDraft("New here"))
-        assert done.tier == "project"
-        assert (here.roots["project"] / done.path).is_file()
-
     def test_a_project_tier_leaves_commits_to_the_code(self, here: Here) -> None:
         before = here.git(here.code, "rev-parse", "HEAD")
         done = editing.add_lesson(here.library(*ALL), LessonDraft("New here"))
@@ -189,16 +161,6 @@ class TestWriting:
         editing.keep(library, OTHER)
         editing.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
         assert "More." in (here.roots["user"] / done.path).read_text()
-
-    def test_removals_in_several_tiers_are_jobs_of_each(self, here: Here) -> None:
-        editing.delete(here.library(*ALL), [LESSON, OTHER])
-        assert not list(here.roots["project"].rglob("*.md"))
-        assert not list(here.roots["user"].rglob("*.md"))
-
-    def test_nothing_is_removed_where_one_of_several_is_not_found(self, here: Here) -> None:
-        with pytest.raises(NotFound):
-            editing.delete(here.library(*ALL), [OTHER, "L-ZZZZZZ"])
-        assert list(here.roots["user"].rglob("*.md"))
 
     def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(self, here: Here) -> None:
         with pytest.raises(Refused) as caught:
@@ -307,15 +269,6 @@ class TestOpening:
         notes = search.search(here.library(*ALL), Query("frobnicate")).notes
         assert any("has format 99" in note for note in notes)
 
-    def test_others_are_opened_on_first_use(self, here: Here) -> None:
-        given = options(here.folder)._replace(tier="user", places=here.places("user", "enterprise:acme"))
-        tiers = Library(here.roots["user"], given)
-        assert not (here.roots["enterprise:acme"] / ".git/ai-lessons").exists()
-        assert tiers.open("enterprise:acme").options.tier == "enterprise:acme"
-        with pytest.raises(NotFound, match="no tier 'enterprise:beta'"):
-            tiers.open("enterprise:beta")
-        tiers.close()
-
 
 class AskedEmbedder(HashEmbedder):
     """Counts questions."""
@@ -346,33 +299,6 @@ def test_one_model_is_loaded_and_a_question_embedded_once_for_all_tiers(
     search.search(library, Query("frobnicate"))
     search.search(library, Query("another question"))
     assert [one.questions for one in loaded] == [["frobnicate", "another question"]]
-
-
-def test_the_states_say_what_applies_and_why(here: Here, tmp_path: Path) -> None:
-    here.roots["enterprise:beta"] = tmp_path / "beta"
-    given = options(here.folder)._replace(
-        tier="project", places=here.places(*ALL, belongs_to="enterprise:acme"), cwd=here.code
-    )
-    states = {state.tier: state for state in tier_states(here.roots["project"], given)}
-    assert {name: one.state for name, one in states.items()} == {
-        "project": "writes", "user": "reads", "enterprise:acme": "reads", "enterprise:beta": "not here",
-    }  # fmt: skip
-    assert states["enterprise:acme"].why == "the project's .ai-lessons.toml names it"
-    assert states["enterprise:beta"].why == "the project belongs to another one"
-
-
-def test_an_enterprise_that_nothing_knows_is_named_with_the_remedy(here: Here) -> None:
-    given = options(here.folder)._replace(places=here.places("user", belongs_to="enterprise:zeta"))
-    last = tier_states(here.roots["user"], given)[-1]
-    assert (last.tier, last.state, last.path) == ("enterprise:zeta", "missing", "")
-    assert last.hint == f'in {given.places.file}: [enterprise.zeta] path = "…"'
-    library = Library(here.roots["user"], given._replace(tier="user"))
-    here.opened.append(library)
-    said = "without the enterprise:zeta tier: the project belongs to it, and config.toml does not name it"
-    assert [note.partition(" (")[0] for note in entries.list_entries(library).notes] == [said]
-    with pytest.raises(NotFound) as caught:
-        library.open("enterprise:zeta")
-    assert caught.value.hint == 'name it in config.toml below [enterprise]: zeta = "PATH"'
 
 
 def test_a_repository_that_was_named_is_read_without_a_word_about_others(here: Here) -> None:

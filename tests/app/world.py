@@ -97,8 +97,8 @@ class World:
         return [light.title for light in entries.list_entries(self.library, **filters).entries]
 
     def close(self) -> None:
-        for library in self.opened:
-            library.close()
+        while self.opened:
+            self.opened.pop().close()
 
 
 def options(folder: Path, now: Callable[[], datetime] = lambda: NOW) -> Options:

@@ -152,7 +152,7 @@ SAME_COMMIT_UNDER_ANOTHER_NAME = (
 
 @example(SAME_COMMIT_UNDER_ANOTHER_NAME)
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(histories())
 def test_in_pieces_and_at_once(history: tuple[list[Planned], list[tuple[int, int, int]]]) -> None:

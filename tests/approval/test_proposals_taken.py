@@ -56,17 +56,6 @@ def test_an_edit_and_a_removal_are_brought_along_too(desk: Desk, git: Git) -> No
     clean(git, desk.root)
 
 
-def test_a_move_to_another_project_is_brought_along(desk: Desk) -> None:
-    desk.approved()
-    desk.propose({PATH: None, "github/rules/use-x.md": text("Use X")})
-    desk.approve()
-    assert desk.status() == ""
-    assert not (desk.root / PATH).exists()
-    verdict = desk.verdict()
-    assert verdict is not None
-    assert verdict.path == "github/rules/use-x.md"
-
-
 OWN = "my own words\n"
 
 
@@ -145,14 +134,6 @@ def test_main_is_moved_while_another_branch_is_checked_out(desk: Desk, git: Git)
     assert desk.served() == "Use X"
     assert "merge rules/" in desk.run("reflog", "main")
     clean(git, desk.root)
-
-
-def test_main_is_moved_while_head_is_detached(desk: Desk) -> None:
-    desk.propose()
-    desk.run("switch", "-q", "--detach", "main")
-    desk.approve()
-    assert desk.served() == "Use X"
-    assert not (desk.root / PATH).exists()
 
 
 def test_main_checked_out_elsewhere_is_left_to_that_place(desk: Desk, tmp_path: Path) -> None:
@@ -281,18 +262,6 @@ def test_where_somebody_else_has_to_approve_the_proposer_cannot(desk: Desk) -> N
         desk.approve()
     desk.be("Second", "second@x")
     desk.approve()
-    assert desk.served() == "Use X"
-
-
-def test_commits_are_signed_where_the_user_signs_commits(desk: Desk, tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    for name, value in (("gpg.format", "ssh"), ("user.signingkey", str(key)), ("commit.gpgsign", "true")):
-        desk.run("config", name, value)
-    made = desk.propose()
-    done = desk.approve()
-    for made_commit in (made.commit, done.commit):
-        assert "gpgsig -----BEGIN SSH SIGNATURE-----" in desk.run("cat-file", "commit", made_commit)
     assert desk.served() == "Use X"
 
 

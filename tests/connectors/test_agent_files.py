@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.git.hooks import change_marked_part, files_in, holds_ours, plan
+from ai_lessons.git.hooks import change_marked_part, plan
 
 TEXT = "## Knowledge base\n\nSearch it.\n"
 PART = "<!-- >>> ai-lessons >>> -->\n## Knowledge base\n\nSearch it.\n<!-- <<< ai-lessons <<< -->\n"
@@ -21,21 +21,6 @@ def installed(there: bytes | None, text: str = TEXT) -> bytes:
 
 def taken_out(there: bytes) -> bytes | None:
     return plan(there, "uninstall", "").data
-
-
-@pytest.mark.parametrize(
-    ("there", "then"),
-    [
-        (None, PART.encode()),
-        (b"", PART.encode()),
-        (b"# Rules\n", b"# Rules\n\n" + PART.encode()),
-        (b"# Rules", b"# Rules\n" + PART.encode()),
-        (b"caf\xe9\n", b"caf\xe9\n\n" + PART.encode()),
-    ],
-)
-def test_the_paragraph_goes_to_the_end(there: bytes | None, then: bytes) -> None:
-    assert installed(there) == then
-    assert holds_ours(then)
 
 
 @settings(deadline=None)
@@ -77,30 +62,6 @@ def test_a_second_copy_that_a_merge_left_goes_too() -> None:
     twice = installed(b"# Rules\n") + b"\n" + PART.encode()
     assert installed(twice, "Another text.") == installed(b"# Rules\n", "Another text.")
     assert taken_out(twice) == b"# Rules\n"
-
-
-def test_the_status_tells_this_version_from_another() -> None:
-    assert plan(None, "status", TEXT).says == "not there"
-    assert plan(b"# Rules\n", "status", TEXT).says == "not there"
-    assert plan(installed(b""), "status", TEXT).says == "there"
-    assert (
-        plan(installed(b""), "status", "Another text.").says == "there, but not the one of this version: install again"
-    )
-
-
-def test_the_files_are_those_that_agents_read(tmp_path: Path) -> None:
-    agents, claude = tmp_path / "AGENTS.md", tmp_path / "CLAUDE.md"
-    assert files_in(tmp_path) == (agents,)
-    claude.write_text("# Rules\n")
-    assert files_in(tmp_path) == (claude,)
-    agents.write_text("# Rules\n")
-    assert files_in(tmp_path) == (agents, claude)
-    claude.write_text("# Rules\n@AGENTS.md\n")
-    assert files_in(tmp_path) == (agents,)
-    assert files_in(tmp_path, every=True) == (agents, claude)
-    claude.unlink()
-    claude.symlink_to("AGENTS.md")
-    assert files_in(tmp_path) == (agents,)
 
 
 def test_a_file_keeps_its_mode_and_a_link_is_left_alone(tmp_path: Path) -> None:

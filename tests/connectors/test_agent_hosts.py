@@ -36,10 +36,6 @@ def ways(host: Host) -> dict[str, list[str]]:
     return found
 
 
-def test_an_empty_machine_has_none(where: Where) -> None:
-    assert find_hosts(where) == ()
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: object, where: Where) -> None:
     from ai_lessons.connectors.agent_hosts import HostKind
@@ -58,20 +54,6 @@ def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: object, wh
         where.project / kind.projects[-1]
     )
     assert one(where).found[2] == kind.projects[-1]
-
-
-def test_a_change_counts_at_the_next_look(where: Where) -> None:
-    (where.home / ".claude").mkdir()
-    assert (one(where).hooks, ways(one(where))) == ({}, {})
-    write(where.project / ".claude/settings.json", {"hooks": {"SessionStart": [CALL], "Stop": [{"hooks": []}]}})
-    assert one(where).hooks == {".claude/settings.json": ("SessionStart", "Stop")}
-    assert ways(one(where)) == {"session-start": [".claude/settings.json"]}
-    write(where.project / ".claude/settings.json", {"hooks": {"PreToolUse": [CALL]}})
-    write(where.project / "CLAUDE.md", "\n<!-- >>> ai-lessons >>> -->\nSearch.\n<!-- <<< ai-lessons <<< -->\n")
-    assert ways(one(where)) == {"edit": [".claude/settings.json"], "instructions": ["CLAUDE.md"]}
-    (where.project / ".claude/settings.json").unlink()
-    (where.project / "CLAUDE.md").unlink()
-    assert ways(one(where)) == {}
 
 
 def test_our_plugin_counts_while_it_is_switched_on(where: Where) -> None:
@@ -127,11 +109,6 @@ def test_a_file_that_cannot_be_read_hides_nothing_else(where: Where, text: str) 
     host = one(where)
     assert ways(host) == {"session-start": [".claude/settings.json"]}
     assert host.unreadable == (("~/.claude/settings.json",) if text[:2] in {"{b", "[[", "[1"} else ())
-
-
-def test_a_file_that_is_a_folder_is_named(where: Where) -> None:
-    (where.home / ".claude/settings.json").mkdir(parents=True)
-    assert one(where).unreadable == ("~/.claude/settings.json",)
 
 
 @pytest.mark.parametrize("target", ["home/private.json", "../dev/zero", "code/docs/mcp.json"])

@@ -153,22 +153,6 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-GROUPS = st.dictionaries(
-    st.sampled_from(["Stop", "PreToolUse", "Else"]), st.lists(st.just(THEIRS), min_size=1, max_size=2)
-)
-
-
-@with_settings(deadline=None)
-@given(st.dictionaries(st.sampled_from(["a", "b"]), JSON, max_size=2), GROUPS)
-def test_in_and_out_is_nothing(settings: dict[str, Any], groups: dict[str, Any]) -> None:
-    there = settings | ({"hooks": groups} if groups else {})
-    for key, ours in OURS.items():
-        inside = added(there, key, ours)
-        assert inside[key].items() >= ours.items() or key == HOOKS
-        assert taken_out(inside, key) == there
-        for indent in (None, 1, "\t"):  # as other programs write it
-            text = json.dumps(there, indent=indent)
-            assert cut(with_added(text, {key: ours}), key) == text
 
 
 @with_settings(deadline=None)

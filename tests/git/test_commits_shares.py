@@ -15,7 +15,7 @@ from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.worktree import locate
 from git.conftest import Opened
-from git.steps import add, clean, note_only
+from git.steps import add, note_only
 from real_world import Git
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -30,18 +30,6 @@ def write_many(root: Path, writer: int, count: int) -> None:
 
 def tracked(git: Git, root: Path) -> set[str]:
     return set(git(root, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
-
-
-def test_one_write_commits_what_others_left(store: Store, git: Git) -> None:
-    left = commit.BATCH - 1
-    for n in range(left):
-        note_only(store, add(f"{n}.md"))
-    done = store.apply(add("last.md"))
-    assert done.commit == git(store.root, "rev-parse", "HEAD")
-    assert store.pending() == ()
-    assert git(store.root, "rev-list", "--count", "HEAD") == str(left + 2)
-    assert len(git(store.root, "reflog").splitlines()) == 1 + 1
-    clean(git, store.root)
 
 
 def test_when_all_processes_are_done_one_save_commits_the_rest_although_one_was_killed(
@@ -72,16 +60,6 @@ def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
     done = store.apply(add("a.md"))
     assert done.commit == git(store.root, "rev-parse", "HEAD")
     assert len(store.pending()) == commit.BATCH + 1
-
-
-def test_an_open_repository_survives_that_git_makes_one_pack_of_all(store: Store, git: Git) -> None:
-    for round_number in range(3):
-        for n in range(6):
-            note_only(store, add(f"p/lessons/{round_number}-{n}.md"))
-        assert store.apply(add(f"{round_number}.md")).commit
-        git(store.root, "gc", "-q", "--prune=now")
-    assert git(store.root, "rev-list", "--count", "HEAD") == "22"
-    clean(git, store.root)
 
 
 def in_conflict(git: Git, root: Path, path: str) -> None:

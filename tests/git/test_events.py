@@ -83,14 +83,6 @@ def test_every_month_has_a_log_and_a_full_one_a_second_part(log: EventLog, git_r
     assert own(git_repo, "2026-12.jsonl").read_bytes() == b"four\n"
 
 
-def test_nothing_is_written_for_nothing(log: EventLog, git_repo: Path) -> None:
-    log.append([], MONTH)
-    log.append([b"x\n"], "../../x")
-    assert not own(git_repo).parent.exists()
-    assert log.unshared() == []
-    assert log.files() == []
-
-
 def test_a_folder_that_cannot_be_written_is_an_error_of_ours(log: EventLog, git_repo: Path) -> None:
     (git_repo / ".git/ai-lessons").write_text("in the way")
     with pytest.raises(AiLessonsError, match="cannot be made"):
@@ -147,13 +139,6 @@ def test_a_linked_events_folder_is_not_followed(log: EventLog, git_repo: Path, t
     (git_repo / ".ai-lessons").mkdir()
     (git_repo / FOLDER).symlink_to(tmp_path / "outside")
     assert log.files() == []
-
-
-def test_a_log_that_vanishes_in_the_moment_reads_as_empty(log: EventLog, git_repo: Path) -> None:
-    log.append([b"one\n"], MONTH)
-    (file,) = log.files()
-    own(git_repo).unlink()
-    assert file.read() == b""
 
 
 def test_a_clone_keeps_its_name_and_a_damaged_one_is_made_anew(log: EventLog, git_repo: Path) -> None:

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.git import objects, plumbing
-from ai_lessons.git.objects import Draft, opened
-from ai_lessons.git.worktree import locate
 from ai_lessons.interfaces import cli
 from interfaces.world import run_inside
 from real_world import Git, commit_all, put_file, put_program
@@ -63,16 +60,16 @@ def plain(tmp_path: Path, git: Git) -> Path:
     return root
 
 
-@pytest.fixture(params=[ROT, WORDS, "git-crypt"], ids=["rot13", "words", "git-crypt"])
+@pytest.fixture
 def crypt(plain: Path, tmp_path: Path, git: Git, request: pytest.FixtureRequest) -> Crypt:
-    attributes = HIDDEN
-    if request.param == "git-crypt":
+    attributes, filtering = HIDDEN, getattr(request, "param", ROT)
+    if filtering == "git-crypt":
         if shutil.which("git-crypt") is None:
             pytest.skip("git-crypt is not installed")
         subprocess.run(["git-crypt", "init"], cwd=plain, check=True, capture_output=True)
         attributes = HIDDEN.replace("hide", "git-crypt")
     else:
-        program = put_program(tmp_path / "hide", request.param)
+        program = put_program(tmp_path / "hide", filtering)
         git(plain, "config", "--global", "filter.hide.clean", f"{program} clean")
         git(plain, "config", "--global", "filter.hide.smudge", f"{program} smudge")
         git(plain, "config", "--global", "filter.hide.required", "true")
@@ -81,6 +78,7 @@ def crypt(plain: Path, tmp_path: Path, git: Git, request: pytest.FixtureRequest)
     return Crypt(plain, git)
 
 
+@pytest.mark.parametrize("crypt", [ROT, WORDS, "git-crypt"], ids=["rot13", "words", "git-crypt"], indirect=True)
 def test_nothing_of_a_hidden_entry_or_proposal_is_in_git_in_plain(crypt: Crypt) -> None:
     crypt("add", "--project", "shop", "--title", "Lesson", "--content", "PENGUIN")
     crypt(*RULE, "--title", "Good")
@@ -150,26 +148,6 @@ def test_where_a_required_filter_fails_nothing_comes_into_git(failing: Crypt) ->
     assert failing.in_plain() == []
     done = run_inside(("--repo", str(root), "add", "--title", "Elsewhere", "--content", "c"), root.parent)
     assert "Elsewhere" in failing.git(root, "log", "--format=%s", "-1"), done.err
-
-
-def test_what_has_no_filter_costs_one_question_and_no_program_to_read(
-    plain: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[str] = []
-    usual = plumbing.run
-
-    def run(worktree: object, *words: str, **how: object) -> object:
-        started.append(words[0])
-        return usual(worktree, *words, **how)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(plumbing, "run", run)
-    worktree = locate(plain)
-    with opened(worktree) as repo:
-        made = objects.blobs(worktree, Draft(repo), {f"shop/lessons/{n}.md": b"---\nx\n" for n in range(50)})
-    assert started == ["check-attr"]
-    paths = {blob.decode(): path for path, blob in made.items()}
-    assert objects.texts(worktree, paths, dict.fromkeys(paths, b"---\nx\n")) == dict.fromkeys(paths, b"---\nx\n")
-    assert started == ["check-attr"]
 
 
 def test_a_filter_that_is_not_set_up_here_changes_nothing_as_with_git(plain: Path, git: Git) -> None:

@@ -55,30 +55,11 @@ def test_a_log_begins_where_the_file_came_even_if_another_one_is_much_like_it(gi
     assert [(r.subject, r.path) for r in log] == [("Move b.md", "c.md"), ("Write b.md", "b.md")]
 
 
-def test_a_log_can_be_cut_short(history: History) -> None:
-    assert [r.subject for r in history.log("sub/b.md", limit=1)] == ["Move"]
-
-
-def test_a_file_that_no_commit_touched_has_no_log(history: History) -> None:
-    assert history.log("never.md") == ()
-
-
 def test_the_text_of_a_revision_is_what_was_committed(history: History) -> None:
     oldest = history.log("sub/b.md")[-1]
     assert history.text_at(oldest.commit, "a.md") == TEXT.encode()
     assert history.text_at("HEAD", "sub/b.md") == (TEXT + "more\n").encode()
     assert history.text_at("main", "sub/b.md") == (TEXT + "more\n").encode()
-
-
-@pytest.mark.parametrize("rev", ["nonsense", "--help", "0" * 40, ""])
-def test_an_unknown_revision_is_not_found(history: History, rev: str) -> None:
-    with pytest.raises(NotFound, match="revision"):
-        history.text_at(rev, "sub/b.md")
-
-
-def test_a_file_that_was_not_there_is_not_found(history: History) -> None:
-    with pytest.raises(NotFound, match=r"a\.md"):
-        history.text_at("HEAD", "a.md")
 
 
 def test_a_path_that_leads_out_is_refused(history: History) -> None:

@@ -51,14 +51,6 @@ def test_a_repository_without_hooks_gets_ours_and_loses_them_without_a_trace(git
     assert status(git_repo).count("not installed") == 4
 
 
-def test_installing_twice_changes_nothing(git_repo: Path) -> None:
-    install(git_repo)
-    before = folder(git_repo)
-
-    assert install(git_repo).count("already installed") == 4
-    assert folder(git_repo) == before
-
-
 def test_where_our_program_is_gets_noted_unless_the_user_named_one(git_repo: Path, git: Git) -> None:
     install(git_repo)
     noted = git(git_repo, "config", "ai-lessons.program")
@@ -181,14 +173,6 @@ def test_a_part_of_a_bigger_repository_does_not_touch_its_hooks(git_repo: Path) 
 
     assert "--repo kb admin validate" in install(root)
     assert folder(git_repo) == {}
-
-
-def test_a_linked_worktree_shares_the_hooks_of_its_repository(git_repo: Path, git: Git, tmp_path: Path) -> None:
-    git(git_repo, "worktree", "add", "-q", str(tmp_path / "linked"))
-
-    install(tmp_path / "linked")
-
-    assert set(folder(git_repo)) == set(HOOK_NAMES)
 
 
 class TestWhatTheHooksDo:

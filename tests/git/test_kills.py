@@ -8,32 +8,28 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SOURCE = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("job", "kills"), [("add", 7), ("update", 4), ("import", 5), ("approve", 6), ("delete", 4)])
-def test_after_a_kill_at_any_step_the_next_command_finds_all_that_was_accepted(
-    tmp_path: Path, job: str, kills: int
-) -> None:
-    assert after("SIGKILL", tmp_path, job, kills) == {"kills": kills, "wrong": []}
+def test_after_a_kill_at_any_step_the_next_command_finds_all_that_was_accepted(tmp_path: Path) -> None:
+    jobs = {"add": 3, "update": 2, "import": 2, "approve": 3, "delete": 2}
+    assert after("SIGKILL", tmp_path, jobs) == {job: {"kills": times, "wrong": []} for job, times in jobs.items()}
 
 
-@pytest.mark.parametrize(("job", "times"), [("add", 6), ("import", 6), ("approve", 6)])
-def test_ctrl_c_at_any_step_leaves_no_lock_and_nothing_half(tmp_path: Path, job: str, times: int) -> None:
-    assert after("SIGINT", tmp_path, job, times) == {"kills": times, "wrong": []}
+def test_ctrl_c_at_any_step_leaves_no_lock_and_nothing_half(tmp_path: Path) -> None:
+    jobs = {"add": 3, "import": 2, "approve": 3}
+    assert after("SIGINT", tmp_path, jobs) == {job: {"kills": times, "wrong": []} for job, times in jobs.items()}
 
 
-def after(how: str, folder: Path, job: str, times: int) -> object:
-    """What a job that was ended so many times left behind."""
+def after(how: str, folder: Path, jobs: dict[str, int]) -> object:
+    """What jobs that were ended so many times each left behind."""
     paths = os.pathsep.join((str(SOURCE / "src"), str(SOURCE)))
     done = subprocess.run(
-        [sys.executable, "-m", "bench.kills", how, str(folder), f"{job}={times}"],
+        [sys.executable, "-m", "bench.kills", how, str(folder), *(f"{job}={times}" for job, times in jobs.items())],
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])[job]
+    return json.loads(done.stdout.splitlines()[-1])

@@ -50,14 +50,6 @@ def busy(monkeypatch: pytest.MonkeyPatch, lock: Path, until: float) -> Other:
     return other
 
 
-def test_a_lock_that_nobody_holds_is_taken_at_once_and_its_file_stays(lock: Path) -> None:
-    with held(lock, patience=0.0) as mine, held(lock, patience=0.0) as again:
-        assert (mine, again) == (True, False)
-    with held(lock, patience=0.0) as mine:
-        assert mine
-    assert lock.exists()
-
-
 @pytest.mark.parametrize(("until", "mine"), [(0.9, True), (1.2, False)])
 def test_it_is_tried_for_as_long_as_the_patience_lasts(
     monkeypatch: pytest.MonkeyPatch, lock: Path, until: float, mine: bool

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import ObjectID
-from dulwich.pack import Pack
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import objects
@@ -119,20 +118,6 @@ def test_a_repository_that_is_open_finds_what_another_process_packed_since(
 
 def packs(root: Path) -> list[str]:
     return sorted(path.name for path in (root / ".git/objects/pack").glob("*.pack"))
-
-
-@pytest.mark.parametrize("count", [3, objects.PACK_FROM])
-def test_to_write_objects_no_pack_is_opened(store: Store, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    with opened(locate(store.root)) as repo:
-        everything: list[ObjectID] = []
-        for many in (objects.PACK_FROM, count):
-            draft = Draft(repo)
-            everything += [draft.blob(b"%d of %d" % (n, many)) for n in range(many)]
-            with monkeypatch.context() as patched:
-                patched.setattr(Pack, "index", property(lambda _: pytest.fail("opened")))
-                draft.save()
-    with opened(locate(store.root)) as repo:
-        assert [repo.object_store[name].id for name in everything] == everything
 
 
 @pytest.mark.parametrize("damage", [b"", b"nonsense", zlib.compress(b"tree 0\0"), zlib.compress(b"what 3\0abc")])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
 from ai_lessons.git import files
-from real_world import put_file, put_program
+from real_world import put_file
 
 
 @pytest.fixture
@@ -28,12 +28,6 @@ def test_a_folder_gives_its_files_sorted_without_hidden_ones_links_and_installed
     assert names(files.expand([str(folder)], folder, recursive=True)) == ["a.md", "b.md", "sub/c.md"]
 
 
-def test_a_folder_needs_recursive(folder: Path) -> None:
-    with pytest.raises(UsageError) as error:
-        files.expand(["."], folder, recursive=False)
-    assert "--recursive" in error.value.hint
-
-
 def test_a_glob_and_a_file_name_each_file_once_in_the_order_given(folder: Path) -> None:
     assert names(files.expand(["b.md", "*.md"], folder, recursive=False)) == ["b.md", "a.md", "link.md"]
 
@@ -47,12 +41,6 @@ def test_a_file_whose_name_looks_like_a_glob_is_itself(folder: Path) -> None:
 def test_what_names_nothing_is_an_error(folder: Path, pattern: str) -> None:
     with pytest.raises(NotFound):
         files.expand([pattern], folder, recursive=False)
-
-
-def test_reading_gives_bytes_and_the_execute_bit(folder: Path) -> None:
-    script = put_program(folder / "run.sh", b"#!/bin/sh\n")
-    assert files.read(script) == (b"#!/bin/sh\n", True)
-    assert files.read(folder / "a.md") == (b"a.md", False)
 
 
 def test_a_file_over_the_limit_is_not_read(folder: Path) -> None:

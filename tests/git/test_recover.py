@@ -14,7 +14,7 @@ import pytest
 from ai_lessons.errors import Conflict, NotFound
 from ai_lessons.git import commit, files
 from ai_lessons.git.commit import Committer
-from ai_lessons.git.store import AS_IT_IS, Change, Job, Store
+from ai_lessons.git.store import Change, Job, Store
 from git.conftest import Opened
 from git.steps import add, clean, note_only
 from real_world import Git
@@ -96,23 +96,6 @@ def test_what_the_user_committed_in_place_of_an_edit_stays(store: Store, git: Gi
     assert (store.root / "README.md").read_text() == "theirs\n"
 
 
-def test_what_the_user_committed_and_removed_since_is_not_kept(store: Store, git: Git) -> None:
-    note_only(store, add("a.md"))
-    git(store.root, "add", "a.md")
-    git(store.root, "commit", "-qm", "user was faster")
-    git(store.root, "rm", "-q", "a.md")
-    git(store.root, "commit", "-qm", "and does not want it")
-    assert store.save().notes == ()
-    assert kept(store) == {}
-
-
-def test_a_file_that_was_only_to_be_committed_as_it_is_is_not_kept(store: Store) -> None:
-    (store.root / "mine.md").write_text("mine\n")
-    note_only(store, Job("Adopt", [Change("mine.md", AS_IT_IS)]))
-    (store.root / "mine.md").unlink()
-    assert store.save() == ((), "", ())
-
-
 def test_another_text_in_its_place_is_not_overwritten(store: Store) -> None:
     note_only(store, add("a.md"))
     (store.root / "a.md").unlink()
@@ -180,15 +163,6 @@ def test_what_a_reset_left_on_the_disk_is_the_users_business(store: Store, git: 
     git(store.root, *way)
     assert (store.save(), kept(store)) == (((), "", ()), {})
     assert A not in in_head(git, store.root)
-
-
-def test_another_branch_gets_nothing_that_was_never_on_it(store: Store, git: Git) -> None:
-    git(store.root, "branch", "other")
-    store.apply(add(A))
-    git(store.root, "switch", "-q", "other")
-    assert (store.save(), kept(store)) == (((), "", ()), {})
-    store.apply(add(B))
-    assert in_head(git, store.root) == {"README.md", B}
 
 
 def test_what_the_user_removed_or_changed_stays_so(store: Store, git: Git) -> None:

@@ -9,7 +9,7 @@ from ai_lessons.app.setup import SUBJECT, clone, hooks_dir, init, read_template,
 from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.model.config import parse_config
 from ai_lessons.model.layout import place
-from real_world import Git, put_file, put_program
+from real_world import Git, put_file
 
 CONFIG = ".ai-lessons/config.yaml"
 
@@ -131,18 +131,6 @@ class TestAnEmptyFolder:
         assert again.commit == git(made.root, "rev-parse", "HEAD")
         assert "refs/heads/rules/" in git(made.root, "for-each-ref")
         assert git(made.root, "status", "--short") == ""
-
-    def test_says_what_git_says_when_a_hook_of_the_user_refuses(self, tmp_path: Path, hermetic: Path) -> None:
-        hooks = hermetic / "hooks"
-        hooks.mkdir()
-        put_program(hooks / "pre-commit", "#!/bin/sh\necho no commits on Sundays >&2\nexit 1\n")
-        with (hermetic / ".gitconfig").open("a") as config:
-            config.write(f"[core]\n\thooksPath = {hooks}\n")
-
-        made = init(tmp_path / "r")
-
-        assert made.commit is None
-        assert "no commits on Sundays" in "".join(made.notes)
 
 
 class TestAFullFolder:

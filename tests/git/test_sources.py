@@ -40,13 +40,6 @@ def test_an_edited_file_is_dirty_and_its_neighbour_is_not(source: Path, git: Git
     assert source_ref(source / "docs" / "b.md") == head
 
 
-def test_staging_an_edit_does_not_make_it_committed(source: Path, git: Git) -> None:
-    (source / "a.md").write_text("# Changed\n")
-    git(source, "add", "a.md")
-
-    assert str(source_ref(source / "a.md")).endswith("-dirty")
-
-
 @pytest.mark.parametrize("name", ["docs/new.md", "build/out.md"])
 def test_a_file_that_no_commit_holds_is_dirty(source: Path, name: str) -> None:
     put_file(source / name, "# New\n")
@@ -74,15 +67,6 @@ def test_a_link_comes_from_where_it_leads(source: Path, tmp_path: Path, git: Git
     (tmp_path / "link.md").symlink_to(source / "a.md")
 
     assert source_ref(tmp_path / "link.md") == git(source, "rev-parse", "HEAD")
-
-
-def test_packed_objects_linked_worktrees_and_detached_heads_answer_too(source: Path, tmp_path: Path, git: Git) -> None:
-    head = git(source, "rev-parse", "HEAD")
-    git(source, "gc", "-q")
-    git(source, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
-
-    assert source_ref(source / "docs" / "b.md") == head
-    assert source_ref(tmp_path / "linked" / "docs" / "b.md") == head
 
 
 def test_a_file_of_a_submodule_comes_from_the_submodule(source: Path, tmp_path: Path, git: Git) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
+from ai_lessons.errors import Conflict, Refused, StorageFailed
 from ai_lessons.git import files
-from ai_lessons.git.store import ANY, AS_IT_IS, Actor, Change, Job, Store
+from ai_lessons.git.store import ANY, Actor, Change, Job, Store
 from ai_lessons.model.layout import blob_id
 from git.steps import add, clean
 from real_world import Git
@@ -38,10 +38,6 @@ def test_opening_and_reading_load_neither_dulwich_nor_start_git(git_repo: Path) 
         "assert not [m for m in sys.modules if m.partition('.')[0] in ('dulwich', 'yaml', 'ulid')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": "src"})
-
-
-def test_the_blob_id_is_gits_own(git_repo: Path, git: Git) -> None:
-    assert blob_id(b"# Knowledge\n") == git(git_repo, "rev-parse", "HEAD:README.md")
 
 
 def test_a_change_based_on_what_is_not_there_any_more_is_a_conflict_and_nothing_is_written(store: Store) -> None:
@@ -87,11 +83,6 @@ def test_our_own_hidden_files_may_be_written(store: Store, git: Git) -> None:
     job = Job("Set", [Change(".ai-lessons/config.yaml", b"format: 1\n"), Change(".gitattributes", b"* text=auto\n")])
     assert store.apply(job).commit
     assert git(store.root, "status", "--porcelain") == ""
-
-
-def test_a_path_twice_in_a_job_is_a_usage_error(store: Store) -> None:
-    with pytest.raises(UsageError, match="twice"):
-        store.apply(Job("Add", [Change("a.md", b"1"), Change("a.md", b"2")]))
 
 
 def test_a_linked_folder_that_was_pulled_is_refused(store: Store, tmp_path: Path) -> None:
@@ -190,13 +181,3 @@ def test_messages_are_one_subject_and_trailers_whatever_the_caller_puts_in(store
     job = Job("Add\n\nlesson: \x1b[31mred", [Change("a.md", b"x")], [("Id", "1\nForged: yes")], Actor(agent="a\nb"))
     store.apply(job)
     assert git(store.root, "log", "-1", "--format=%B") == "Add lesson: [31mred\n\nId: 1 Forged: yes\nAgent: a b"
-
-
-def test_an_empty_job_does_nothing(store: Store) -> None:
-    done = store.apply(Job("Nothing", []))
-    assert (done.commit, done.waiting) == (None, "")
-
-
-def test_committing_a_missing_file_as_it_is_is_not_found(store: Store) -> None:
-    with pytest.raises(NotFound):
-        store.apply(Job("Adopt", [Change("missing.md", AS_IT_IS)]))

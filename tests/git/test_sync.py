@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import stat
 import threading
 import time
 from dataclasses import dataclass
@@ -116,13 +115,6 @@ def team(tmp_path: Path, git: Git, made_once: list[Path]) -> Team:
     return Team(tmp_path / "hub.git", ann, bob)
 
 
-def test_the_first_sync_fills_an_empty_hub_and_the_next_clone_begins_with_it(team: Team) -> None:
-    assert team.ann.head == team.bob.head == team.ann.git(team.hub, "rev-parse", "main")
-    assert team.bob.read(LESSON) == TEXT
-    assert team.bob.run("status", "--porcelain") == ""
-    assert team.bob.run("rev-parse", "--abbrev-ref", "main@{upstream}") == "origin/main"
-
-
 def test_what_is_new_here_goes_out_and_what_is_new_there_comes_in(team: Team) -> None:
     team.ann.write("p/lessons/1.md", "1\n")
     begun: list[tuple[str, int, int]] = []
@@ -158,12 +150,6 @@ def test_edits_of_the_same_entry_are_merged_key_by_key_into_a_merge_commit(team:
     assert team.ann.sync().received == 4
     assert team.ann.run("rev-parse", "HEAD^{tree}") == team.bob.run("rev-parse", "HEAD^{tree}")
     assert "error" not in team.bob.run("fsck", "--strict")
-
-
-def test_what_waits_is_committed_first(team: Team) -> None:
-    Store(team.ann.root).apply(Job("Add", [Change("w.md", b"w\n")]))
-    assert team.ann.sync().sent == 1
-    assert team.ann.git(team.hub, "show", "main:w.md") == "w"
 
 
 def test_the_users_own_edits_stay_as_they_are_staged_or_not(team: Team) -> None:
@@ -496,19 +482,6 @@ def test_event_logs_of_one_name_are_the_union(team: Team) -> None:
     assert sorted(team.bob.read(log).splitlines()) == ['{"id":"1"}', '{"id":"2"}', '{"id":"3"}']
 
 
-def test_executable_stays_executable(team: Team) -> None:
-    script = "p/scripts/1/x.sh"
-    team.ann.write(script, "#!/bin/sh\n1\n2\n3\n")
-    team.ann.sync()
-    team.bob.sync()
-    team.ann.apply(Change(script, b"#!/bin/sh\n1\n2\n3\n", executable=True))
-    team.ann.sync()
-    team.bob.edit(script, "3", "three")
-    team.bob.sync()
-    assert (team.bob.root / script).stat().st_mode & stat.S_IXUSR
-    assert team.bob.run("ls-files", "-s", script).startswith("100755")
-
-
 @pytest.mark.parametrize("runs", ["ann", "bob"])
 def test_a_script_that_both_added_and_one_can_run_can_be_run(team: Team, runs: str) -> None:
     for clone in (team.ann, team.bob):
@@ -660,13 +633,6 @@ def test_a_branch_without_commits_takes_what_is_there(team: Team, tmp_path: Path
     assert fresh.sync().received == 2
     assert fresh.read(LESSON) == TEXT
     assert fresh.run("status", "--porcelain") == ""
-
-
-def test_two_empty_ends_have_nothing_to_say(tmp_path: Path, git: Git) -> None:
-    git(tmp_path, "init", "-q", "--bare", "hub.git")
-    git(tmp_path, "clone", "-q", "hub.git", "a")
-    done = Clone(tmp_path / "a", git).sync()
-    assert (done.commit, done.sent, done.received) == (None, 0, 0)
 
 
 def test_a_shallow_clone_shares_as_far_as_it_reaches_and_says_where_it_does_not(

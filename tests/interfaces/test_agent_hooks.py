@@ -11,7 +11,6 @@ import os
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,8 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import hints
-from ai_lessons.connectors.agent_hosts import is_our_call
 from ai_lessons.errors import UsageError
-from ai_lessons.interfaces import agent_hook, hook
-from ai_lessons.model.entries import Moment
+from ai_lessons.interfaces import agent_hook
 from interfaces.a_terminal import Spawn, finish
 from interfaces.agent_host import EVENTS, Host, add, context
 from interfaces.world import environment, run_inside
@@ -420,16 +417,6 @@ def test_old_sessions_are_cleaned_up_when_a_new_one_begins(host: Host, hermetic:
     assert len(state_files(hermetic)) == 1
 
 
-def test_the_log_begins_anew_when_it_is_long(hermetic: Path) -> None:
-    for _ in range(3):
-        hook.log("x" * 60_000)
-    assert len(the_log(hermetic)) < 4000
-    file = hermetic / ".local/state/ai-lessons/agent-hooks.log"
-    file.write_text("y" * (hook.LOG_LIMIT + 1))
-    hook.log("new")
-    assert "y" not in the_log(hermetic)
-
-
 @pytest.mark.parametrize("name", ["before_edit", "before_git_push", "session_start", "stop"])
 def test_a_hook_loads_nothing_slow(host: Host, approved: str, name: str) -> None:
     host.hear("session_start", session_id="the catalog is filled")
@@ -446,15 +433,6 @@ print(*{name.partition(".")[0] for name in sys.modules}, file=out)
 """
 
 
-def test_a_run_leaves_no_thread_behind(host: Host) -> None:
-    before = threading.active_count()
-    assert agent_hook.run(data=host.event("stop").encode()) == ""
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.join(60)
-    assert threading.active_count() <= before
-
-
 def test_a_person_who_calls_it_is_told_what_it_is(spawn: Any) -> None:
     child = spawn("admin", "agent-hook")
     child.expect("an agent host calls this")
@@ -466,20 +444,6 @@ def test_no_event_is_an_error_of_usage(tmp_path: Path) -> None:
 
 
 class TestThePlugin:
-    def test_its_hooks_are_the_events_that_we_answer(self) -> None:
-        hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
-        assert set(hooks) == set(agent_hook.MOMENTS)
-        assert {moment.value for moment in agent_hook.MOMENTS.values()} == {moment.value for moment in Moment}
-        calls = [call for groups in hooks.values() for group in groups for call in group["hooks"]]
-        assert all(is_our_call(call) for call in calls)
-
-    def test_the_host_waits_longer_than_we_allow_ourselves(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.undo()  # the limits as they are outside of tests
-        hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
-        waits = {name: groups[0]["hooks"][0]["timeout"] for name, groups in hooks.items()}
-        assert waits.pop("SessionStart") > hook.PATIENCE_TO_BEGIN
-        assert min(waits.values()) > hook.PATIENCE
-
     def test_its_manifest_its_server_and_its_marketplace_fit_together(self) -> None:
         manifest = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
         market = json.loads((PLUGIN / ".claude-plugin/marketplace.json").read_text())

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 import pytest
 
@@ -65,23 +63,6 @@ def test_a_group_alone_lists_its_commands_with_whole_sentences(run: Run, group: 
     done = run(group)
     assert done.code == 0
     assert "..." not in done.out.partition("Commands:")[2]
-
-
-@pytest.mark.parametrize("words", ["search workflow", "show L-8F3K2A", "list --type doc"])
-def test_the_short_names_do_the_same(run: Run, knowledge: Path, words: str) -> None:
-    done = run(*words.split())
-    assert done == run("recall", *words.split())
-    assert done.code == 0
-
-
-def test_load_is_short_for_what_the_program_lesson_loads(run: Run, knowledge: Path) -> None:
-    done = run("load", "--scope", "jira-api")
-    assert (done.code, "GET it first and send every status back" in done.out) == (0, True)
-
-
-def test_add_is_short_for_a_new_lesson(run: Run, knowledge: Path) -> None:
-    assert run("add", "--title", "One", "--content", "Seen.").code == 0
-    assert "One" in run("list").out
 
 
 def test_add_is_a_second_name_of_add_lesson(capsys: pytest.CaptureFixture[str]) -> None:

@@ -238,19 +238,6 @@ def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pyte
         served.stop()
 
 
-def test_no_line_of_a_hunk_passes_for_a_header() -> None:
-    rows = pages.side_by_side("--- a\n+++ b\n@@ -1,2 +1,3 @@\n same\n--- gone\n+++ came\n+@@ came\n--- c\n+++ d\n")
-    assert [row.kind for row in rows] == ["where"] * 3 + ["same"] + ["changed"] * 2 + ["where"] * 2
-    assert (rows[4].old, rows[4].new) == ("-- gone", "++ came")
-
-
-def test_a_diff_stands_side_by_side() -> None:
-    rows = pages.side_by_side("--- a\n+++ b\n@@ -1,3 +1,3 @@\n same\n-old\n+new\n+more\n last\n")
-    assert [tuple(row) for row in rows[3:]] == [
-        ("same", "same", "same"), ("changed", "old", "new"), ("changed", "", "more"), ("same", "last", "last"),
-    ]  # fmt: skip
-
-
 def test_today_plays_what_is_stored_against_transcripts_when_asked(knowledge: Path) -> None:
     assert knowledge.exists()
     pool = SessionPool(partial(settings.load, os.environ))

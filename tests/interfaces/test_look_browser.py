@@ -98,19 +98,6 @@ def test_results_that_come_late_leave_who_walks_through_the_list_at_his_place(pa
     page.wait_for_selector(".hits > li.here:not([data-old]) a:focus")
 
 
-def test_without_scripts_the_same_is_found(browser: Browser, look: Served) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(look.address)
-    page.wait_for_url(look.base + "/")
-    page.fill("#q", "sandbox")
-    page.click("button:has-text('Search')")
-    page.wait_for_selector("#results section")
-    page.goto(look.base + "/graph")
-    assert "related to" in page.inner_text("table")
-    context.close()
-
-
 def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served) -> None:
     page.goto(look.base + "/review")
     assert page.locator(".waiting li").count() == 3
@@ -170,27 +157,6 @@ def test_the_search_of_a_site_of_files_leads_to_an_entry(
         page.click("#results a")
         assert "PUT /workflows replaces" in page.inner_text("h1")
         assert page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight") == "600"
-
-
-def test_a_stale_token_and_a_foreign_page_get_nothing(browser: Browser, look: Served, page: Page) -> None:
-    other = browser.new_context().new_page()
-    other.goto(look.base + "/?token=of-yesterday")
-    assert "of an earlier run" in other.inner_text("main")
-    other.context.close()
-    page.goto(look.base + "/review")
-    form = page.inner_html("body")
-    foreign, wanted = page.context.new_page(), "http://evil.example/"
-    served = f"<base href={look.base}>{form}"
-    foreign.route(f"{wanted}**", lambda route: route.fulfill(content_type="text/html", body=served))
-    foreign.goto(wanted)
-    with foreign.expect_navigation():
-        foreign.eval_on_selector("form[action='/review/approve']", "form => form.submit()")
-    assert "open the address" in foreign.inner_text("main") or "another page" in foreign.inner_text("main")
-    foreign.goto(wanted)
-    read = "base => fetch(base + '/graph.json', {credentials: 'include'}).then(found => found.text()).catch(() => '')"
-    assert foreign.evaluate(read, look.base) == ""
-    page.reload()
-    assert page.inner_html("body") == form
 
 
 def test_a_hostile_entry_does_nothing(page: Page, look: Served) -> None:

@@ -19,19 +19,19 @@ from interfaces.mcp_world import PROGRAM, over_stdio
 from interfaces.world import LESSON, SCRIPT, Run, environment
 from real_world import Git
 
-MANY = 800
+MANY = 500
 PATIENCE = 60
 NOISY = """
 import os
-from ai_lessons.app import searching
+from ai_lessons.app import search
 from ai_lessons.interfaces.mcp_server import main
-real = searching.search
+real = search.search
 def noisy(library, query):
     print("stray print")
     os.write(1, b"stray bytes\\n")
     os.system("echo stray child; cat")
     return real(library, query)
-searching.search = noisy
+search.search = noisy
 main()
 """
 
@@ -128,23 +128,46 @@ def test_the_official_client_finds_everything(knowledge: Path) -> None:
         assert "two statuses were gone" in entry
 
 
-def test_an_older_client_is_answered_and_its_name_is_the_agent(knowledge: Path, git: Git) -> None:
+def test_an_older_client_is_answered_whatever_comes_between_and_its_name_is_the_agent(
+    knowledge: Path, hermetic: Path, git: Git, run: Run
+) -> None:
+    assert run("admin", "trust-script", SCRIPT).code == 0
     with served() as peer:
         said = peer.greet()["result"]
         assert said["serverInfo"]["name"] == "ai-lessons"
         assert "Search before you begin" in said["instructions"]
         done = peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]
         assert done["isError"] is False
+        # a script cannot disturb the protocol, and lines that are no messages do not end it
+        done = peer.answer(peer.call("run_script", resource_id=SCRIPT, args=['{"jsonrpc": "2.0"}']))["result"]
+        assert done["structuredContent"]["stdout"] == 'workflow {"jsonrpc": "2.0"}\n'
+        assert peer.process.stdin
+        peer.process.stdin.write("this is no JSON\n\n[1]\n")
+        peer.process.stdin.flush()
+        assert peer.answer(peer.send("ping"))["result"] == {}
+        peer.answer(peer.call("get_resource", resource_id="L-NOPE22"))
+        # a cancelled script is ended
+        pid, number = running(peer, knowledge, run)
+        peer.send("notifications/cancelled", asks=False, requestId=number)
+        assert gone(pid)
+        assert peer.answer(peer.send("ping"))["result"] == {}
         assert ended(peer) == 0
     said = git(knowledge, "log", "-1", "--format=%B")
     assert "Agent: tester" in said
     assert "Session: mcp-" in said
+    log = hermetic / ".local/state/ai-lessons/mcp.log"
+    assert "L-NOPE22" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0  # it is for the user alone
 
 
-def test_the_name_that_the_user_gave_wins(knowledge: Path, git: Git) -> None:
+def test_the_name_that_the_user_gave_wins_and_a_log_that_cannot_be_written_stops_nothing(
+    knowledge: Path, hermetic: Path, git: Git
+) -> None:
+    (hermetic / ".local").write_text("a file is in the way")
     with served(AI_LESSONS_AGENT="mine") as peer:
         peer.greet()
-        peer.answer(peer.call("add_lesson", title="T", content="C"))
+        assert peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]["isError"] is False
+        assert ended(peer) == 0
     assert "Agent: mine" in git(knowledge, "log", "-1", "--format=%B")
 
 
@@ -158,49 +181,14 @@ def test_nothing_but_the_protocol_is_on_stdout(knowledge: Path, hermetic: Path) 
     assert len(peer.came) == 3
 
 
-def test_a_script_cannot_disturb_the_protocol(knowledge: Path, run: Run) -> None:
-    assert run("admin", "trust-script", SCRIPT).code == 0
-    with served() as peer:
-        peer.greet()
-        done = peer.answer(peer.call("run_script", resource_id=SCRIPT, args=['{"jsonrpc": "2.0"}']))
-        assert done["result"]["structuredContent"]["stdout"] == 'workflow {"jsonrpc": "2.0"}\n'
-        assert ended(peer) == 0
-
-
-def test_lines_that_are_no_messages_do_not_end_it(knowledge: Path) -> None:
-    with served() as peer:
-        peer.greet()
-        assert peer.process.stdin
-        peer.process.stdin.write("this is no JSON\n\n[1]\n")
-        peer.process.stdin.flush()
-        number = peer.send("ping")
-        assert peer.answer(number)["result"] == {}
-        assert ended(peer) == 0
-
-
-def test_the_log_is_for_the_user_alone(knowledge: Path, hermetic: Path) -> None:
-    with served() as peer:
-        peer.greet()
-        peer.answer(peer.call("get_resource", resource_id="L-NOPE22"))
-        assert ended(peer) == 0
-    log = hermetic / ".local/state/ai-lessons/mcp.log"
-    assert "L-NOPE22" in log.read_text()
-    assert log.stat().st_mode & 0o077 == 0
-
-
-def test_it_serves_without_a_place_for_its_log(knowledge: Path, hermetic: Path) -> None:
-    (hermetic / ".local").write_text("a file is in the way")
-    with served() as peer:
-        peer.greet()
-        assert peer.answer(peer.call("search", query="workflow"))["result"]["isError"] is False
-        assert ended(peer) == 0
-
-
-def test_a_cancelled_import_leaves_nothing(knowledge: Path, pages: Path, git: Git) -> None:
+def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another(
+    knowledge: Path, pages: Path, git: Git
+) -> None:
     before = git(knowledge, "rev-parse", "HEAD")
+    asked = {"type": "doc", "path": str(pages), "recursive": True}
     with served() as peer:
         peer.greet()
-        number = peer.call("add_resource", token="t", type="doc", path=str(pages), recursive=True)
+        number = peer.call("add_resource", token="t", **asked)
         noted = peer.until(lambda message: message["params"]["total"] >= MANY)["params"]
         assert noted["progressToken"] == "t"
         assert noted["progress"] < noted["total"]
@@ -209,39 +197,33 @@ def test_a_cancelled_import_leaves_nothing(knowledge: Path, pages: Path, git: Gi
         assert not [doc for doc in found["structuredContent"]["docs"] if doc["title"].startswith("Page")]
         written = peer.answer(peer.call("add_lesson", title="After", content="C"))
         assert written["result"]["isError"] is False
-        assert ended(peer) == 0
-    assert not [message for message in peer.came if message.get("id") == number]
-    assert git(knowledge, "rev-list", "--count", f"{before}..HEAD") == "1"
-    assert git(knowledge, "status", "--porcelain") == ""
-
-
-def test_reads_are_answered_during_an_import_and_progress_never_goes_back(knowledge: Path, pages: Path) -> None:
-    with served() as peer:
-        peer.greet()
-        importing = peer.call("add_resource", token="t", type="doc", path=str(pages), recursive=True)
-        peer.until(lambda message: message["params"]["total"] >= MANY)
+        assert not [message for message in peer.came if message.get("id") == number]
+        assert git(knowledge, "rev-list", "--count", f"{before}..HEAD") == "1"
+        assert git(knowledge, "status", "--porcelain") == ""
+        peer.came.clear()
+        importing = peer.call("add_resource", token="u", **asked)
+        peer.until(lambda message: message.get("params", {}).get("total", 0) >= MANY)
         searching = peer.call("search", query="workflow")
         peer.answer(importing)
         order = [message["id"] for message in peer.came if message.get("id") in {importing, searching}]
         assert order[0] == searching
-        noted = [m["params"]["progress"] for m in peer.came if m.get("method") == "notifications/progress"]
-        assert noted == sorted(noted)
+        progress = [m["params"]["progress"] for m in peer.came if m.get("method") == "notifications/progress"]
+        assert progress == sorted(progress)
         assert ended(peer) == 0
 
 
-def running(peer: Peer, knowledge: Path, run: Run) -> int:
-    """Have the server run a script that takes for ever; its process id."""
+def running(peer: Peer, knowledge: Path, run: Run) -> tuple[int, int]:
+    """Have the server run a script that takes for ever; its process id and the number of the call."""
     script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
     script.write_text('#!/bin/sh\necho $$ > "$1.new"; mv "$1.new" "$1"; sleep 600\n')
     assert run("admin", "trust-script", SCRIPT).code == 0
-    peer.greet()
     file = knowledge.parent / "pid"
-    peer.call("run_script", resource_id=SCRIPT, args=[str(file)], timeout=600)
+    number = peer.call("run_script", resource_id=SCRIPT, args=[str(file)], timeout=600)
     deadline = time.monotonic() + PATIENCE
     while not file.exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    return int(file.read_text())
+    return int(file.read_text()), number
 
 
 def gone(pid: int) -> bool:
@@ -255,31 +237,21 @@ def gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_and_the_script_that_runs(knowledge: Path, run: Run, number: signal.Signals) -> None:
+def test_a_signal_or_a_client_that_goes_away_ends_it_and_the_script_that_runs(knowledge: Path, run: Run) -> None:
     with served() as peer:
-        pid = running(peer, knowledge, run)
-        peer.process.send_signal(number)
-        assert peer.process.wait(PATIENCE) == 128 + number
+        peer.greet()
+        pid, _ = running(peer, knowledge, run)
+        peer.process.send_signal(signal.SIGTERM)
+        assert peer.process.wait(PATIENCE) == 128 + signal.SIGTERM
         assert gone(pid)
-
-
-def test_a_client_that_goes_away_ends_it_and_the_script_that_runs(knowledge: Path, run: Run) -> None:
+    (knowledge.parent / "pid").unlink()
     with served() as peer:
-        pid = running(peer, knowledge, run)
+        peer.greet()
+        pid, _ = running(peer, knowledge, run)
         assert peer.process.stdin
         peer.process.stdin.close()
         assert peer.process.wait(PATIENCE) == 0
         assert gone(pid)
-
-
-def test_a_cancelled_script_is_ended(knowledge: Path, run: Run) -> None:
-    with served() as peer:
-        pid = running(peer, knowledge, run)
-        peer.send("notifications/cancelled", asks=False, requestId=2)
-        assert gone(pid)
-        assert peer.answer(peer.send("ping"))["result"] == {}
-        assert ended(peer) == 0
 
 
 def once(*args: str) -> subprocess.CompletedProcess[str]:
@@ -293,24 +265,19 @@ def test_help_and_version_are_told() -> None:
     assert once("--version").stdout.startswith("ai-lessons-mcp ")
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
+def test_options_that_make_no_sense_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    for args, words in (
         (("--tools", "some"), "'some' is not one of 'default', 'all'"),
         (("--token-file", "x"), "--token-file and --allow-host are for --http"),
         (("--http", "nowhere"), "'nowhere' is no place to listen"),
         (("--http", "0.0.0.0:0"), "can be reached from other machines"),
         (("load",), "unexpected extra argument"),
-    ],
-)
-def test_options_that_make_no_sense_are_told(
-    args: tuple[str, ...], words: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert mcp_server.run(list(args)) == 2
-    said = capfd.readouterr()
-    assert words in said.err
-    assert "hint: " in said.err
-    assert said.out == ""
+    ):
+        assert mcp_server.run(list(args)) == 2
+        said = capfd.readouterr()
+        assert words in said.err
+        assert "hint: " in said.err
+        assert said.out == ""
 
 
 def test_the_command_of_the_command_line_is_the_same_server(knowledge: Path) -> None:

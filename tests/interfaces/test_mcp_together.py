@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interfaces.mcp_world import Agent, inside, over_stdio
+from interfaces.mcp_world import Agent, inside
 from interfaces.world import DOC, LESSON, SCRIPT, Run
-from real_world import Git, put_program
+from real_world import put_program
 
 SERVERS, ROUNDS = 3, 4
 WAITING = """#!/bin/sh
@@ -41,23 +40,6 @@ def session(agent: Agent, me: int) -> list[str]:
             found = agent.call("search", query=word(me, earlier))
             assert [one["path"] for one in found["lessons"]] == [paths[earlier]], (me, n, earlier)
     return paths
-
-
-def test_servers_beside_each_other_lose_nothing_and_see_their_own(knowledge: Path, run: Run, git: Git) -> None:
-    with ExitStack() as running, ThreadPoolExecutor(SERVERS) as threads:
-        agents = [running.enter_context(over_stdio()) for _ in range(SERVERS)]
-        paths = [path for done in threads.map(session, agents, range(SERVERS)) for path in done]
-        # and the others', as soon as the calls of the others are answered
-        for agent in agents:
-            for path, mark in zip(
-                paths[ROUNDS - 1 :: ROUNDS], (word(n, ROUNDS - 1) for n in range(SERVERS)), strict=True
-            ):
-                assert [one["path"] for one in agent.call("search", query=mark)["lessons"]] == [path]
-    assert run("admin", "save").code == 0
-    assert len(set(paths)) == SERVERS * ROUNDS
-    assert set(paths) <= set(git(knowledge, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
-    assert git(knowledge, "status", "--porcelain") == ""
-    assert git(knowledge, "fsck", "--strict", "--no-dangling") == ""
 
 
 @pytest.fixture

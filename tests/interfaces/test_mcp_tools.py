@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from ai_lessons.interfaces.cli import root
-from ai_lessons.interfaces.cli.command import Command, walk
-from ai_lessons.interfaces.lesson import lesson
 from ai_lessons.interfaces.mcp import tools
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from interfaces.mcp_world import Agent, inside
@@ -213,14 +209,6 @@ def test_a_failure_that_nothing_helps_with_is_searched_for_by_its_line_that_tell
     assert "`$ command`, then the output" in found["prompt"]
 
 
-def test_a_section_is_read_alone_and_names_the_next_one(agent: Agent) -> None:
-    text = agent.reads("get_resource", resource_id=DOC, section=2)
-    assert "At most 100 statuses" in text
-    assert "409" not in text
-    assert "Next: get_resource D-4T7QZM section 3" in text
-    assert "it has: 1 Workflows API" in agent.fails("get_resource", resource_id=DOC, section=9)
-
-
 def test_a_rule_in_force_is_marked_with_who_approved_it(agent: Agent, rule: str) -> None:
     text = agent.reads("get", id=rule)
     assert "<<< rule in force from jira-api/rules/get-before-put-5n1qtc.md, approved by Test Person" in text
@@ -362,12 +350,6 @@ def test_links_are_made_followed_and_taken_away(agent: Agent) -> None:
     assert "supersedes" in agent.fails("link", from_id=SCRIPT, to_id=LESSON, relation="likes")
 
 
-def test_an_outcome_is_remembered(agent: Agent) -> None:
-    done = agent.call("record_outcome", id=LESSON, outcome="contradicted", note="works since v4")
-    assert done["usage"]["times_contradicted"] == 1
-    assert "helpful" in agent.fails("record_outcome", id=LESSON, outcome="good")
-
-
 def test_lessons_of_a_scope_are_loaded_and_a_wrong_one_leaves(agent: Agent) -> None:
     assert "- WHEN updating a Jira workflow -> DO" in agent.reads("load_lessons", scope="jira-api")
     assert agent.call("load_lessons")["active"] == 0
@@ -382,11 +364,6 @@ def test_what_a_person_stated_is_not_for_an_agent_to_take_back(agent: Agent, kno
     file = knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
     file.write_text(file.read_text().replace("from: ai", "from: user"))
     assert "is firm" in agent.fails("mark_wrong", id=LESSON)
-
-
-def test_stats_count(agent: Agent) -> None:
-    assert agent.call("stats")["entries"]["lesson"] == 1
-    assert "lesson" in agent.reads("stats")
 
 
 def test_a_wrong_id_is_answered_with_what_to_do(agent: Agent) -> None:
@@ -467,12 +444,6 @@ def test_a_repository_made_anew_under_the_server_is_opened_anew(agent: Agent, kn
     assert agent.call("add_lesson", title="T", content="C")["handle"]
 
 
-def test_what_is_derived_may_be_deleted_under_the_server(agent: Agent, knowledge: Path) -> None:
-    assert agent.call("search", query="workflow")["lessons"]
-    shutil.rmtree(knowledge / ".git/ai-lessons")
-    assert agent.call("search", query="workflow")["lessons"]
-
-
 def test_what_editor_and_command_line_write_is_seen_at_once(agent: Agent, knowledge: Path, run: Run) -> None:
     assert not agent.call("search", query="zebra")["lessons"]
     file = knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
@@ -488,15 +459,6 @@ def test_the_schema_of_every_tool_is_short_and_whole(log: Path) -> None:
     for tool in tools.tools(SessionPool(lambda: pytest.fail("opened")), log, "all"):
         for one in tool.parameters["properties"].values():
             assert set(one) <= {"type", "items", "enum", "description", "default", "additionalProperties", *RANGES}
-
-
-def test_the_arguments_of_every_tool_are_named_in_the_order_in_which_a_person_types_them() -> None:
-    for _, command in (*walk(root), *walk(lesson)):
-        if isinstance(command, Command) and command.tool:
-            params = [parameter.param for parameter in tools.parameters_of(command, command.tool)]
-            named = [param.name for param in params if isinstance(param, click.Argument)]
-            typed = [one.name for one in command.params if isinstance(one, click.Argument)]
-            assert named == typed[: len(named)]
 
 
 @pytest.fixture

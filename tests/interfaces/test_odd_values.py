@@ -18,14 +18,10 @@ KEYS = (
 VALUES = (
     "[[1, 2]]",
     "[{a: [b]}]",
-    "{a: {b: [1]}}",
     "{type: [x], how: {a: 1}}",
-    "7",
     "1e400",
-    "true",
     "null",
     "2026-13-45",
-    "''",
 )
 PLACES = {
     "lesson": "p/lessons/{}.md",
@@ -34,11 +30,10 @@ PLACES = {
     "script": "p/scripts/v1/{}.sh.md",
 }
 READS = (
-    ("recall", "list"), ("recall", "list", "--json"), ("recall", "list", "--status", "active"), ("recall", "tags"),
+    ("recall", "list"), ("recall", "list", "--json"), ("recall", "tags"), ("recall", "versions"), ("recall", "graph"),
     ("recall", "search", "zanzibar", "--explain", "--limit", "50"), ("recall", "search", "zanzibar", "--json"),
-    ("recall", "context", "--project", "p", "--path", "src/a.py"), ("recall", "graph"), ("recall", "versions"),
-    ("admin", "validate"), ("admin", "doctor"), ("admin", "stats"), ("admin", "list-stale"), ("admin", "pending-rules"),
-    ("contribute", "refresh-resource", "--all"), ("admin", "review"),
+    ("recall", "context", "--project", "p", "--path", "src/a.py"), ("admin", "validate"), ("admin", "stats"),
+    ("admin", "list-stale"), ("admin", "pending-rules"), ("contribute", "refresh-resource", "--all"),
 )  # fmt: skip
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -60,7 +55,7 @@ def test_values_of_any_shape_stop_no_reader(kind: str, knowledge: Path, run: Run
         file.write_text("---\n" + "".join(f"{k}: {v}\n" for k, v in head.items()) + "---\nzanzibar\n")
         if kind == "script":
             file.with_suffix("").write_text("#!/bin/sh\necho zanzibar\n")
-        paths += [str(file.relative_to(knowledge))] if n % len(VALUES) < 3 else []
+        paths += [str(file.relative_to(knowledge))] if value == VALUES[len(kind) % 2] else []
     for words in READS:
         done = run(*words)
         assert done.code != EXIT_BUG, (words, done.err)

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
-from ai_lessons.errors import UsageError
-from ai_lessons.interfaces.cli.options import OneOf, changes, context_tags, new_link, words
-from ai_lessons.model.entries import Confidence, Relation
-from interfaces.world import LESSON_PROGRAM, PROGRAM, Run, environment
+from ai_lessons.interfaces.cli.options import OneOf, context_tags, new_link, words
+from ai_lessons.model.entries import Confidence
+from interfaces.world import LESSON_PROGRAM, PROGRAM, environment
 
 MCP_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp_server import main; main()")
 
@@ -58,11 +56,6 @@ def test_a_wrong_context_tag_is_named(text: str, complaint: str) -> None:
         context_tags(text)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("has-script", "has_script"), ("Has_Script", "has_script")])
-def test_enumerations_take_any_case_and_dashes(text: str, expected: str) -> None:
-    assert convert(OneOf(Relation, "relation"), text) == expected
-
-
 def test_a_wrong_value_lists_the_right_ones() -> None:
     with pytest.raises(click.BadParameter, match="'sure' is not one of 'very-low', 'low', "):
         convert(OneOf(Confidence, "level"), "sure")
@@ -75,32 +68,6 @@ def test_a_new_link_may_name_its_relation() -> None:
         new_link("likes=S-1")
     with pytest.raises(click.BadParameter, match="names no entry"):
         new_link("has_script=")
-
-
-def test_an_update_passes_on_only_what_was_given_and_empty_texts_clear() -> None:
-    given = {"title": None, "tags": (), "add_tags": None, "versions": (), "contexts": ("",), "content": ""}
-    assert changes(given) == {"tags": (), "contexts": (), "content": ""}
-
-
-def test_an_update_of_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="nothing to change"):
-        changes({"title": None, "tags": None, "add_tags": (), "versions": ()})
-
-
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        ("list --project jira-ap", "no project 'jira-ap' here: did you mean project jira-api, versions v3"),
-        ("list --tag workflow", "no tag 'workflow' here: did you mean tag workflows?"),
-        ("list --version v33", "no version 'v33' here: did you mean version v3?"),
-        ("search statuses --tags nowhere --project jira-api", "no tag 'nowhere' here: there are "),
-        ("recall versions --project jira-ap", "did you mean project jira-api"),
-        ("show L-8F3K2X", "did you mean L-8F3K2A (PUT /workflows replaces the entire resource)?"),
-        ("contribute promot", "did you mean: ai-lessons contribute promote?"),
-    ],
-)
-def test_what_was_meant_is_named(words: str, meant: str, knowledge: Path, run: Run) -> None:
-    assert meant in run(*words.split()).err
 
 
 @pytest.mark.parametrize("program", [PROGRAM, LESSON_PROGRAM, MCP_PROGRAM], ids=["ai-lessons", "lesson", "mcp"])

@@ -62,10 +62,6 @@ def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> N
     assert run("admin", "import", "x.jsonl", "--project", "x", "--dry-run").code == 3
 
 
-def test_there_is_nothing_to_migrate_in_the_newest_format(run: Run, knowledge: Path) -> None:
-    assert run("admin", "migrate").out == "This repository has format 1, the newest one: nothing to migrate.\n"
-
-
 @pytest.mark.parametrize(
     ("name", "form"),
     [

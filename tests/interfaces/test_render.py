@@ -11,7 +11,6 @@ from ai_lessons.app.answers import (
     Check,
     Hit,
     Imported,
-    Initialised,
     Listing,
     ModelState,
     PassagePreview,
@@ -21,7 +20,6 @@ from ai_lessons.app.answers import (
     Shown,
     Skipped,
     Stale,
-    Stats,
     Written,
 )
 from ai_lessons.errors import Problem
@@ -32,7 +30,6 @@ from ai_lessons.interfaces.output import View, clean
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.search.catalog import Tally
-from ai_lessons.search.ranking import IndexRefresh
 
 VIEW = View(root="/home/ann/.ai/reference", home="/home/ann")
 
@@ -168,20 +165,6 @@ def test_a_search_fits_a_terminal_of_any_width_and_marks_the_words_asked_for() -
     assert re.sub(r"\x1b\[[\d;]*m", "", text) == AT_40
 
 
-def test_a_group_without_results_is_left_out() -> None:
-    text = interfaces_text.answer(Answer("q", (Hit(DOC, heading="Limits"),)), VIEW._replace(verbose=True))
-    assert text == "Docs (reference):\n  [D-D00001] (0.82) Jira Workflows API v3\n    versions: v3 | section: Limits"
-
-
-def test_a_search_without_results_says_what_was_asked() -> None:
-    assert interfaces_text.answer(Answer("a\x1b[2J b"), VIEW) == 'Nothing found for "a\\x1b[2J b".'
-
-
-def test_factors_of_a_score_stand_below_the_result() -> None:
-    text = interfaces_text.answer(Answer("q", (Hit(LESSON, factors={"vector": 0.8, "version": 0.95}),)), VIEW)
-    assert text.endswith("    score: vector 0.8, version 0.95")
-
-
 def test_an_entry_in_full_begins_with_its_text_and_ends_with_what_is_known_of_it() -> None:
     shown = Shown(
         LESSON,
@@ -229,32 +212,6 @@ About it:
     assert interfaces_text.shown(shown, now) == text.format(created="2026-11-21 (2 days ago)", hash="")
     known = text.format(created="2026-11-21T20:14:00Z", hash="\n  content_hash: sha256:1") + f"\n  id: {LESSON.id}"
     assert interfaces_text.shown(shown, VIEW._replace(verbose=True)) == known
-
-
-SECTIONS = (TextSection(1, "API", 1, 1, 4), TextSection(2, "Limits", 2, 1, 3), TextSection(3, "Errors", 2, 1, 3))
-
-
-def test_a_long_doc_lists_its_sections_and_how_to_read_one() -> None:
-    text = interfaces_text.shown(Shown(DOC, "# API\n", "", {}, sections=SECTIONS), VIEW, call="show {} ")
-    assert text.endswith("Sections:\n    1  API\n    2    Limits\n    3    Errors\nOne of them: show D-D00001 1")
-
-
-def test_a_section_says_where_it_stands_and_what_is_before_and_after() -> None:
-    text = interfaces_text.shown(Shown(DOC, "At most 100.\n", "", {}, sections=SECTIONS, section=2), VIEW)
-    assert "Section 2 of 3: Limits\n\nAt most 100." in text
-    assert text.endswith(
-        "Previous: ai-lessons recall show D-D00001 --section 1\nNext: ai-lessons recall show D-D00001 --section 3"
-    )
-    last = interfaces_text.shown(Shown(DOC, "409\n", "", {}, sections=SECTIONS, section=3), VIEW)
-    assert last.endswith("Previous: ai-lessons recall show D-D00001 --section 2")
-
-
-def test_a_script_shows_its_code_once() -> None:
-    code = "#!/bin/sh\necho hi\n"
-    assert "What it does.\n\n#!/bin/sh\necho hi\n\n" in interfaces_text.shown(
-        Shown(SCRIPT, "What it does.", "", {}, code=code), VIEW
-    )
-    assert interfaces_text.shown(Shown(SCRIPT, code, "", {}, code=code), VIEW).count("echo hi") == 1
 
 
 def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
@@ -305,115 +262,13 @@ S-S00001  script  jira-api  v2, v3    update-workflow.sh                       -
     assert interfaces_text.listing(Listing((), 0), VIEW) == "No entries."
 
 
-def test_counts_are_split_by_kind() -> None:
-    assert (
-        interfaces_text.counts((Tally("git", 12, {"lesson": 10, "doc": 2}),), VIEW, what="tag")
-        == "TAG  ENTRIES  LESSONS  RULES  DOCS  SCRIPTS\ngit  12       10       0      2     0"
-    )
-    assert interfaces_text.counts((), VIEW, what="version") == "No versions."
-
-
-def test_the_graph_is_indented_by_distance() -> None:
-    edges = (
-        Related(DOC, DOC.id, "has_doc", outgoing=True),
-        Related(SCRIPT, SCRIPT.id, "related_to", outgoing=False, depth=2),
-    )
-    assert (
-        interfaces_text.related(edges, VIEW)
-        == "has_doc -> [D-D00001] Jira Workflows API v3\n  related_to <- [S-S00001] update-workflow.sh"
-    )
-
-
-def test_the_history_shows_who_when_and_for_which_agent() -> None:
-    agent = {"Agent": "claude"}
-    revision = FileRevision("a" * 40, "Ann", "", "2026-11-21T20:14:00+00:00", "Add lesson: x", "p", agent)
-    assert (
-        interfaces_text.log((revision,), VIEW)
-        == "aaaaaaaaaa 2026-11-21T20:14:00+00:00 Ann  Add lesson: x\n    Agent: claude"
-    )
-    assert interfaces_text.log((), VIEW) == "No commits yet."
-
-
-def test_a_diff_is_coloured_on_a_terminal() -> None:
-    assert interfaces_text.diff("@@ -1 +1 @@\n-a\n+b\n", View(colour=True)) == (
-        "\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m"
-    )
-    assert interfaces_text.diff("", VIEW) == "No difference."
-
-
 def written(commit: str | None = "abc", *notes: str) -> Written:
     return Written(LESSON.id, LESSON.handle, Kind.LESSON, LESSON.title, LESSON.path, commit, notes)
-
-
-def test_a_write_says_handle_and_path() -> None:
-    assert text_jobs.written(written(), VIEW) == (
-        "[L-L00001] PUT /workflows replaces entire resource\n  path: ~/.ai/reference/jira-api/lessons/x.md"
-    )
 
 
 def test_an_import_names_what_it_left_out() -> None:
     text = text_jobs.imported(Imported((written(),) * 11, 3, (Skipped("big.bin", "not text"),), "abc"), VIEW)
     assert text == "11 entries added, 3 unchanged, 1 skipped\n  skipped big.bin: not text"
-
-
-def test_a_long_import_is_summed_up() -> None:
-    skipped = tuple(Skipped(f"{n}.bin", "not text") for n in range(30))
-    lines = text_jobs.imported(Imported((written(),) * 11, 0, skipped, None), VIEW).splitlines()
-    assert lines[0] == "11 entries added, 0 unchanged, 30 skipped"
-    assert len(lines) == 12
-    assert lines[-1] == "  … and 20 more (--json names them all)"
-
-
-def test_a_preview_shows_each_passage() -> None:
-    passages = (
-        PassagePreview("a.md", "API", 120, "Create and delete"),
-        PassagePreview("a.md", "API > Limits", 9, "100"),
-    )
-    assert text_jobs.previews(passages, VIEW) == (
-        "a.md: 2 passages, about 129 tokens\n"
-        "#  TOKENS  HEADING       BEGINS\n"
-        "1  120     API           Create and delete\n"
-        "2  9       API > Limits  100"
-    )
-
-
-def test_a_refresh_shows_what_changed_and_where_the_source_stands() -> None:
-    done = Refreshed(
-        "D-1",
-        "Doc",
-        "p",
-        changed=True,
-        old_ref="a" * 40,
-        new_ref="b" * 40 + "-dirty",
-        added=3,
-        removed=1,
-        warning="the source has moved on",
-    )
-    assert text_jobs.refreshed((done,), VIEW) == (
-        "[D-1] Doc: changed, +3 -1 lines\n  source: aaaaaaaaaa -> bbbbbbbbbb-dirty\n  warning: the source has moved on"
-    )
-    done = done._replace(old_ref="pkg:pypi/click@8.1.7", new_ref="pkg:pypi/click@8.2.1", warning="")
-    assert text_jobs.refreshed((done,), VIEW).endswith("source: pkg:pypi/click@8.1.7 -> pkg:pypi/click@8.2.1")
-
-
-def test_a_new_repository_says_what_to_do_next() -> None:
-    done = Initialised("/r", created=True, adopted=2, hooks=("pre-commit installed",), commit="abc")
-    assert text_jobs.initialised(done, VIEW).splitlines() == [
-        "Made a knowledge repository: /r",
-        "  2 files that lay there already, committed as they are",
-        "  pre-commit installed",
-        'Next: ai-lessons recall search "undo a commit"',
-    ]
-
-
-def test_problems_are_one_a_line_as_compilers_write_them() -> None:
-    report = Report((Problem("a.md", "no title", 3), Problem("b.md", "wrong folder", fixable=True)), ("c.md: id",), 9)
-    assert text_jobs.report(report, VIEW).splitlines() == [
-        "fixed c.md: id",
-        "a.md:3: no title",
-        "b.md:1: wrong folder",
-        "9 files read, 2 problems, 1 of them mended by: ai-lessons admin validate --fix",
-    ]
 
 
 def test_the_doctor_says_what_to_do_about_what_is_not_well() -> None:
@@ -423,36 +278,3 @@ def test_the_doctor_says_what_to_do_about_what_is_not_well() -> None:
         "warning  model  not here",
         "                -> ai-lessons admin model pull",
     ]
-
-
-def test_numbers_of_the_repository_line_up() -> None:
-    stats = Stats({"lesson": 2}, 1, 3, 5, 0, 2048, 10, 20, 7, 6, 1, 0, 4, None, "2026-11-21")
-    lines = text_jobs.stats(stats, VIEW).splitlines()
-    assert lines[0] == "lessons                      2"
-    assert "files                        5 (2.0 KiB)" in lines
-    assert lines[-1] == "newest entry                 2026-11-21"
-    lines = text_jobs.stats(stats._replace(approval_lead_time=90_000), VIEW).splitlines()
-    assert lines[-1] == "approval lead time           1 day, 1:00:00 (median)"
-
-
-def test_an_index_without_all_vectors_says_what_that_means() -> None:
-    text = text_jobs.indexed(IndexRefresh(2, 0, 5, 3, 2, "another model"), VIEW)
-    assert text.splitlines() == [
-        "2 entries, 5 passages, 3 embedded",
-        "rebuilt: another model",
-        "2 passages without a vector: found by text only until there is a model",
-    ]
-
-
-def test_one_configuration_value_stands_alone() -> None:
-    assert text_jobs.config({"git.autocommit": True}, VIEW) == "true"
-    assert text_jobs.config({"a": None, "longer": ["x", "y"]}, VIEW) == "a\nlonger  x, y"
-
-
-def test_the_model_says_where_it_is() -> None:
-    assert (
-        text_jobs.model(ModelState("bge", present=True, path="/c/m", source="cache"), VIEW)
-        == "bge: present, /c/m (from cache)"
-    )
-    missing = text_jobs.model(ModelState("bge", present=False, path=None, source=None), VIEW)
-    assert missing == "bge: not here: searches use full text alone"

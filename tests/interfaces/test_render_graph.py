@@ -40,21 +40,6 @@ GRAPH = Graph(
 )
 
 
-def test_the_graph_as_text() -> None:
-    assert (
-        text.graph(GRAPH, VIEW)
-        == """\
-[L-AAA] PUT replaces the workflow
-  has_script -> [S-BBB] say "hi" \\N
-  related_to (0.5) <-> [R-CCC] <b>GET</b> first; #1 `now`
-  related_to <-> GONE (not found)
-[R-CCC] <b>GET</b> first; #1 `now`
-  derived_from -> [L-AAA] PUT replaces the workflow
-[D-DDD] Alone"""
-    )
-    assert text.graph(Graph(), VIEW).startswith("Nothing is linked yet")
-
-
 def test_a_link_that_holds_both_ways_is_told_though_its_first_end_is_gone() -> None:
     graph = Graph((GRAPH.entries[0],), ("A", "B"), (Line("A", "contradicts", "AAA", None, both_ways=True),))
     assert text.graph(graph, VIEW) == ("A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow")

@@ -22,9 +22,8 @@ from ai_lessons.app.answers import (
 from ai_lessons.approval.proposals import TakenProposal
 from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces.output import View, clean
+from ai_lessons.interfaces.output import clean
 from ai_lessons.learning.selection import UNUSED
-from ai_lessons.learning.statistics import Tallies
 from ai_lessons.model.entries import Kind
 from interfaces.test_render import LESSON, RULE, VIEW, light
 
@@ -160,29 +159,6 @@ Evidence:
     )
 
 
-def test_an_edit_is_shown_as_what_differs_from_the_text_in_force() -> None:
-    assert (
-        text_jobs.proposal(EDIT, VIEW)
-        == """\
-[R-R00001] Always GET before PUT on Jira workflows
-  an edit of a rule in force, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
-  branch: origin/rules/b (remote), commit 0123456789
-  path: ~/.ai/reference/jira-api/rules/x.md
-  tags: jira-api, workflows
-  rationale: PUT replaces entire resource...
-  changes: agents in project jira-api that edit *.py or *.js are told this instead
-
-    @@ -1 +1 @@
-    -Old.
-    +New.
-
-As it will read:
-    New."""
-    )
-    coloured = text_jobs.proposal(EDIT, View(colour=True))
-    assert "    \x1b[31m-Old.\x1b[0m\n    \x1b[32m+New.\x1b[0m" in coloured
-
-
 def test_a_new_lesson_is_shown_with_the_report_first() -> None:
     lesson = NEW._replace(
         kind="lesson", handle="L-L00001", rationale="", tags=(), conflicts=(), similar=(), rejected_before="",
@@ -224,13 +200,6 @@ What is proposed:
     )
 
 
-def test_of_a_script_all_its_files_are_shown() -> None:
-    files = (ProposedFile("x.sh", None, "rm -rf /\n"), ProposedFile("x.sh.md", None, "Tidies.\n"))
-    text = text_jobs.proposal(NEW._replace(kind="script", body="Tidies.\n", files=files), VIEW)
-    assert "a new script, suggested by" in text
-    assert "\n\nx.sh:\n    rm -rf /\n\nx.sh.md:\n    Tidies." in text
-
-
 @pytest.mark.parametrize("change", ["new", "edit", "unsigned"])
 @pytest.mark.parametrize(
     "text",
@@ -260,65 +229,6 @@ def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
     ]
 
 
-def test_a_removal_says_so() -> None:
-    assert "the removal of a rule in force" in text_jobs.proposal(EDIT._replace(change="removal"), VIEW)
-
-
-def test_a_text_that_cannot_be_read_is_shown_as_it_is() -> None:
-    unreadable = NEW._replace(evidence=(), path="", files=(ProposedFile("x.md", None, "what git has"),))
-    assert text_jobs.proposal(unreadable, VIEW).endswith("rejected on 2026-10-01: too broad\n\n    what git has")
-
-
-def test_an_approval_and_a_rejection_say_what_git_has_of_them() -> None:
-    approved = Decided(RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT)
-    assert text_jobs.approved((approved,), VIEW) == (
-        "Approved [R-R00001] Always GET before PUT on Jira workflows\n  commit: 0123456789"
-    )
-    rejected = Decided(RULE.id, RULE.handle, RULE.title, ".ai-lessons/rejected/2026/x.md", BRANCH, COMMIT)
-    assert text_jobs.decided("Rejected", rejected, VIEW) == (
-        "Rejected [R-R00001] Always GET before PUT on Jira workflows\n"
-        "  record: ~/.ai/reference/.ai-lessons/rejected/2026/x.md"
-    )
-
-
-def test_an_audit_is_a_table_and_a_verdict() -> None:
-    direct = ROW._replace(
-        handle="R-R00002", in_force=False, evidence=1, how="direct", approved_by="", approved_at="", commit="",
-        problem="a text at x.md is on main without approval: a commit on the branch itself",
-    )  # fmt: skip
-    assert (
-        text_jobs.audit(Audit((ROW, direct), ("the branch went back (git reflog)",), ok=False), VIEW)
-        == """\
-ID        IN FORCE  EVIDENCE  APPROVED BY            ON          COMMIT      TITLE
-R-R00001  yes       2 merge   Ann <ann@example.com>  2026-11-21  0123456789  Always GET before PUT on Jira workflows
-R-R00002  no        1 direct  -                      -           -           Always GET before PUT on Jira workflows
-violation: R-R00002 a text at x.md is on main without approval: a commit on the branch itself
-violation: the branch went back (git reflog)
-2 rules, 2 problems: the policy is violated"""
-    )
-    assert text_jobs.audit(Audit((), (), ok=True), VIEW) == "No rules.\n0 rules, 0 problems: the policy is kept"
-
-
-def test_a_rule_in_full_says_by_whose_hand_it_is_in_force() -> None:
-    shown = Shown(RULE, "Send it back.\n", "", {"rationale": "PUT replaces"}, approval=APPROVAL)
-    assert (
-        interfaces_text.shown(shown, VIEW)
-        == """\
-[R-R00001] Always GET before PUT on Jira workflows
-  In force since 2026-11-21T20:15:00Z, approved by Ann <ann@example.com>
-
-Why: PUT replaces
-
-Send it back.
-
-About it:
-  kind: rule | project: jira-api | tier: user
-  tags: jira-api, workflows
-  suggested by: Bo <bo@example.com> | evidence: 2 (merge)
-  path: ~/.ai/reference/jira-api/rules/x.md"""
-    )
-
-
 def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> None:
     changed = APPROVAL._replace(suggested_by="", unapproved_change="--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n")
     text = interfaces_text.shown(Shown(RULE, "Old.\n", "", {}, approval=changed), VIEW)
@@ -332,37 +242,8 @@ def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> 
     assert "unapproved" not in section
 
 
-def test_why_gives_one_reason_a_line() -> None:
-    value = Why(RULE, APPROVAL, ("said by Bo", "approved by Ann"), UNUSED)
-    said = "[R-R00001] Always GET before PUT on Jira workflows\n  said by Bo\n  approved by Ann"
-    assert text_jobs.why(value, VIEW) == said
-    used = value._replace(usage=UNUSED._replace(tallies=Tallies(helpful=2, last_used="2026-11-23T10:00:00Z")))
-    assert text_jobs.why(used, VIEW).startswith(f"{said}\n  learned confidence: 0.50\n  helpful 2 | last used")
-
-
-def test_context_looks_like_a_search_without_scores() -> None:
-    assert (
-        text_jobs.context(Context((RULE, LESSON)), VIEW)
-        == """\
-Rules (follow these):
-  [R-R00001] Always GET before PUT on Jira workflows
-    "PUT replaces entire resource..."
-
-Lessons (context):
-  [L-L00001] PUT /workflows replaces entire resource
-    high, tested"""
-    )
-    assert text_jobs.context(Context(), VIEW) == "Nothing is known for this yet."
-
-
 def proposed(*notes: str) -> Written:
     return Written(RULE.id, RULE.handle, Kind.RULE, RULE.title, RULE.path, COMMIT, (f"proposed on {BRANCH}", *notes))
-
-
-def test_a_change_of_a_rule_says_where_it_is_proposed_and_not_that_anything_was_written() -> None:
-    headline = "[R-R00001] Always GET before PUT on Jira workflows"
-    assert text_jobs.written(proposed(), VIEW) == f"{headline}\n  proposed on {BRANCH}"
-    assert text_jobs.deleted((proposed(),), VIEW) == f"Removal of {headline}\n  proposed on {BRANCH}"
 
 
 def evil(value: Any, text: str) -> Any:
@@ -413,18 +294,3 @@ def test_a_proposal_as_data_is_a_write_with_its_branch() -> None:
         "id": RULE.id, "handle": RULE.handle, "path": RULE.path, "commit": COMMIT, "branch": BRANCH,
     }  # fmt: skip
     assert output.encode((SUGGESTED,)) == [data]
-
-
-def test_why_as_data_keeps_what_the_sentences_say() -> None:
-    data = output.encode(Why(RULE, APPROVAL, ("said by Bo",), UNUSED))
-    assert (data["handle"], data["lines"]) == ("R-R00001", ["said by Bo"])
-    assert data["approval"]["approved_by"] == "Ann <ann@example.com>"
-    assert output.encode(Why(LESSON, None, (), UNUSED))["approval"] is None
-
-
-def test_context_as_data_has_rules_and_lessons_without_scores() -> None:
-    data = output.encode(Context((RULE, LESSON), notes=("note",)))
-    assert (data["rules"][0]["handle"], data["lessons"][0]["handle"], data["notes"]) == (
-        "R-R00001", "L-L00001", ["note"],
-    )  # fmt: skip
-    assert "score" not in data["rules"][0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -92,12 +91,6 @@ def test_a_reviewer_edits_and_then_approves_what_was_edited(
     assert "each status" in (knowledge / RULE_FILE).read_text()
 
 
-def test_an_edit_that_changes_nothing_leaves_the_proposal(review: Callable[..., Child], tmp_path: Path) -> None:
-    child = review(EDITOR=editor(tmp_path, ":"))
-    press(child, "e", "note: nothing was changed")
-    leave(child, "s")
-
-
 def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
     review: Callable[..., Child], tmp_path: Path, hermetic: Path, git: Git, knowledge: Path
 ) -> None:
@@ -180,24 +173,6 @@ def test_a_proposal_that_changes_while_it_is_read_is_not_approved(
     assert waiting(run) == 1
 
 
-def test_several_proposals_come_one_after_the_other(spawn: Spawn, knowledge: Path, run: Run) -> None:
-    suggest(run, "Rinse the cups", "Lock the door", "Water the plants")
-    child = spawn("admin", "review-rules")
-    titles = []
-    for number, key in enumerate("asr", 1):
-        child.expect(QUESTION)
-        assert f"{number} of 3" in shown(child)
-        titles += re.findall(r"^\[R-\w+\] (.*)", shown(child), re.MULTILINE)
-        child.send(key)
-    reply(child, "Reason .*: ", "")
-    code, text = finish(child)
-    assert (code, "1 approved, 1 rejected, 1 skipped" in text) == (0, True), text
-    assert sorted(set(titles)) == ["Lock the door", "Rinse the cups", "Water the plants"]
-    listed = run("recall", "list", "--type", "rule").out
-    assert [title in listed for title in dict.fromkeys(titles)] == [True, False, False]
-    assert waiting(run) == 1
-
-
 def test_a_key_counts_from_the_moment_when_the_question_is_there(spawn: Spawn, tmp_path: Path) -> None:
     """However long the machine takes from there to the reading of keys."""
     pressed = tmp_path / "pressed"
@@ -222,52 +197,9 @@ print("pressed", repr(asking.key("And", {{"\\r"}})))
     assert finish(child) == (0, "\npressed '\\r'\n")
 
 
-def test_nothing_pending_ends_at_once(spawn: Spawn, knowledge: Path) -> None:
-    assert finish(spawn("admin", "review-rules")) == (0, "No proposal waits for review.\n")
-
-
 def test_an_agent_on_a_terminal_is_refused_before_anything_is_shown(spawn: Spawn, proposal: str) -> None:
     code, text = finish(spawn("admin", "review-rules", AI_LESSONS_AGENT="helper"))
     assert (code, "GET a workflow" in text, "an agent cannot decide about proposals" in text) == (8, False, True)
-
-
-def test_an_edit_of_a_rule_is_reviewed_as_a_coloured_diff(
-    spawn: Spawn, knowledge: Path, run: Run, proposal: str
-) -> None:
-    assert run("admin", "approve-rule", proposal, "--yes").code == 0
-    assert run("contribute", "update", proposal, "--content", "Send them \x1b[2J all back.").code == 0
-    child = asked(spawn, NO_COLOR="")
-    assert "    \x1b[31m-Send back every status that GET returned.\x1b[0m" in shown(child)
-    assert "    \x1b[32m+Send them \\x1b[2J all back.\x1b[0m" in shown(child)
-    leave(child)
-
-
-@pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, 0), ("n", 8, 1), ("", 8, 1)])
-def test_approving_by_name_shows_the_rule_and_asks(
-    spawn: Spawn, run: Run, proposal: str, answer: str, code: int, left: int
-) -> None:
-    child = spawn("admin", "approve-rule", proposal)
-    child.expect(r"Approve R-5N1QTC\? \[y/N\]: ")
-    assert "Send back every status that GET returned." in shown(child)
-    child.sendline(answer)
-    assert finish(child)[0] == code
-    assert waiting(run) == left
-
-
-def test_a_proposal_of_a_remote_is_edited_and_approved_here(
-    spawn: Spawn, knowledge: Path, proposal: str, git: Git, tmp_path: Path, run: Run
-) -> None:
-    git(knowledge, "clone", "-q", "--bare", str(knowledge), str(tmp_path / "hub.git"))
-    git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
-    git(knowledge, "fetch", "-q", "origin")
-    git(knowledge, "branch", "-qD", BRANCH)
-    child = asked(spawn, EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
-    assert f"branch: origin/{BRANCH} (remote)" in shown(child)
-    assert "    Send back each status that GET returned." in press(child, "e")
-    child.send("a")
-    assert finish(child)[0] == 0
-    assert "each status" in (knowledge / RULE_FILE).read_text()
-    assert waiting(run) == 0
 
 
 def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.interfaces.output import View, cells, clean, clip, columns, count, line, pad, size, squeeze, table
+from ai_lessons.interfaces.output import View, cells, clean, line, table
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -77,27 +77,6 @@ def test_honest_text_is_left_alone(text: str) -> None:
     assert clean(text) == text
 
 
-@pytest.mark.parametrize(("text", "width"), [("abc", 3), ("日本", 4), ("e\u0301", 1), ("한글x", 5), ("", 0)])
-def test_wide_and_combining_characters_are_counted_in_cells(text: str, width: int) -> None:
-    assert cells(text) == width
-
-
-def test_the_last_column_is_broken_below_itself() -> None:
-    rows = [("\x1b[32mok\x1b[0m", "model", "a folder of the cache, and a hash"), ("", "", "-> pull it")]
-    assert columns(rows, View(width=26)) == (
-        "\x1b[32mok\x1b[0m  model  a folder of the\n           cache, and a\n           hash\n           -> pull it"
-    )
-    assert columns(rows[:1], View()) == "\x1b[32mok\x1b[0m  model  a folder of the cache, and a hash"
-    assert columns((), View()) == ""
-
-
-@given(st.text(alphabet=st.sampled_from("ab 日本é\u0301…")), st.integers(1, 12))
-def test_a_clipped_text_never_exceeds_its_width(text: str, width: int) -> None:
-    assert cells(clip(text, width)) <= width
-    if cells(text) <= width:
-        assert clip(text, width) == text
-
-
 def test_a_table_lines_up_whatever_is_in_it() -> None:
     lines = table(
         ("ID", "TITLE", "TAGS"),
@@ -120,33 +99,6 @@ def test_a_table_is_cut_to_the_terminal_but_never_in_its_first_column() -> None:
     assert "…" in lines[1]
 
 
-def test_a_table_in_a_pipe_is_not_cut() -> None:
-    rows = [("L-ABCDEF", "x" * 300, "y" * 300)]
-    assert "x" * 300 in table(("ID", "TITLE", "TAGS"), rows, View(), flexible=(1, 2))
-
-
-def test_other_columns_give_way_before_the_one_that_a_row_is_about() -> None:
-    assert squeeze([8, 40, 80], (1, 2), 120) == [8, 40, 68]
-    assert squeeze([8, 40, 80], (1, 2), 80) == [8, 23, 45]
-    assert squeeze([8, 40, 80], (1, 2), 60) == [8, 0, 50]
-    assert squeeze([8, 5, 40], (1, 2), 30) == [8, 0, 20]
-    assert squeeze([8, 40], (1,), 15) == [8, 12]
-
-
-def test_lines_are_broken_at_words_and_hang_below_their_text() -> None:
-    view = View(width=20)
-    assert view.fit("- one two three four five") == "- one two three four\n  five"
-    assert view.fit("  key: a long value of it") == "  key: a long value\n    of it"
-    assert view.fit("~/a/path/that/is/longer/than/a/line") == "~/a/path/that/is/longer/than/a/line"
-    assert view.fit("```\nleft alone because it is code\n```\n| so | is | a row of a table |").count("\n") == 3
-    assert view.fit("\x1b[36m[L-1]\x1b[0m one two three four") == "\x1b[36m[L-1]\x1b[0m one two three\n      four"
-
-
-@given(st.text(alphabet=st.sampled_from("ab 日\n-`|\x1b")), st.integers(4, 30))
-def test_breaking_lines_loses_no_letter(text: str, width: int) -> None:
-    assert "".join(View(width=width).fit(clean(text)).split()) == "".join(clean(text).split())
-
-
 def test_a_date_tells_its_age_on_a_terminal() -> None:
     view = View(now=datetime(2026, 11, 24, 12, tzinfo=UTC))
     stamps = ["2026-11-24T11:59:30Z", "2026-11-24T09:00:00+00:00", "2026-11-23", "2025-01-01T00:00:00Z", "no date"]
@@ -164,21 +116,3 @@ def test_a_date_tells_its_age_on_a_terminal() -> None:
 def test_colour_comes_only_where_it_is_wanted() -> None:
     assert View().paint("x", "handle") == "x"
     assert View(colour=True).paint("x", "handle") == "\x1b[36mx\x1b[0m"
-
-
-def test_paths_are_shown_below_the_home_folder() -> None:
-    view = View(root="/home/ann/.ai/reference", home="/home/ann")
-    assert view.place("p/docs/a.md") == "~/.ai/reference/p/docs/a.md"
-    assert View(root="/home/anna/r", home="/home/ann").place("a.md") == "/home/anna/r/a.md"
-
-
-def test_numbers_are_written_for_people() -> None:
-    assert [size(n) for n in (0, 1023, 1536, 5 * 2**20, 3 * 2**30)] == [
-        "0 B",
-        "1023 B",
-        "1.5 KiB",
-        "5.0 MiB",
-        "3.0 GiB",
-    ]
-    assert [count(1, "entry"), count(1200, "entry"), count(2, "file")] == ["1 entry", "1,200 entries", "2 files"]
-    assert pad("日", 4) == "日  "

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-from ast import literal_eval
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -39,7 +38,6 @@ from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson
 from interfaces.world import PATIENT, PROGRAM, Run, environment
 from real_world import Git, put_file
-from test_import_cost import SLOW, WRITING, calling, loaded
 
 SECONDS = 60.0
 """Until a test gives up waiting."""
@@ -162,7 +160,7 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
         both.options = both.options._replace(tier="project", places=Places(reads, reads))
     both.write("garden/lessons/apple.md", lesson(title="Apples rot in the orchard", tags="[fruit]"))
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
     @given(query=queries, edit=edits)
     def check(query: Query, edit: tuple[str, str | None]) -> None:
         path, word = edit
@@ -202,14 +200,6 @@ def test_settings_that_change_hold_for_the_next_answer(both: Both) -> None:
     assert any("nobody/has-it" in note for note in both.same("search", Query("apples")).notes)
 
 
-def test_callers_who_stand_elsewhere_share_one_library(both: Both, tmp_path: Path) -> None:
-    both.write("notes/a.md", "# Apples\n")
-    for where in (tmp_path, both.root):
-        both.options = both.options._replace(cwd=where, session=where.name)
-        both.same("search", Query("apples"))
-    assert len(both.helper.kept) == 1
-
-
 def test_vectors_that_are_missing_come_by_themselves(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
     for word in WORDS:
@@ -239,27 +229,16 @@ def test_a_library_that_is_held_open_leaves_missing_vectors_to_the_helper(
         assert both.helper.requests > 0
 
 
-def test_while_vectors_are_missing_words_tell_that_there_is_nothing(
-    both: Both, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
-    for word in WORDS:
-        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
-    found = both.alone("search", Query("apples grown on faraway planets with spaceships"))
-    assert found.weak
-    assert any(note.startswith("nothing near; the nearest is D-") for note in found.notes)
-
-
-def test_a_hundred_ask_at_once_and_each_is_answered(both: Both) -> None:
+def test_many_ask_at_once_and_each_is_answered(both: Both) -> None:
     both.write("notes/a.md", "# Apples\n")
     expected = both.ask("search", Query("apples"))
     found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(both.ask("search", Query("apples")))) for _ in range(100)]
+    threads = [threading.Thread(target=lambda: found.append(both.ask("search", Query("apples")))) for _ in range(30)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected] * 100
+    assert found == [expected] * 30
 
 
 def test_who_waits_for_a_long_job_hears_that_it_goes_on(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,17 +313,6 @@ def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both, m
         time.sleep(0.01)
     assert both.helper.over()
     monkeypatch.setattr(daemon, "LOOK", 0.0)
-
-
-def test_another_version_has_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.py").write_text("1")
-    monkeypatch.setattr(daemon_client, "PACKAGE", tmp_path)
-    names = [daemon_client.program()]
-    (tmp_path / "a.py").write_text("22")
-    names.append(daemon_client.program())
-    monkeypatch.setattr(sys, "version", "4")
-    names.append(daemon_client.program())
-    assert len(set(names)) == 3
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
@@ -441,16 +409,6 @@ def test_off_by_environment_by_settings_and_in_ci(
     assert knowledge.is_dir()
 
 
-def test_a_search_with_a_helper_imports_what_a_list_does(both: Both, knowledge: Path) -> None:
-    patiently = "from ai_lessons.app import warm\nwarm.GREETING = warm.SILENT = 600\n"
-    loaded(patiently + calling("recall", "search", "workflow"))
-    before = both.helper.requests
-    names = loaded(patiently + calling("recall", "search", "workflow"))
-    assert both.helper.requests == before + 1
-    assert names & {*SLOW, *WRITING, "sqlite3", "subprocess", "ai_lessons.app.workspace"} == set()
-    assert knowledge.is_dir()
-
-
 def searched(*words: str, **more: str) -> bytes:
     done = subprocess.run(
         [*PROGRAM, "recall", "search", *words], env=environment(**more), capture_output=True, check=True
@@ -512,12 +470,6 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
         injected = entries.show(opened, "global/lessons/a.md").usage
     assert injected is not None
     assert injected.tallies.injected == 2 * ("no upstream" in told)
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b'{"hook_event_name": 3}'])
-def test_an_event_that_is_none_is_left_to_the_caller(both: Both, data: bytes) -> None:
-    with pytest.raises(daemon_client.DaemonUnavailable):
-        daemon_client.ask(both.place, (data, dict(os.environ), str(both.root)), daemon_client.HOOK)
 
 
 def test_a_helper_that_the_settings_forbid_leaves_the_hook_to_the_caller(both: Both, tmp_path: Path) -> None:
@@ -583,15 +535,6 @@ def test_a_first_hook_answers_from_words_and_leaves_what_takes_long_to_a_helper_
     log = (state / "agent-hooks.log").read_text()
     assert "begin: there is more to read than a hook may take time for" in log
     assert "tool-failed: nothing was compared by meaning" in log
-
-
-def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:
-    code = "import sys, ai_lessons.interfaces.hook; print([n for n in sys.modules if n.startswith('ai_lessons')])"
-    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
-    assert {name.removeprefix("ai_lessons.") for name in literal_eval(done.stdout)} == {
-        "ai_lessons", "doors", "doors.hook", "errors", "knowledge", "knowledge.tiers", "library", "library.warm",
-        "settings",
-    }  # fmt: skip
 
 
 def test_a_helper_is_started_used_killed_stopped_and_started_again(

@@ -30,21 +30,6 @@ def test_sessions_with_and_without_are_compared() -> None:
     assert measured(list(reversed(rows))) == found
 
 
-def test_what_says_nothing_is_left_out_of_the_comparison() -> None:
-    rows = [*session("a", "injected", "helpful"), *session("b", "left_out", "helpful")]
-    more = [
-        *session("silent", "injected"),
-        *session("both", "injected", "helpful"),
-        *session("both", "left_out", "helpful"),
-        ("itself", "lesson", "injected"),
-        ("itself", "lesson", "helpful"),
-        ("another", "never left out", "injected"),
-        ("another", "x", "script_failed"),
-    ]
-    assert measured([*rows, *more]) == measured(rows)
-    assert measured(rows[:2]) is None
-
-
 def test_an_effect_needs_sessions_of_both_sorts_and_an_interval_of_few_is_wide() -> None:
     assert effect(3, 5, 0, 0) is None
     few = effect(3, 4, 1, 2)

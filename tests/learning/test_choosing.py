@@ -70,21 +70,6 @@ def test_nobody_is_left_out_on_purpose_who_would_not_have_come() -> None:
     assert choice.left_out[0].reason == "confidence"
 
 
-def test_who_came_through_only_just_carries_the_parameter() -> None:
-    choice = choose([one("a", 0.9, 0.9), one("b", 0.45, 0.8), one("c", 0.6, 0.55), one("d", 0.9)], BARS)
-    assert choice.edges == {"b": {CONFIDENCE: 0.3}, "c": {SIMILARITY: 0.6, BUDGET: 0.2}}
-
-
-def test_a_parameter_that_is_not_learned_has_no_edge() -> None:
-    choice = choose([one("a", 0.45), one("b")], BARS._replace(budget=1, positions={CONFIDENCE: 0.3}))
-    assert choice.edges == {"a": {CONFIDENCE: 0.3}}
-
-
-def test_a_budget_that_nobody_stayed_outside_for_has_no_last_one() -> None:
-    choice = choose([one("a"), one("b")], BARS)
-    assert all(BUDGET not in edge for edge in choice.edges.values())
-
-
 @given(st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(0, 5), st.integers(0, 5))), st.integers(0, 6))
 def test_every_candidate_either_comes_or_has_a_reason(lessons: list[tuple[float, int, int]], budget: int) -> None:
     candidates = [one(str(n), start, helpful=h, contradicted=c) for n, (start, h, c) in enumerate(lessons)]

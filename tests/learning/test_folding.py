@@ -53,11 +53,6 @@ def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> No
     assert (factor > 1) == (used.confidence > start)
 
 
-def test_standing_is_one_where_nothing_was_learned() -> None:
-    for start in statistics.PRIOR.values():
-        assert standing(usage(NOTHING, start), start) == pytest.approx(1.0)
-
-
 def test_a_derived_lesson_starts_nearer_to_a_proven_parent() -> None:
     proven = usage(Tallies(helpful=18), 0.5)
     assert inherited(0.5, []) == 0.5

@@ -15,7 +15,6 @@ from ai_lessons.learning.statistics import (
     CONFIDENCE,
     DEFINITIONS,
     OBSERVED,
-    RESET,
     SIMILARITY,
     Event,
     fold_parameters,
@@ -78,27 +77,6 @@ def test_nonsense_changes_nothing(event: Event) -> None:
     assert fold_parameters([event]) == fold_parameters([])
 
 
-def test_bounds_hold_the_value_and_what_is_sampled() -> None:
-    one = fold_parameters([said(BUDGET, BOUNDS, 3, 6)])[BUDGET]
-    assert one.value == 6
-    assert [one.at(position) for position in (0.0, 0.2, 1.0)] == [3, 5, 6]
-    assert fold_parameters([said(BUDGET, BOUNDS, 3, 6), said(BUDGET, BOUNDS)])[BUDGET].value == 10
-
-
-def test_a_reset_forgets_what_was_observed_and_a_set_value_keeps_the_bounds() -> None:
-    before = [said(BUDGET, BOUNDS, 3, 12), said(BUDGET, OBSERVED, 1.0)]
-    assert fold_parameters([*before, said(BUDGET, RESET)])[BUDGET]._replace(updated_at=None) == initial(BUDGET)
-    put = fold_parameters([*before, said(BUDGET, RESET, 5)])[BUDGET]
-    assert (put.value, put.observations, put.low, put.high) == (5, 0, 3, 12)
-
-
-def test_samples_follow_the_seed_and_the_distribution() -> None:
-    one = initial(CONFIDENCE).update(0.5)
-    drawn = [one.sample(chance(seed).betavariate) for seed in range(2000)]
-    assert drawn[:3] == [one.sample(chance(seed).betavariate) for seed in range(3)]
-    assert sum(drawn) / len(drawn) == pytest.approx(one.position, abs=0.02)
-
-
 @pytest.mark.parametrize(
     ("outcome", "name", "up"),
     [
@@ -137,10 +115,3 @@ def test_the_budget_comes_to_rest_where_one_more_is_worth_nothing(worth_having: 
         assert event.weight is not None
         one = one.update(event.value, event.weight)
     assert abs(one.value - worth_having) <= 1
-
-
-@given(st.lists(turns, max_size=20), st.integers(0, 20))
-def test_folding_in_two_steps_through_text_is_folding_at_once(events: list[Event], cut: int) -> None:
-    early = statistics.loaded(statistics.dumped(fold_parameters(events[:cut])))
-    assert fold_parameters(events[cut:], early) == fold_parameters(events)
-    assert statistics.loaded("") == {}

@@ -7,7 +7,7 @@ from ulid import ULID
 
 from ai_lessons.model import frontmatter
 from ai_lessons.model.checks import check_entry
-from ai_lessons.model.entries import Kind, Link
+from ai_lessons.model.entries import Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import new_path, resource_path, side_of
 from ai_lessons.model.markdown import parse, render
@@ -75,18 +75,6 @@ def test_the_identity_of_a_plain_file_is_what_it_was_read_as() -> None:
     assert (adopted.id, adopted.title, adopted.derived) == (entry.id, "Title", False)
     assert check_entry(adopted) == []
     assert frontmatter.versions_of_place("p/docs/shared/x.md") == frontmatter.versions_of_place("notes/1.0/x.md") == ()
-
-
-def test_links_are_written_as_they_are_read() -> None:
-    entry = read_entry(
-        "p/x.md", render({"id": ID, "links": [{"proves": OTHER, "weight": 0.5}, {"related_to": OTHER}]}, "").encode()
-    )
-    assert list(entry.links) == [Link("proves", OTHER, 0.5), Link("related_to", OTHER)]
-    assert frontmatter.link_items(entry.links, add=("has_doc", OTHER, None)) == [
-        {"proves": OTHER, "weight": 0.5},
-        {"related_to": OTHER},
-        {"has_doc": OTHER},
-    ]
 
 
 @pytest.mark.parametrize(

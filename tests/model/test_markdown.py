@@ -523,13 +523,13 @@ def documents(draw: st.DrawFn) -> str:
 names = st.sampled_from([*"abcdefgh", "id", "tags", "a.m", "b.n", "c.zz"])
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(documents())
 def test_setting_every_key_to_its_own_value_is_byte_identical(text: str) -> None:
     assert edit(text, parse(text).fields) == text
 
 
-@settings(max_examples=600)
+@settings(max_examples=100)
 @given(documents(), names, values)
 @example("---\na: |\n  one\n\n  two: x\n# end\n---\nbody", "a", "\n")
 def test_an_edit_reads_back_and_changes_no_line_of_another_key(text: str, name: str, value: Any) -> None:
@@ -547,7 +547,7 @@ def test_an_edit_reads_back_and_changes_no_line_of_another_key(text: str, name: 
     assert lines_of_others(before.fields, text, top) == lines_of_others(read.fields, after, top)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(documents(), names)
 def test_removing_a_key_changes_no_line_of_another(text: str, name: str) -> None:
     after = edit(text, {name: REMOVE})

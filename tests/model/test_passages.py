@@ -134,7 +134,7 @@ markdown_lines = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(st.lists(markdown_lines, max_size=40), st.sampled_from(["\n", "\r\n"]))
 def test_nothing_is_lost_nothing_is_doubled_and_nothing_is_too_big(lines: list[str], newline: str) -> None:
     body = newline.join(lines)

@@ -1,21 +1,19 @@
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.errors import StorageFailed
 from ai_lessons.model.frontmatter import read_entry
-from search.catalog_world import EVERY, A, B, C, World, everything, lesson
+from search.catalog_world import A, B, World, everything, lesson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.model.entries import Entry
     from ai_lessons.search.catalog_update import Row
 
 
@@ -35,14 +33,6 @@ def test_a_new_catalog_learns_every_entry(world: World) -> None:
     assert world.titles() == ["Get it", "PUT replaces all", "The API"]
 
 
-def test_nothing_changed_reads_nothing_and_keeps_the_generation(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(A))
-    world.settle()
-    before = world.catalog.generation
-    done = world.refresh()
-    assert (world.read, world.parsed, done.changed, done.generation) == ([], [], (), before)
-
-
 def test_the_versions_of_projects_are_those_of_now_whoever_wrote(world: World) -> None:
     assert world.catalog.versions_of_projects() == {}
     world.write("etcd/docs/3.5/a.md", "---\nkind: doc\nversions: ['3.5']\n---\n# A\n")
@@ -52,38 +42,6 @@ def test_the_versions_of_projects_are_those_of_now_whoever_wrote(world: World) -
     world.write("etcd/docs/3.6/a.md", "---\nkind: doc\nversions: ['3.6']\n---\n# A\n")
     world.refresh()
     assert before.versions_of_projects() == {"etcd": {"3.5", "3.6"}}
-
-
-def test_a_saved_edit_is_found_and_only_that_file_is_read(world: World) -> None:
-    for n in range(5):
-        world.write(f"p/docs/{n}.md", f"# Doc {n}\n")
-    world.settle()
-    world.write("p/docs/3.md", "# Changed\n")
-    done = world.refresh()
-    assert (world.read, world.parsed, len(done.changed)) == (["p/docs/3.md"], ["p/docs/3.md"], 1)
-    assert "Changed" in world.titles()
-
-
-def test_a_touched_file_is_hashed_but_not_parsed(world: World) -> None:
-    file = world.write("p/lessons/a.md", lesson(A))
-    world.settle()
-    os.utime(file)
-    file.chmod(0o600)
-    done = world.refresh()
-    assert (world.read, world.parsed, done.changed) == (["p/lessons/a.md"], [], ())
-    world.settle()
-    world.refresh()
-    assert world.read == []
-
-
-def test_an_edit_that_keeps_time_and_size_is_found_by_its_change_time(world: World) -> None:
-    file = world.write("p/docs/a.md", "# Alpha\n")
-    world.settle()
-    status = file.stat()
-    file.write_text("# Gamma\n")
-    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    world.refresh()
-    assert world.titles() == ["Gamma"]
 
 
 @pytest.mark.parametrize("coarse", [False, True], ids=["fine clock", "clock of whole seconds"])
@@ -102,19 +60,6 @@ def test_an_edit_in_the_same_tick_and_of_equal_size_is_found(world: World, coars
     assert world.titles() == ["Gamma"]
 
 
-def test_a_racy_file_is_hashed_until_its_stamp_is_old(world: World) -> None:
-    world.write("p/docs/a.md", "# Alpha\n")
-    world.refresh()
-    world.refresh()
-    assert (world.read, world.parsed) == (["p/docs/a.md"], [])
-    generation = world.catalog.generation
-    world.refresh()
-    assert world.catalog.generation == generation  # still racy: nothing to write
-    world.settle()
-    world.refresh()
-    assert world.read == []
-
-
 def test_a_moved_file_is_the_same_entry_in_another_place(world: World) -> None:
     old = world.write("p/lessons/a.md", lesson(A))
     world.settle()
@@ -125,25 +70,6 @@ def test_a_moved_file_is_the_same_entry_in_another_place(world: World) -> None:
     assert (done.changed, done.removed) == ((A,), ())
     assert (world.catalog.get(A).project, world.catalog.get(A).path) == ("q", "q/lessons/renamed.md")
     assert world.catalog.fingerprints()[0][1] == text_hash  # so nothing is embedded again
-
-
-def test_a_derived_id_follows_the_path(world: World) -> None:
-    file = world.write("p/docs/a.md", "# Alpha\n")
-    first = world.refresh().changed
-    file.rename(world.root / "p/docs/b.md")
-    done = world.refresh()
-    assert (done.removed, len(done.changed), done.changed != first) == (first, 1, True)
-
-
-def test_a_deleted_file_and_a_deleted_folder_leave_nothing_behind(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(A, extra="tags:\n  - x\n"))
-    world.write("q/docs/b.md", "# B\n")
-    world.refresh()
-    (world.root / "p/lessons/a.md").unlink()
-    (world.root / "q/docs/b.md").unlink()
-    (world.root / "q/docs").rmdir()
-    done = world.refresh()
-    assert (len(done.removed), world.titles(), world.catalog.tags(), world.catalog.sizes().files) == (2, [], [], 0)
 
 
 def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> None:
@@ -169,15 +95,6 @@ def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> N
     assert world.catalog.get(A).details["path"] == "/opt/run.sh"
 
 
-def test_an_edited_side_file_changes_the_script(world: World) -> None:
-    world.write("p/scripts/run.sh", "#!/bin/sh\n")
-    world.write("p/scripts/run.sh.md", lesson(A, "Run it", kind="script"))
-    world.settle()
-    world.write("p/scripts/run.sh.md", lesson(A, "Run it twice", kind="script"))
-    assert world.refresh().changed == (A,)
-    assert world.titles() == ["Run it twice"]
-
-
 def test_a_bad_file_is_named_with_its_line_and_hides_no_other(world: World) -> None:
     world.write("p/lessons/good.md", lesson(A))
     world.write("p/lessons/bad.md", "---\nid: x\ntitle: [\n---\n")
@@ -190,14 +107,6 @@ def test_a_bad_file_is_named_with_its_line_and_hides_no_other(world: World) -> N
     world.write("p/lessons/bad.md", lesson(B, "Mended"))
     assert world.refresh().unreadable == 1
     assert world.titles() == ["Mended", "PUT replaces all"]
-
-
-def test_a_bad_file_that_did_not_change_is_not_parsed_again(world: World) -> None:
-    world.write("p/lessons/bad.md", "---\nid: x\ntitle: [\n---\n")
-    world.settle()
-    world.write("p/lessons/other.md", lesson(A))
-    assert world.refresh().unreadable == 1
-    assert world.parsed == ["p/lessons/other.md"]
 
 
 def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:
@@ -222,23 +131,6 @@ def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:
     assert world.titles() == ["PUT replaces all", "Second"]
 
 
-@pytest.mark.parametrize("gone", ["run.sh", "run.sh.md"])
-def test_a_file_that_vanishes_between_the_walk_and_the_read_is_simply_gone(world: World, gone: str) -> None:
-    world.write("p/scripts/run.sh", "#!/bin/sh\n")
-    world.write("p/scripts/run.sh.md", lesson(A, "Run it", kind="script"))
-    world.ahead = 10_000_000_000
-
-    def read(path: str) -> bytes:
-        if path.endswith(gone):
-            raise NotFound("file", path)
-        return world.load(path)
-
-    done = world.told(world.catalog.refresh(world.scan, read, read_entry))
-    assert (done.unreadable, len(done.changed)) == (0, 0 if gone == "run.sh" else 1)
-    world.refresh()  # it was only moved away for a moment
-    assert world.titles() == ["Run it"]
-
-
 def test_of_two_files_with_one_id_the_smaller_path_is_kept_and_the_other_named(world: World) -> None:
     world.write("p/lessons/b.md", lesson(A, "Copy"))
     world.refresh()
@@ -251,34 +143,6 @@ def test_of_two_files_with_one_id_the_smaller_path_is_kept_and_the_other_named(w
     (world.root / "p/lessons/a.md").unlink()
     assert world.refresh().changed == (A,)
     assert (world.titles(), world.catalog.unreadable()) == (["Copy"], [])
-
-
-def test_a_rule_of_the_working_tree_is_counted_but_never_returned(world: World) -> None:
-    world.write("p/rules/never.md", lesson(A, "Never force-push", kind="rule", extra="rationale: x\ntags:\n  - git\n"))
-    world.write("p/lessons/said.md", lesson(B, "Also a rule", kind="rule"))
-    world.write("notes/plain.md", lesson("01JD3Z8QK5W7M2X9V4T68F3K2D", "Hidden among docs", kind="rule"))
-    done = world.refresh()
-    catalog = world.catalog
-    assert (done.changed, done.removed, done.unreadable) == ((), (), 0)
-    assert catalog.sizes().files == 3
-    assert catalog.select(EVERY) == []
-    assert catalog.many([A, B]) == {}
-    assert catalog.locations() == []
-    assert catalog.fingerprints() == []
-    assert (catalog.tags(), catalog.projects(), catalog.edges()) == ([], [], [])
-    assert [catalog.complete(what, "") for what in ("id", "tag", "project", "version")] == [[], [], [], []]
-    for ref in (A, "R-8F3K2A", "8F3K2A", "p/rules/never.md", "never force push"):
-        with pytest.raises(NotFound) as caught:
-            catalog.resolve(ref)
-        assert caught.value.suggestions == ()
-
-
-def test_a_lesson_that_becomes_a_rule_leaves_every_answer(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(A))
-    world.refresh()
-    world.write("p/lessons/a.md", lesson(A, kind="rule"))
-    assert world.refresh().removed == (A,)
-    assert world.titles() == []
 
 
 def test_rules_in_force_are_shown_as_they_were_put_in_whatever_the_working_tree_says(world: World) -> None:
@@ -306,47 +170,6 @@ def test_a_file_cannot_take_the_id_of_a_rule_in_force(world: World) -> None:
     assert world.titles() == ["Never force-push"]
 
 
-def test_only_what_changed_among_the_rules_is_put_in_anew(world: World) -> None:
-    def rule(entry_id: str, title: str) -> Entry:
-        return read_entry(f"p/rules/{entry_id[-6:]}.md", lesson(entry_id, title, kind="rule").encode())
-
-    catalog = world.catalog
-    three = [(rule(A, "One"), "a1"), (rule(B, "Two"), "b1"), (rule(C, "Three"), "c1")]
-    world.told(catalog.set_rules_in_force("1", three))
-    before = catalog.generation
-    assert world.told(catalog.set_rules_in_force("2", [], keep=[A, B, C])).changed == ()
-    assert (catalog.generation, catalog.rules_tree()) == (before, "2")
-    done = world.told(catalog.set_rules_in_force("3", [(rule(A, "One, said better"), "a2")], keep=[A, B]))
-    assert (done.changed, done.removed) == ((A,), (C,))
-    assert catalog.rules_in_force() == {A: (f"p/rules/{A[-6:]}.md", "a2"), B: (f"p/rules/{B[-6:]}.md", "b1")}
-    assert sorted(world.titles()) == ["One, said better", "Two"]
-    assert [place.approved for place in catalog.locations([A, B])] == [True, True]
-
-
-def test_entries_that_say_which_files_they_are_about_are_found_without_the_rest(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(A, extra='applies_to:\n  - "src/**/*.py"\n'))
-    world.write("p/lessons/b.md", lesson(B, '"applies_to": is in the title'))
-    world.write("p/lessons/c.md", lesson(C, extra="status: wrong\napplies_to:\n  - x\n"))
-    world.refresh()
-    about = world.catalog.with_globs(["lesson", "rule"])
-    assert [(light.id, light.details["applies_to"]) for light in about] == [(A, ["src/**/*.py"])]
-    assert world.catalog.with_globs(["rule"]) == []
-
-
-def test_what_changed_is_told_apart_in_text_and_in_the_rest(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(A, extra="tags:\n  - x\n"))
-    world.refresh()
-    ((_, text, meta),) = world.catalog.fingerprints()
-    world.write("p/lessons/a.md", lesson(A, extra="tags:\n  - y\n"))
-    world.refresh()
-    ((_, same_text, other_meta),) = world.catalog.fingerprints()
-    assert (same_text == text, other_meta == meta) == (True, False)
-    world.write("p/lessons/a.md", lesson(A, extra="tags:\n  - y\n") + "More.\n")
-    world.refresh()
-    ((_, other_text, same_meta),) = world.catalog.fingerprints()
-    assert (other_text == text, same_meta == other_meta) == (False, True)
-
-
 def test_an_interrupted_refresh_changes_nothing(world: World) -> None:
     world.write("p/lessons/a.md", lesson(A))
     world.refresh()
@@ -361,15 +184,6 @@ def test_an_interrupted_refresh_changes_nothing(world: World) -> None:
     assert everything(world.catalog) == before
     world.refresh()
     assert world.titles() == ["PUT replaces all", "Second"]
-
-
-def test_progress_counts_every_file_of_the_folders_that_differ(world: World) -> None:
-    for n in range(4):
-        world.write(f"p/docs/{n}.md", f"# Doc {n}\n")
-    world.write("p/docs/image.png", b"")
-    steps: list[tuple[int, int]] = []
-    world.catalog.refresh(world.scan, world.load, read_entry, lambda _w, done, total: steps.append((done, total)))
-    assert steps[-1] == (5, 5)
 
 
 def test_a_walk_that_is_slow_and_repeated_sees_a_file_saved_meanwhile(world: World) -> None:

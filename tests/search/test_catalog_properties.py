@@ -100,7 +100,7 @@ ACTIONS: dict[str, Callable[..., object]] = {
 }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, max_size=25))
 def test_a_refreshed_catalog_equals_one_made_from_nothing(steps: list[tuple[str, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder, World(Path(folder)) as world:

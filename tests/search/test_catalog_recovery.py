@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.errors import StorageFailed
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.search import database
 from ai_lessons.search.catalog import Catalog, Filter
@@ -96,18 +95,6 @@ def test_damage_found_while_writing_is_mended_there(world: World) -> None:
     assert "B again" in world.titles()
 
 
-def test_rows_that_break_a_constraint_are_damage_too(world: World) -> None:
-    world.catalog.close()
-    rewritten(lambda db: db.execute("DELETE FROM files"))(world.path)
-    rewritten(lambda db: db.execute("DELETE FROM folders"))(world.path)
-    rewritten(lambda db: db.execute("UPDATE entries SET file = 'x/' || key, path = 'x'"))(world.path)
-    world.catalog = world.open()
-    world.refresh()
-    world.write("p/lessons/a.md", lesson(A, "New"))
-    world.refresh()
-    assert "New" in world.titles()
-
-
 def test_a_catalog_is_read_where_no_lock_can_be_made(world: World) -> None:
     world.catalog.close()
     lock = world.path.with_name(f"{world.path.name}.lock")
@@ -115,17 +102,6 @@ def test_a_catalog_is_read_where_no_lock_can_be_made(world: World) -> None:
     lock.mkdir()
     world.catalog = world.open()
     assert (world.refresh().rebuilt, world.catalog.in_memory) == ("", False)
-
-
-def test_a_deleted_catalog_costs_one_rebuild_and_no_word(world: World) -> None:
-    before = everything(world.catalog)
-    world.catalog.close()
-    for file in world.path.parent.iterdir():
-        file.unlink()
-    world.path.parent.rmdir()
-    world.catalog = world.open()
-    assert world.refresh().rebuilt == ""
-    assert everything(world.catalog) == before
 
 
 def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(tmp_path: Path, closing: ExitStack) -> None:
@@ -137,18 +113,6 @@ def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(tmp_path: Pat
     assert "in memory" in done.rebuilt
     assert world.titles() == ["PUT replaces all"]
     assert world.refresh().rebuilt == ""
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
-def test_a_read_only_state_folder_means_a_catalog_in_memory(world: World) -> None:
-    world.catalog.close()
-    for path in (*world.path.parent.iterdir(), world.path.parent):
-        path.chmod(0o500 if path.is_dir() else 0o400)
-    world.catalog = world.open()
-    world.write("p/lessons/a.md", lesson(A, "New"))
-    assert "in memory" in world.refresh().rebuilt
-    assert "New" in world.titles()
-    world.path.parent.chmod(0o700)
 
 
 def test_a_lock_that_is_never_released_does_not_stop_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,22 +156,6 @@ def test_a_refresh_that_was_overtaken_looks_again(world: World, times: int) -> N
     assert scans == times + 1
     assert world.titles() == sorted(["B", f"Ours {scans}", *(f"New {n + 1}" for n in range(times))])
     assert done.generation == world.catalog.generation
-
-
-def test_our_own_mistakes_are_not_taken_for_damage(world: World) -> None:
-    with pytest.raises(sqlite3.OperationalError):
-        world.catalog.ask(lambda db: db.execute("SELECT nothing FROM nowhere"))
-    assert not world.catalog.in_memory
-
-
-def test_a_catalog_that_fails_twice_says_so(world: World) -> None:
-    def fail(_db: sqlite3.Connection) -> None:
-        error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
-        raise error
-
-    with pytest.raises(StorageFailed, match=r"catalog\.sqlite"):
-        world.catalog.ask(fail)
 
 
 def _edit_and_refresh(folder: Path, name: str, rounds: int) -> None:

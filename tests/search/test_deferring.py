@@ -27,27 +27,6 @@ def run(package: Path, program: str) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def test_a_submodule_does_not_start_the_package(package: Path) -> None:
-    assert run(package, "defer('heavy')\nfrom heavy.part import light\nimport heavy\nprint(light)") == ["1"]
-
-
-def test_a_name_of_the_package_starts_it_once(package: Path) -> None:
-    program = "defer('heavy')\nimport heavy\nfrom heavy import answer\nprint(heavy.answer, answer, heavy.light)"
-    assert run(package, program) == ["started", "42 42 1"]
-
-
-def test_a_name_that_it_does_not_have_is_missed_as_ever(package: Path) -> None:
-    program = "defer('heavy')\nimport heavy\nprint(hasattr(heavy, 'no'), hasattr(heavy, '__no__'), heavy.answer)"
-    assert run(package, program) == ["started", "False False 42"]
-
-
-def test_a_package_that_is_loaded_or_not_there_is_left_alone(package: Path) -> None:
-    program = (
-        "import heavy\ndefer('heavy')\ndefer('nowhere_at_all')\nimport sys\nprint('nowhere_at_all' in sys.modules)"
-    )
-    assert run(package, program) == ["started", "False"]
-
-
 def test_what_is_imported_later_starts_with_its_first_name_and_others_import_it_as_ever(package: Path) -> None:
     (package / "user.py").write_text("import heavy\ndef use(): return heavy.answer\n")
     program = (
@@ -55,14 +34,6 @@ def test_what_is_imported_later_starts_with_its_first_name_and_others_import_it_
         "print('heavy' in sys.modules)\nprint(user.use())\nfrom heavy.part import light\nprint(light, user.use())"
     )
     assert run(package, program) == ["False", "started", "42", "1 42"]
-
-
-def test_what_is_loaded_already_is_not_imported_later(package: Path) -> None:
-    program = (
-        "import heavy, sys\nwith imported_later('heavy'):\n    import heavy as same\n"
-        "print(same is sys.modules['heavy'])"
-    )
-    assert run(package, program) == ["started", "True"]
 
 
 def test_lancedb_is_imported_without_its_rest_client_and_that_is_still_to_be_had(package: Path) -> None:

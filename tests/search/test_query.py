@@ -70,18 +70,6 @@ def test_from_the_second_question_on_texts_are_taken_from_memory_with_the_same_a
     assert len(by_table) > 1
 
 
-@pytest.mark.parametrize(("away", "kept"), [(False, False), (True, True)])
-def test_more_is_kept_of_an_index_in_object_storage(
-    world: World, monkeypatch: pytest.MonkeyPatch, away: bool, kept: bool
-) -> None:
-    monkeypatch.setattr(index, "MOST_KEPT", 69)
-    passages = world.index.query.newest()
-    assert passages is not None
-    keeping = index.VectorMemory(away=away)
-    assert keeping.vectors(passages, (1, 1), "one question") is None
-    assert (keeping.vectors(passages, (1, 1), "another") is not None) is kept
-
-
 def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world: World) -> None:
     reader = world.open()
     for _ in range(3):
@@ -93,21 +81,6 @@ def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world
     world.remove("new")
     world.refresh()
     assert all(hit.entry_id != "new" for hit in reader.candidates("a new thing altogether").vectors)
-
-
-def test_very_many_vectors_stay_in_the_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "MOST_KEPT", 69)
-    asked = asked_of_the_table(monkeypatch)
-    for n in (7, 8, 9):
-        assert world.near(f"number {n} says word{n}")[0] == f"e0000{n}"
-    assert len(asked) == 3
-    monkeypatch.setattr(index, "MOST_KEPT", 70)
-    world.put(entry("new", "one in the place of another"))
-    world.remove("p9")
-    world.refresh()
-    for n in (7, 8, 9):
-        assert world.near(f"number {n} says word{n}")[0] == f"e0000{n}"
-    assert len(asked) == 4
 
 
 def test_filters_without_end_are_answered_rightly(world: World) -> None:
@@ -125,14 +98,6 @@ def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: Exi
     for _ in range(3):
         assert "late" not in world.near("number 2 says word2")
         assert "late" in world.found("word2")
-
-
-def test_one_search_that_asks_twice_reads_no_vectors_into_memory(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = asked_of_the_table(monkeypatch)
-    world.index.refresh("1", world.fingerprints, world.load)
-    for wanted in (PassageFilter(), PassageFilter(project="own")):
-        assert world.index.query.begin("number 7 of the project", wanted, 10)().vectors
-    assert len(asked) == 2
 
 
 def test_a_question_that_has_begun_is_answered_although_its_table_goes_away(world: World) -> None:

@@ -13,8 +13,6 @@ from ai_lessons.search.ranking import (
     SHORT_WORD,
     Match,
     RankingFacts,
-    context_boost,
-    context_weights,
     fuse,
     gap_prompt,
     rank,
@@ -30,25 +28,6 @@ def hits(*scores: tuple[str, float], ordinal: int = 0) -> tuple[Match, ...]:
 
 def scores(matches: tuple[Match, ...]) -> dict[str, float]:
     return {match.entry_id: round(match.score, 3) for match in matches}
-
-
-def test_the_mix_is_half_text_and_half_vectors_after_min_max() -> None:
-    text = hits(("a", 9.0), ("b", 5.0), ("c", 1.0))
-    vectors = hits(("b", 0.8), ("d", 0.7), ("a", 0.6))
-    assert scores(fuse(text, vectors, depth=3)) == {"b": 0.75, "a": 0.5, "d": 0.25, "c": 0.0}
-
-
-def test_a_list_that_was_not_cut_off_ends_above_zero() -> None:
-    text = hits(("a", 10.0), ("b", 5.0))
-    assert scores(fuse(text, (), depth=100)) == {"a": 1.0, "b": 0.5}
-    assert scores(fuse(text, (), depth=2)) == {"a": 1.0, "b": 0.0}
-
-
-def test_one_list_alone_decides_alone() -> None:
-    only = hits(("a", 0.9), ("b", 0.3), ("c", 0.1))
-    assert scores(fuse((), only))["a"] == 1.0
-    assert [match.entry_id for match in fuse((), only)] == ["a", "b", "c"]
-    assert fuse((), ()) == ()
 
 
 def test_an_entry_shows_its_best_passage_and_counts_once() -> None:
@@ -75,29 +54,6 @@ def test_scores_lie_between_nothing_and_one_and_fall(text: list[Match], vectors:
     assert {match.entry_id for match in found} == {hit.entry_id for hit in (*text, *vectors)}
     assert all(-1e-9 <= match.score <= 1 + 1e-9 for match in found)
     assert all(one.score >= other.score for one, other in pairwise(found))
-
-
-@pytest.mark.parametrize(
-    ("context", "weights"),
-    [
-        ({}, {}),
-        ({"a": None}, {"a": 1.5}),
-        ({"a": None, "b": 2.0, "c": 1.0}, {"a": 1.5, "b": 2.0, "c": 1.0}),
-        ({"a": None, "b": 3.0}, {"a": 3.0, "b": 3.0}),
-        ({"js": 1.2, "javascript": None}, {"javascript": 1.2}),
-        ({"js": 1.2, "javascript": 1.4}, {"javascript": 1.4}),
-        ({"a": 0.0}, {"a": 0.0}),
-    ],
-)
-def test_context_weights(context: dict[str, float | None], weights: dict[str, float]) -> None:
-    assert context_weights(context, {"js": "javascript"}) == weights
-
-
-def test_the_boost_is_one_plus_a_tenth_of_the_weights_that_match() -> None:
-    weights = {"jira-api": 1.5, "testing": 1.3, "javascript": 2.0}
-    assert context_boost(weights, frozenset({"jira-api", "testing"}), {}) == pytest.approx(1.28)
-    assert context_boost(weights, frozenset({"js"}), {"js": "javascript"}) == pytest.approx(1.2)
-    assert context_boost(weights, frozenset(), {}) == 1.0
 
 
 def match(entry: str, score: float) -> Match:
@@ -153,18 +109,8 @@ def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: 
     assert list(stem_positions(text, stems)) == every
 
 
-def test_a_short_text_is_its_own_snippet_on_one_line() -> None:
-    assert snippet("# Title\n\n  some   text\n", "anything") == "# Title some text"
-    assert snippet("", "anything") == ""
-
-
 def test_a_passage_found_by_meaning_alone_shows_its_beginning() -> None:
     assert snippet(LONG, "zebra").startswith("Setting things up")
-
-
-@given(st.text(), st.text(max_size=50), st.integers(20, 300))
-def test_a_snippet_is_never_longer_than_asked_for(text: str, query: str, width: int) -> None:
-    assert len(snippet(text, query, width)) <= width + 2
 
 
 GROUPS = ("rules", "scripts", "lessons", "docs")

@@ -126,7 +126,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(steps)
 def test_the_sums_are_those_of_all_files_whatever_happens_to_them(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, str, list[Event]]]
@@ -209,7 +209,7 @@ def test_ten_thousand_events_at_once_are_the_same_as_one_by_one(cache: UsageCach
 
 
 @given(st.lists(turns, max_size=8))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathFactory, happened: list[Event]) -> None:
     logs = Logs()
     logs.add("a", *happened)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -33,13 +32,6 @@ def test_what_was_put_is_got_by_another_process(tmp_path: Path) -> None:
         assert len(again) == len(KEYS)
 
 
-def test_putting_twice_keeps_the_first(tmp_path: Path) -> None:
-    with closing(VectorCache(tmp_path / "v.sqlite")) as cache:
-        cache.put([(KEYS[0], b"first")])
-        cache.put([(KEYS[0], b"second"), (KEYS[1], b"other")])
-        assert cache.get(KEYS[:2]) == {KEYS[0]: b"first", KEYS[1]: b"other"}
-
-
 def test_a_packed_vector_is_two_bytes_a_number_and_nearly_the_same() -> None:
     vector = np.random.default_rng(1).standard_normal(384).astype(np.float32)
     vector /= np.linalg.norm(vector)
@@ -63,15 +55,6 @@ def test_where_nothing_can_be_written_vectors_are_kept_in_memory(tmp_path: Path)
     with closing(VectorCache(tmp_path / "file" / "v.sqlite")) as cache:
         cache.put([(KEYS[0], b"new")])
         assert cache.get(KEYS[:2]) == {KEYS[0]: b"new"}
-
-
-def test_a_file_of_an_older_program_keeps_its_vectors(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "v.sqlite")) as db:
-        db.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID")
-        db.execute("INSERT INTO vectors VALUES (?, ?)", (bytes.fromhex(KEYS[0]), b"old"))
-        db.commit()
-    with closing(VectorCache(tmp_path / "v.sqlite")) as cache:
-        assert cache.get(KEYS[:1]) == {KEYS[0]: b"old"}
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
