@@ -15,7 +15,7 @@ from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedE
 from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.sync import Synced, decide, kept, sync, torn_now
-from real_world import Git, put_program
+from real_world import Git, commit_all, put_file, put_program
 
 LESSON = "p/lessons/2026-11/x-8f3k2a.md"
 TEXT = """---
@@ -676,7 +676,7 @@ def test_a_connection_that_never_answers_is_given_up_and_all_its_processes_ended
     silent = put_program(tmp_path / "ssh", f'#!/bin/sh\necho $$ > "{alive}"\nexec sleep 1000\n')
     team.ann.run("config", "core.sshCommand", str(silent))
     team.ann.run("remote", "set-url", "origin", "ssh://nowhere.example/hub.git")
-    monkeypatch.setattr("ai_lessons.git.sync.SECONDS", 3.0)
+    monkeypatch.setattr("ai_lessons.git.plumbing.REMOTE_SECONDS", 3.0)
     with pytest.raises(Unreachable, match="no answer within 3 seconds"):
         team.ann.sync()
     # on a machine that is busy enough it was ended before it could say its number
@@ -761,3 +761,215 @@ def test_commits_that_the_user_wants_signed_but_cannot_sign_are_made_and_said_to
     team.bob.run("commit", "-qm", "x", "--no-gpg-sign")
     assert team.bob.sync().merged == ()
     assert team.bob.git(team.hub, "rev-parse", "main") == team.bob.head
+
+
+def take_theirs(clone: Clone) -> Synced:
+    return sync(clone.store, take="theirs")
+
+
+def erased(team: Team) -> str:
+    """Both have a text that Ann then erases from the history of the hub; the commit that had it."""
+    team.ann.write("p/lessons/customer.md", "Max has account 4711\n")
+    team.ann.sync()
+    team.bob.sync()
+    gone = team.ann.head
+    team.ann.run("reset", "-q", "--hard", "HEAD~1")
+    team.ann.run("commit", "-q", "--allow-empty", "-m", "Something else")
+    team.ann.run("push", "-q", "--force", "origin", "main")
+    return gone
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+def test_history_that_was_erased_on_the_hub_stays_erased(team: Team, by_hand: bool, own: bool) -> None:
+    gone, hub = erased(team), team.ann.head
+    if own:
+        team.bob.write("bob.md", "bob\n")
+    if by_hand:
+        team.bob.run("fetch", "-q", "--prune")
+    before = team.bob.head
+    for _ in range(2):
+        with pytest.raises(Conflict, match=f"origin/main was rewritten: commit {gone[:10]}") as caught:
+            team.bob.sync()
+    assert "--take theirs" in caught.value.hint
+    assert (team.bob.head, team.bob.git(team.hub, "rev-parse", "main")) == (before, hub)
+
+    done = take_theirs(team.bob)
+    assert (team.bob.head, done.sent) == (hub, 0)
+    assert not (team.bob.root / "p/lessons/customer.md").exists()
+    (name,) = team.bob.run("branch", "--list", "kept/*", "--format=%(refname:short)").split()
+    assert name in done.notes[0]
+    assert team.bob.run("rev-parse", name) == before
+    team.bob.write("more.md", "more\n")
+    assert team.bob.sync().sent == 1
+    assert team.bob.git(team.hub, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+
+
+def test_a_history_that_was_only_cut_short_is_not_sent_again_even_in_a_fresh_clone(team: Team, tmp_path: Path) -> None:
+    team.ann.write("p/lessons/customer.md", "Max has account 4711\n")
+    team.ann.sync()
+    team.ann.git(tmp_path, "clone", "-q", "hub.git", "cy")
+    team.ann.run("push", "-q", "--force", "origin", "HEAD~1:main")
+    cy = Clone(tmp_path / "cy", team.ann.git)
+    with pytest.raises(Conflict, match="was rewritten"):
+        cy.sync()
+    with pytest.raises(Conflict, match="was rewritten"):
+        team.ann.sync()
+
+
+def test_taking_theirs_keeps_an_edit_of_ones_own_or_stops_before_anything_has_changed(team: Team) -> None:
+    erased(team)
+    (team.bob.root / LESSON).write_text("mine\n")
+    before = team.bob.head
+    take_theirs(team.bob)
+    assert team.bob.read(LESSON) == "mine\n"
+    team.ann.edit(LESSON, "Five.", "5.")
+    team.ann.run("push", "-q", "--force", "origin", f"{before}:main")
+    team.bob.run("checkout", "-q", LESSON)
+    (team.bob.root / "p/lessons/customer.md").write_text("not committed\n")
+    head = team.bob.head
+    with pytest.raises(UnsavedEdits, match=r"customer\.md"):
+        take_theirs(team.bob)
+    assert (team.bob.head, team.bob.read("p/lessons/customer.md")) == (head, "not committed\n")
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_branch_that_was_renamed_on_the_hub_is_not_made_again(team: Team, by_hand: bool) -> None:
+    team.ann.run("branch", "-m", "main", "trunk")
+    team.ann.run("push", "-q", "origin", "trunk")
+    team.ann.git(team.hub, "symbolic-ref", "HEAD", "refs/heads/trunk")
+    team.ann.run("push", "-q", "origin", ":main")
+    team.bob.write("bob.md", "bob\n")
+    if by_hand:
+        team.bob.run("fetch", "-q", "--prune")
+    for _ in range(2):
+        with pytest.raises(Conflict, match=r"origin has no branch main any more.* its main branch is trunk"):
+            team.bob.sync()
+    assert team.bob.git(team.hub, "for-each-ref", "--format=%(refname)") == "refs/heads/trunk"
+    assert take_theirs(team.bob).sent == 1
+    assert team.bob.run("branch", "--show-current") == "trunk"
+    assert team.bob.sync().sent == 0
+
+
+def test_a_branch_that_was_deleted_on_the_hub_is_not_made_again(team: Team) -> None:
+    team.bob.run("switch", "-q", "-c", "work")
+    team.bob.run("push", "-q", "-u", "origin", "work")
+    team.bob.write("bob.md", "bob\n")
+    assert team.bob.sync().sent == 1
+    team.ann.run("push", "-q", "origin", ":work")
+    with pytest.raises(Conflict, match="origin has no branch work any more") as caught:
+        team.bob.sync()
+    assert "git switch main" in caught.value.hint
+    assert team.bob.git(team.hub, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+
+
+def test_a_hub_that_was_made_anew_is_filled(team: Team, tmp_path: Path) -> None:
+    team.ann.git(tmp_path, "init", "-q", "--bare", "-b", "main", "new.git")
+    team.ann.run("remote", "set-url", "origin", "../new.git")
+    assert team.ann.sync().sent > 0
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_proposal_that_was_deleted_on_the_hub_is_not_sent_again(team: Team, by_hand: bool) -> None:
+    name = "rules/R-AAAAAA-x"
+    team.ann.run("branch", name, "main")
+    own = {name: team.ann.head}
+    assert sync(team.ann.store, proposals=lambda: own).proposals == (name,)
+    team.bob.run("push", "-q", "origin", f":{name}")
+    if by_hand:
+        team.ann.run("fetch", "-q", "--prune")
+    for _ in range(2):
+        done = sync(team.ann.store, proposals=lambda: own)
+        assert done.proposals == ()
+        assert f"{name} was deleted on origin and is not sent again" in done.notes[0]
+    assert team.ann.git(team.hub, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+
+
+EVENTS = ".ai-lessons/events/abc/2026-11.jsonl"
+
+
+def test_recorded_events_alone_strand_no_commit_on_a_protected_branch(team: Team) -> None:
+    refusing(team.hub, "not here")
+    before = team.ann.head
+    team.ann.write(EVENTS, "{}\n")
+    done = team.ann.sync()
+    assert (team.ann.head, done.sent) == (before, 0)
+    assert done.notes == ("origin/main takes no pushes: nothing is committed on main from now on, events stay here",)
+    assert team.ann.sync().notes == ()
+    assert not team.ann.store.commits(None)
+    team.ann.run("switch", "-q", "-c", "work")
+    assert team.ann.store.commits(None)
+    team.ann.run("switch", "-q", "main")
+
+    (team.hub / "hooks/update").unlink()
+    put_file(team.ann.root / "by-hand.md", "x\n")
+    commit_all(team.ann.git, team.ann.root, "By hand")
+    assert team.ann.sync().sent == 1
+    assert team.ann.store.commits(None)
+
+
+def test_a_refusal_names_the_proposals_that_were_sent_and_ends_automatic_commits_where_the_branch_is_protected(
+    team: Team,
+) -> None:
+    refusing(team.hub, "GH006: Protected branch update failed")
+    team.ann.run("branch", "rules/R-AAAAAA-x", "main")
+    own = {"rules/R-AAAAAA-x": team.ann.head}
+    team.ann.write("x.md", "x\n")
+    with pytest.raises(Refused, match="proposals were sent: rules/R-AAAAAA-x"):
+        sync(team.ann.store, proposals=lambda: own)
+    assert not team.ann.store.commits(None)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_came_to_main_as_a_squash_is_not_sent_again(team: Team, later: bool) -> None:
+    team.ann.write("x.md", "x\n")
+    team.ann.write("y.md", "y\n")
+    team.ann.run("push", "-q", "origin", "main:from-main")
+    team.bob.run("fetch", "-q")
+    team.bob.run("merge", "-q", "--squash", "origin/from-main")
+    team.bob.run("commit", "-q", "-m", "Squashed")
+    if later:
+        team.bob.write("z.md", "z\n")
+    team.bob.run("push", "-q", "origin", "main")
+    refusing(team.hub, "protected")
+    done = team.ann.sync()
+    assert (team.ann.head, done.sent) == (team.bob.head, 0)
+    assert team.ann.run("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("setting", ["branch.main.pushRemote", "remote.pushDefault"])
+def test_a_fork_gets_what_is_pushed_and_the_upstream_is_merged(team: Team, tmp_path: Path, setting: str) -> None:
+    team.ann.git(tmp_path, "clone", "-q", "--bare", "hub.git", "fork.git")
+    team.bob.run("remote", "add", "fork", "../fork.git")
+    team.bob.run("config", setting, "fork")
+    refusing(team.hub, "denied to bob")
+    team.ann.git(tmp_path, "clone", "-q", "fork.git", "other")
+    other = Clone(tmp_path / "other", team.ann.git)
+    other.write("other.md", "other\n")
+    assert other.sync().sent == 1
+    team.bob.write("bob.md", "bob\n")
+    team.bob.run("branch", "rules/R-AAAAAA-x", "main")
+    own = {"rules/R-AAAAAA-x": team.bob.head}
+    done = sync(team.bob.store, proposals=lambda: own)
+    assert (done.proposals, done.received) == (("rules/R-AAAAAA-x",), 1)
+    assert "what was sent is on fork/main" in done.notes
+    assert team.bob.git(tmp_path / "fork.git", "rev-parse", "main", "rules/R-AAAAAA-x").split()[0] == team.bob.head
+    assert team.bob.sync().sent == 0
+
+
+def test_the_branch_that_git_would_push_to_is_pushed_to(team: Team) -> None:
+    team.bob.run("switch", "-q", "-c", "work", "--track", "origin/main")
+    team.bob.run("config", "push.default", "current")
+    team.bob.write("bob.md", "bob\n")
+    before = team.ann.head
+    assert team.bob.sync().sent == 1
+    assert team.bob.git(team.hub, "rev-parse", "main", "work").split() == [before, team.bob.head]
+
+
+def test_a_remote_that_clones_call_otherwise_is_shared_with(team: Team, tmp_path: Path) -> None:
+    team.ann.run("remote", "rename", "origin", "company")
+    team.ann.run("remote", "add", "aaa", "../nowhere.git")
+    team.ann.run("switch", "-q", "-c", "work")
+    team.ann.run("config", "clone.defaultRemoteName", "company")
+    team.ann.write("x.md", "x\n")
+    assert (team.ann.sync().remote, team.ann.sync().branch) == ("company", "work")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from interfaces.world import Run
+from interfaces.world import Run, run_inside
 from real_world import Git, put_program
 
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
@@ -71,6 +72,35 @@ def test_an_approved_rule_is_served_with_its_approval(run: Run, knowledge: Path,
     assert (approval["in_force"], approval["unapproved_change"]) == (True, "")
     assert "approved by Test Person" in run("recall", "why", in_force).out
     assert run("recall", "why", in_force, "--json").json["approval"]["evidence"] == 2
+
+
+def test_a_clone_without_a_local_main_has_the_rules_of_the_remotes_and_says_where_there_is_none(
+    run: Run, knowledge: Path, in_force: str, git: Git
+) -> None:
+    git(knowledge, "branch", "feature")
+    git(knowledge.parent, "clone", "-q", "-b", "feature", str(knowledge), "co")
+    clone = knowledge.parent / "co"
+
+    def here(*words: str) -> str:
+        done = run(*words, "--repo", clone)
+        return done.out + done.err
+
+    assert in_force in here("list", "--type", "rule")
+    assert "in force by merge on origin/main" in here("admin", "doctor")
+    here("contribute", "suggest-rule", "--title", "Another", "--rationale", "R")
+    handle = run("admin", "pending-rules", "--json", "--repo", clone).json[0]["handle"]
+    refused = run("admin", "approve-rule", handle, "--yes", "--repo", clone)
+    assert (refused.code, "git branch main origin/main" in refused.err) == (5, True)
+
+    git(clone, "update-ref", "-d", "refs/remotes/origin/main")
+    for words in (("list",), ("search", "put"), ("recall", "context", "--project", "jira-api"), ("admin", "doctor")):
+        assert "there is no approval branch main here or of origin" in here(*words)
+    assert in_force not in here("list", "--type", "rule")
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(clone), "source": "startup"}
+    begun = run_inside(("admin", "agent-hook", "--repo", str(clone)), clone, stdin=json.dumps(event))
+    assert "there is no approval branch main" in begun.out
+    git(clone, "fetch", "-q", "origin", "main:main")
+    assert in_force in here("list", "--type", "rule")
 
 
 def test_an_edit_in_the_folder_is_shown_as_unapproved_and_can_be_proposed(

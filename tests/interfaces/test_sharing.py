@@ -95,6 +95,19 @@ def test_without_a_remote_sync_says_how_to_get_one(knowledge: Path, run: Run) ->
     assert knowledge.exists()
 
 
+def test_history_that_was_rewritten_on_the_remote_stops_a_sync_and_theirs_can_be_taken(
+    knowledge: Path, other: Path, git: Git, run: Run
+) -> None:
+    git(other, "commit", "-q", "--amend", "-m", "Rewritten", "--no-verify")
+    git(other, "push", "-q", "--force", "origin", "main")
+    stopped = run("admin", "sync")
+    assert (stopped.code, "origin/main was rewritten" in stopped.err) == (5, True)
+    assert "ai-lessons admin sync --take theirs" in stopped.err
+    taken = run("admin", "sync", "--take", "theirs")
+    assert (taken.code, "yours is on kept/" in taken.err) == (0, True)
+    assert git(knowledge, "rev-parse", "HEAD") == git(other, "rev-parse", "HEAD")
+
+
 def test_undo_names_what_it_took_back(knowledge: Path, run: Run) -> None:
     assert run("contribute", "update", LESSON, "--confidence", "low").code == 0
     done = run("admin", "undo")

@@ -22,7 +22,7 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, R
 from ai_lessons.git import files, hooks, plumbing
 from ai_lessons.git.commit import loose
 from ai_lessons.git.store import AUTOCOMMIT, Change, Store
-from ai_lessons.git.worktree import walk
+from ai_lessons.git.worktree import branch_name, walk
 from ai_lessons.learning.selection import measured
 from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SCRIPT_OK, Event, ParameterState
 from ai_lessons.model import checks, frontmatter, layout, markdown
@@ -322,6 +322,8 @@ def _pending(repo: RepositorySession) -> Finding:
         return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
     if waiting := repo.store.pending():
         return "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save"
+    if repo.store.protected:
+        return "ok", "the remote takes no pushes to this branch, so nothing is committed on it", "git switch -c BRANCH"
     stated = repo.reading_config.autocommit
     if repo.store.commits(stated):
         return "ok", "every write is committed", ""
@@ -344,12 +346,16 @@ def _entries_check(repo: RepositorySession) -> Finding:
 
 def _approval(repo: RepositorySession) -> Finding:
     view = repo.rules.view()
+    missing, _, remedy = repo.rules.missing().partition(": ")
+    if missing:
+        return "warning", missing, remedy
     if view is None or view.tip is None:
         return "ok", "no approval branch yet, so no rule is in force", ""
     if view.alarms:
         return "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint
     count = sum(verdict.in_force for verdict in view.verdicts.values())
-    return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}", ""
+    where = f" on {branch_name(view.ref)}" if view.ref.startswith("refs/remotes/") else ""
+    return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}{where}", ""
 
 
 def _hooks(repo: RepositorySession) -> Finding:

@@ -207,7 +207,6 @@ def _below(folder: Path, text: str | None) -> Iterator[str]:
 
 
 _FORMAT = "2"  # Raise it when the same history would be read into other rules
-_ORIGIN = "refs/remotes/origin/"
 _TRIES = 4  # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
 
 
@@ -231,14 +230,30 @@ class RulesInForce:
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
         ref = worktree.followed(self._worktree)
-        named = ""
-        if ref is None:
-            with suppress(AiLessonsError):  # what cannot be read names none
-                named = _named(self._store.read(CONFIG_PATH))
-        return worktree.follow_first(self._worktree, named) if named else ref
+        return ref or ((named := self._stated()) and worktree.follow_first(self._worktree, named)) or None
+
+    def _stated(self) -> str:
+        """The approval branch that the settings file here states; empty if it cannot be read."""
+        with suppress(AiLessonsError):
+            return _named(self._store.read(CONFIG_PATH))
+        return ""
+
+    def missing(self) -> str:
+        """That the approval branch is neither here nor on a remote; empty where it is, and before the first commit."""
+        ref = self.ref()
+        if (ref and read_ref(self._worktree, ref)) or not self._store.head().commit:
+            return ""
+        name = worktree.branch_name(ref) if ref else self._stated() or worktree.DEFAULT
+        remote = worktree.tracking(self._worktree, f"refs/heads/{name}").split("/")[2]
+        shared = (self._worktree.common_dir / "refs" / "remotes" / remote).exists()
+        fetch = f"git fetch {remote} {name}:{name}, or name another: " if shared else ""
+        return (
+            f"there is no approval branch {name} here{f' or of {remote}' if shared else ''}, so no rule is in force: "
+            f"{fetch}git config {worktree.SETTING} BRANCH"
+        )
 
     def view(self) -> BranchView | None:
-        """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""
+        """The approval branch as judged now (under `forge` the remote's), or None. Raises UnsupportedRepository."""
         looks = self.looks()
         ask = None if self._options.agent or self._asked else self._options.ask_keys
         # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
@@ -270,7 +285,7 @@ class RulesInForce:
                 view = derive(self._worktree, ref, signers)
             views.append(view)
             forge = view.policy.require == "forge" and len(views) == 1
-            ref = f"{_ORIGIN}{worktree.short_name(ref)}" if forge else None
+            ref = worktree.tracking(self._worktree, ref) if forge else None
         return tuple(views)
 
     def bring(self, catalog: Catalog) -> None:
@@ -281,6 +296,8 @@ class RulesInForce:
         try:
             if self._stamp() != noted:
                 self._put(catalog, *self._settled())
+            if missing := self.missing():
+                self.notes = (missing, *self.notes)
         except AiLessonsError as error:
             self.notes = (f"the rules in force are those of an earlier look: {error.message}",)
 
@@ -302,7 +319,7 @@ class RulesInForce:
         if ref is None:
             return ""
         tip = read_ref(self._worktree, ref) or ""
-        forge = read_ref(self._worktree, f"{_ORIGIN}{worktree.short_name(ref)}")
+        forge = read_ref(self._worktree, worktree.tracking(self._worktree, ref))
         memory = worktree.memory(self._worktree.state_dir)
         key = worktree.key_of(self._worktree, tip)
         # who signs is only asked for where that was needed before, which wrote down what the repository is called
@@ -379,8 +396,6 @@ class RulesInForce:
         for alarm in view.alarms:
             yield f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message
         yield from view.damaged
-        if view.tip is None:
-            yield f"there is no {worktree.branch_name(view.ref)} here, so no rule is in force"
         if view.policy.require == "signed":
             yield from app.review.notes(view, self.signers(view.ref))
         # a commit alone may not move what people follow

@@ -43,7 +43,7 @@ from ai_lessons.connectors.exporters import beside
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UnsupportedRepository, UsageError
 from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Change
-from ai_lessons.git.worktree import branch_name, read_ref, short_name
+from ai_lessons.git.worktree import branch_name, read_ref, tracking
 from ai_lessons.learning import statistics
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.config import (
@@ -105,12 +105,12 @@ def governed(library: Library, tier: str) -> Governed:
 
 
 def counting(repo: RepositorySession) -> list[tuple[str, str]]:
-    """The approval branch here and the one of `origin`, as full refs with their commits, as far as they are there."""
+    """The approval branch here and the remote's, as full refs with their commits, as far as they are there."""
     ref = repo.rules.ref()
     if ref is None:
         return []
-    refs = (ref, f"refs/remotes/origin/{short_name(ref)}")
-    return [(name, commit) for name in refs if (commit := read_ref(repo.store.worktree, name))]
+    refs = (ref, tracking(repo.store.worktree, ref))
+    return [(name, commit) for name in dict.fromkeys(refs) if (commit := read_ref(repo.store.worktree, name))]
 
 
 def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[PolicyValue, ...]:
@@ -169,7 +169,7 @@ def lets_go(entry: Entry, original: Entry, target: str) -> bool:
 
 
 def released(repo: RepositorySession, original: Entry, target: str) -> bool:
-    """Whether the approval branch (and `origin`'s, if known) has exactly this text with the word that it may go there.
+    """Whether the approval branch (and the remote's, if known) has exactly this text and says that it may go there.
 
     Raises UnsupportedRepository: the history cannot be read.
     """

@@ -33,7 +33,7 @@ from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, P
 from ai_lessons.git import files
 from ai_lessons.git.objects import text_of
 from ai_lessons.git.store import Change
-from ai_lessons.git.worktree import branch_name, read_ref, short_name
+from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter
 from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, BranchView, UnapprovedChange, Verdict, moment
 from ai_lessons.model.entries import Kind, handle, id_end
@@ -235,7 +235,8 @@ def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *
     if not first.is_rule and repo.store.head().ref != at.trunk.ref:
         notes.append(f"it is on {at.trunk.name}; here it is found once that is checked out")
     if first.is_rule and require == "forge":
-        notes.append(f"it is in force once it is on the forge: git push origin {at.trunk.name}")
+        remote = branch_name(tracking(repo.store.worktree, at.trunk.ref)).partition("/")[0]
+        notes.append(f"it is in force once it is on the forge: git push {remote} {at.trunk.name}")
     for proposal in several if require == "signed" else ():
         if proposal.is_rule and proposal.sort != "removal":
             notes += what_is_missing(repo, proposal.entry)

@@ -231,7 +231,8 @@ def clone(url: str, path: Path) -> Scaffolded:
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
         url = os.path.abspath(url)
-    if (target / GIT_FOLDER).exists() and plumbing.setting(locate(target), "remote.origin.url") == url:
+    remotes = ("config", "--get-regexp", r"^remote\..*\.url$")
+    if (target / GIT_FOLDER).exists() and f" {url}\n" in f"{plumbing.run(locate(target), *remotes).text}\n":
         return Scaffolded(target.resolve(), created=False)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Conflict(f"{target} is there and is not a clone of {url}", hint="name a folder that does not exist yet")

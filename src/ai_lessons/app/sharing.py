@@ -171,13 +171,13 @@ class Undone(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> Synced:
+def sync(library: Library, remote: str | None = None, *, ask: bool = False, take: str = "") -> Synced:
     """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
 
-    `ask`: a person is at the terminal to type a password.
-    Raises NotFound: no such remote. Conflict: no branch is checked out, a git command is half done, or others
-    were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused: the remote does not take
-    pushes, or the histories have nothing in common. Unreachable: no answer.
+    `ask`: a person is at the terminal to type a password. `take`: `theirs`, where the remote's branch was rewritten.
+    Raises NotFound: no such remote. Conflict: no branch is checked out, a git command is half done, the remote's branch
+    was rewritten or deleted, or others were faster too often. UnsavedEdits: an edit that is in no commit is in the way.
+    Refused: the remote does not take pushes, or the histories have nothing in common. Unreachable: no answer.
     """
     repo = library.primary
     repo.refuse_other_formats()
@@ -188,6 +188,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
         repo.store,
         remote=remote,
         ask=ask,
+        take=take,
         proposals=lambda: _own_proposals(repo),
         progress=repo.options.progress,
     )

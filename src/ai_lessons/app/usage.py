@@ -372,9 +372,8 @@ class Usages:
         try:
             # where commits are the user's to make, files that change by themselves would be in the way
             config = self._repo.reading_config
-            shared = (
-                self._repo.store.commits(config.autocommit) if config.events_shared is None else config.events_shared
-            )
+            store, stated = self._repo.store, config.events_shared
+            shared = store.commits(config.autocommit) if stated is None else stated and not store.protected
             changes = self.log.unshared(at_least=at_least) if shared else []
             commit = self._repo.commit_events(changes) if changes else None
         except AiLessonsError as error:

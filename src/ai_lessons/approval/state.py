@@ -208,7 +208,8 @@ def policy_in_force(
     ref: str, stated: ApprovalPolicy | None, remembered: Remembered
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
     """The policy to judge by: the stated one if it is the first or only stricter; else a person must acknowledge it."""
-    earlier = remembered.policies.get(ref)
+    # where the branch is the remote's, what the one here had still holds
+    earlier = remembered.policies.get(ref) or remembered.policies.get(f"refs/heads/{short_name(ref)}")
     if stated is None:
         alarm = Alarm("settings", "the settings on the approval branch cannot be read", "ai-lessons admin validate")
         return earlier or ApprovalPolicy("signed", distinct=True), (alarm,)

@@ -22,7 +22,16 @@ from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.files import held_back, translated, write_new
 from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, here, opened, status_of
 from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
-from ai_lessons.git.worktree import Head, Worktree, checked_out_at, read_head, read_ref, read_settings
+from ai_lessons.git.worktree import (
+    Head,
+    Worktree,
+    branch_name,
+    checked_out_at,
+    read_head,
+    read_ref,
+    read_settings,
+    short_name,
+)
 from ai_lessons.model import layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.layout import blob_id
@@ -272,6 +281,9 @@ def land(
     store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], BranchUpdate]
 ) -> tuple[BranchUpdate, tuple[str, ...]]:
     """Make `ref` point to what `build(draft, tip)` makes, asked again if it moved. Raises Conflict, StorageFailed."""
+    if not ref.startswith("refs/heads/"):  # a branch of a remote moves by what is pushed there
+        name, remote_name = short_name(ref), branch_name(ref)
+        raise Conflict(f"there is no branch {name} here, only {remote_name}", hint=f"git branch {name} {remote_name}")
 
     def attempt() -> tuple[BranchUpdate, tuple[str, ...]]:
         name, place = ref.removeprefix("refs/heads/"), checked_out_at(store.worktree, ref)

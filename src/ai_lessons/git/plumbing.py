@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shlex
 import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import GitMissing, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import GitMissing, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.git import processes
 from ai_lessons.git.worktree import GIT_VARIABLES, Worktree
 
@@ -213,3 +215,111 @@ def signed_commit(
         flags += ["-F", file.name]
         seconds = SIGN_TERMINAL_TIMEOUT
         return run(worktree, "commit-tree", *flags, stdin=None, extra=people, timeout=seconds, terminal=len)
+
+
+REMOTE_SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
+_SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
+_HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
+_ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
+_RACE: Final = re.compile(
+    r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
+)
+
+# amounts in the output of `--progress`, and every line of such output
+_AMOUNT: Final = re.compile(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
+_AMOUNTS: Final = re.compile(
+    r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
+    r"|Total \d|Delta compression|Done$).*\n?",
+    re.MULTILINE,
+)
+
+
+class Network:
+    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there, and show amounts."""
+
+    def __init__(
+        self, worktree: Worktree, remote: str, *, ask: bool, progress: Callable[[str, int, int], object]
+    ) -> None:
+        self._worktree, self._remote, self._ask, self.progress = worktree, remote, ask, progress
+        self._shown = ("--progress",) if ask else ()
+
+    def _show_progress(self, output: bytes) -> None:
+        # a piece of output may hold many amounts: the last of each step is shown
+        for step, done, total in {row[0]: row for row in _AMOUNT.findall(output)}.values():
+            self.progress(step.decode(), int(done), int(total))
+
+    def fetch(self) -> None:
+        """Update the remote-tracking branches, and delete those of deleted branches. Raises Unreachable."""
+        # a pulled tree is untrusted: with fsckObjects git refuses objects that no honest client writes.
+        # FETCH_HEAD marks a running `git pull` of the user, so our fetch does not write it
+        flags = ("--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
+        # no reflog is started for new branches: for thousands it takes half the time
+        settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
+        self.progress(f"Fetching from {self._remote}", 0, 0)
+        done = self._run(*settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs)
+        if done.code:
+            raise self._unreachable("fetched from", done.err, f"fetch {self._remote}")
+
+    def main_branch(self) -> str:
+        """The branch that a new clone checks out; empty if the remote names none. Raises Unreachable."""
+        head = self._run("ls-remote", "--symref", self._remote, "HEAD").text.partition("\t")[0]
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+    def push(self, wishes: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Push commits (empty: remove) to branches (full refs), never with force. Raises Unreachable.
+
+        The result of each branch: `done`, `late` (another clone pushed first) or `refused`, and why.
+        """
+        refs = [f"{source}:{target}" for target, source in wishes.items()]
+        flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
+        if not refs:
+            return {}
+        done = self._run("push", *flags, self._remote, *refs)
+        rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
+        if done.code and not rows:
+            raise self._unreachable("pushed to", done.err, f"push {self._remote}")
+        # `--quiet` leaves out what succeeded
+        return dict.fromkeys(wishes, ("done", "")) | {row[3]: _state(row[1], row[4], done.err) for row in rows}
+
+    def _run(self, *arguments: str) -> Done:
+        extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
+        show = self._show_progress if self._ask else None
+        try:
+            done = run(self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=REMOTE_SECONDS, terminal=show)
+        except StorageFailed as error:
+            raise Unreachable(
+                f"{self._remote} gave no answer within {REMOTE_SECONDS:.0f} seconds",
+                hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
+            ) from error
+        return done._replace(err=_AMOUNTS.sub("", done.err))
+
+    def _ssh(self) -> dict[str, str]:
+        """The ssh command with timeouts, and without questions where no person could answer; not the user's own."""
+        command = setting(self._worktree, "core.sshCommand") or "ssh"
+        from_environment = os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH")
+        if from_environment or os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
+            return {}
+        quiet = () if self._ask else ("-oBatchMode=yes",)
+        return {"GIT_SSH_COMMAND": " ".join((command, *quiet, *_SSH_PATIENCE))}
+
+    def _unreachable(self, what: str, err: str, command: str) -> Unreachable:
+        fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
+        reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
+        return Unreachable(
+            f"nothing was {what} {self._remote}: {reason}",
+            hint=f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}",
+        )
+
+
+def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
+    if flag != "!":
+        return "done", ""
+    reason = summary.partition("(")[2].removesuffix(")") or summary
+    if summary.startswith("[rejected]") or _RACE.search(reason):
+        return "late", reason
+    if "remote ref does not exist" in reason:
+        return "done", ""  # another clone has removed it
+    lines = (line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: "))
+    message = next((line.removeprefix("error: ") for line in lines if line), "")
+    return "refused", f"{reason}: {message}" if message and message not in reason else reason

@@ -253,6 +253,7 @@ def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> boo
 
 WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
+PROTECTED: Final = "ai-lessons.protected"  # Branches that the remote takes no pushes to
 
 TRIES = 20  # How often files are written again after `git clean` or `git stash -u` removed them or their folder
 DURABLE_FILES = 16  # In jobs of more files only the commit syncs the content to the disk: a file costs 3 ms
@@ -333,8 +334,16 @@ class Store:
         self.autocommit = self.commits(None)
         self._connect = committing
 
+    @property
+    def protected(self) -> bool:
+        """Whether the checked-out branch has refused a push, as `sync` noted: nothing is committed there by itself."""
+        settings = read_settings(self.worktree.common_dir / "config")
+        return (self.head().ref or "").removeprefix("refs/heads/") in settings.get(PROTECTED.lower(), "").split()
+
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed; `stated` in the repository's settings does not bind a bigger repository."""
+        if self.protected:
+            return False
         if self.is_folder_of_bigger_repo:
             return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
         return stated is not False

@@ -6,9 +6,9 @@ import json
 import os
 import random
 import re
-import shlex
 import stat
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import Blob, ObjectID
 
+from ai_lessons.approval import state as approval_state
 from ai_lessons.approval.decisions import HEADS, Author
 from ai_lessons.errors import (
     Conflict,
@@ -23,7 +24,6 @@ from ai_lessons.errors import (
     NotFound,
     Refused,
     StorageFailed,
-    Unreachable,
     UnsavedEdits,
     UnsupportedRepository,
 )
@@ -33,7 +33,18 @@ from ai_lessons.git.commit import committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
-from ai_lessons.git.worktree import Worktree, branch_of, checked_out_at, proposal_refs, read_ref
+from ai_lessons.git.plumbing import Network
+from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
+from ai_lessons.git.worktree import (
+    OTHERS,
+    PROPOSALS,
+    Worktree,
+    branch_of,
+    checked_out_at,
+    cut_off,
+    proposal_refs,
+    read_ref,
+)
 from ai_lessons.model import layout
 from ai_lessons.model.approval import stated_id
 from ai_lessons.model.entries import HANDLE_LENGTH, Entry, handle, json_fields
@@ -42,12 +53,11 @@ from ai_lessons.model.layout import is_markdown, slug
 from ai_lessons.model.merge import WHOLE, merge_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from dulwich.repo import Repo
 
-    from ai_lessons.git.plumbing import Done
     from ai_lessons.git.store import Store
 
 REMOVED: Final = "one side removed it, the other changed it"
@@ -263,23 +273,23 @@ class Decisions:
     def __init__(self, state_dir: Path) -> None:
         self._file = state_dir / "sync" / "decisions.json"
         try:
-            self._made: dict[str, str] = json.loads(self._file.read_bytes())
+            self.made: dict[str, str] = json.loads(self._file.read_bytes())
         except (FileNotFoundError, ValueError):
-            self._made = {}
+            self.made = {}
 
     def choose(self, torn: MergeConflict) -> str | None:
         """The chosen side (`ours`, `theirs`); None: no choice was made, or one side has changed since."""
-        return self._made.get(_key(torn))
+        return self.made.get(_key(torn))
 
     def note(self, torn: MergeConflict, take: str) -> None:
         """Remember a choice. Raises StorageFailed: it cannot be written."""
-        self._made[_key(torn)] = take
+        self.made[_key(torn)] = take
         with files.translated(str(self._file), writing=True):
-            files.replace_file(self._file, json.dumps(self._made).encode(), durable=True)
+            files.replace_file(self._file, json.dumps(self.made).encode(), durable=True)
 
     def forget(self) -> None:
         """Drop all choices after their merge."""
-        self._made = {}
+        self.made = {}
         self._file.unlink(missing_ok=True)
 
 
@@ -343,12 +353,22 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
     configured = plumbing.setting(worktree, f"branch.{name}.remote")
     if remote is None and configured in remotes:
         remote = configured
-    remote = remote or (remotes[0] if len(remotes) == 1 else "origin")
+    usual = plumbing.setting(worktree, "clone.defaultRemoteName")
+    remote = remote or (remotes[0] if len(remotes) == 1 else usual if usual in remotes else "origin")
     if remote not in remotes:
         hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
         raise NotFound("remote", remote, hint=hint)
     merge = plumbing.setting(worktree, f"branch.{name}.merge") if remote == configured else None
     return RemoteBranch(remote, (merge or name).removeprefix("refs/heads/"))
+
+
+def _destination(store: Store, place: RemoteBranch) -> RemoteBranch:
+    """Where git would push the checked-out branch (`pushRemote`, `remote.pushDefault`, `@{push}`)."""
+    name = branch(store)
+    done = plumbing.run(store.worktree, "for-each-ref", "--format=%(push:remotename) %(push)", HEADS + name)
+    remote, _, tracking = done.text.partition(" ")
+    usual = place.branch if remote == place.remote else name
+    return RemoteBranch(remote, tracking.removeprefix(f"refs/remotes/{remote}/") or usual) if remote else place
 
 
 def branch(store: Store) -> str:
@@ -367,8 +387,13 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
     with committing(store), store.writing():
         branch(store)
         head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
-        if tip is None or tip == head or (head and plumbing.is_ancestor(store.worktree, tip, head)):
+        if tip is None or tip == head:
             return Brought(head)
+        if head and plumbing.is_ancestor(store.worktree, tip, head):
+            if not (store.protected and _same_tree(store, head, tip)):
+                return Brought(head)
+            _drop_ours(store, place, head, tip)
+            return Brought(tip)
         decisions = Decisions(store.state_dir)
         if head is None or plumbing.is_ancestor(store.worktree, head, tip):
             target, merged = tip, tuple[str, ...]()
@@ -378,6 +403,11 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 made = _plan(store, repo, draft, place, head, tip, decisions)
                 if made.tree is None:
                     return Brought(head, torn=made.torn)
+                if made.tree == draft.tree_of(ObjectID(tip.encode())) and _adds_nothing(store, decisions, head, tip):
+                    received = count(store, tip, head)
+                    _drop_ours(store, place, head, tip)  # they came there as a squash or a rebase
+                    decisions.forget()
+                    return Brought(tip, received)
                 # approval reads this message: without "into BRANCH" it would claim a merge into the approval branch
                 message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
                 target = Author(store.worktree).commit(draft, made.tree, (head, tip), message)
@@ -485,11 +515,43 @@ def count(store: Store, tip: str, without: str | None) -> int:
     return int(done.text) if done.text.isdigit() else 0
 
 
+def _same_tree(store: Store, commit: str, other: str) -> bool:
+    return not plumbing.run(store.worktree, "diff-tree", "--quiet", commit, other).code
+
+
+def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bool:
+    """Whether our commits may go, whose text the remote has.
+
+    Merges may be approvals, and a decided conflict shows what was not taken; neither can be sent to a protected branch.
+    """
+    merges = plumbing.run(store.worktree, "rev-list", "--merges", head, f"^{tip}").text
+    return store.protected or not (decisions.made or merges)
+
+
 def _forward(store: Store, place: RemoteBranch, target: str) -> None:
     """Fast-forward branch, index and files. Git checks everything before it changes anything."""
-    flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
+    _change(store, place, "merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash", target)
+
+
+def _move(store: Store, place: RemoteBranch, target: str) -> None:
+    """Let branch, index and files be those of any commit, with the same checks."""
+    _change(store, place, "checkout", "--quiet", "--no-overwrite-ignore", "-B", branch(store), target)
+
+
+def _drop_ours(store: Store, place: RemoteBranch, head: str, tip: str) -> None:
+    """Let the branch be the remote's, which lacks nothing of our commits: then no memory of them raises an alarm."""
+    dropped = plumbing.run(store.worktree, "rev-list", head, f"^{tip}").text.split()
+    _move(store, place, tip)
+    store.journal.settle(BatchRecord(tip, {}))
+    remembered, ref = approval_state.load(store.worktree.state_dir), HEADS + branch(store)
+    if remembered.tips.get(ref) in dropped:
+        remembered = remembered._replace(tips={**remembered.tips, ref: tip})
+        approval_state.save(store.worktree.state_dir, remembered)
+
+
+def _change(store: Store, place: RemoteBranch, *arguments: str) -> None:
     reflog = {"GIT_REFLOG_ACTION": "sync"}
-    done = plumbing.run(store.worktree, "merge", *flags, target, extra=reflog, timeout=MERGE_SECONDS)
+    done = plumbing.run(store.worktree, *arguments, extra=reflog, timeout=MERGE_SECONDS)
     if done.code == 0:
         return
     refuse_locked(store.worktree, done)
@@ -509,20 +571,9 @@ CONFLICTS: Final = "conflict/"  # Our side of a conflict is a branch below this
 _KEEP: Final = "sync: keep our side"
 
 TRIES: Final = 50  # How often another clone may push first
-SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
-_SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
-_HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
-_ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
-_RACE: Final = re.compile(
-    r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
-)
-
-# amounts in the output of `--progress`, and every line of such output
-_AMOUNT: Final = re.compile(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
-_AMOUNTS: Final = re.compile(
-    r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
-    r"|Total \d|Delta compression|Done$).*\n?",
-    re.MULTILINE,
+# GitHub, GitLab, Bitbucket and Gitea, Azure, Gerrit
+_PROTECTED_BRANCH: Final = re.compile(
+    r"protected|GH006|pull request|merge request|not allowed to push|not permitted|restricted|prohibited", re.IGNORECASE
 )
 
 
@@ -552,66 +603,108 @@ def sync(
     *,
     remote: str | None = None,
     ask: bool = False,
+    take: str = "",
     proposals: Callable[[], Mapping[str, str]] = dict,
     progress: Callable[[str, int, int], object] = lambda *_: None,
 ) -> Synced:
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
-    `ask`: a person is at the terminal. `proposals` returns the open proposal branches here, with their commits.
+    `ask`: a person is at the terminal. `take`: `theirs`, where the remote's branch was rewritten or renamed; nothing is
+    merged or pushed then without it. `proposals` returns the open proposal branches here, with their commits.
     `progress` gets the step, the amount done, and the whole amount (0: not known).
     Raises as `where` and `bring`; Unreachable; Refused: by the remote. Conflict: others pushed first too often.
     """
     place = where(store, remote)
-    network = Network(store.worktree, place.remote, ask=ask, progress=progress)
-    notes = store.save().messages
+    to = place if remote else _destination(store, place)
+    networks = [Network(store.worktree, name, ask=ask, progress=progress) for name in {place.remote: 0, to.remote: 0}]
+    notes, upstream = store.save().messages, Upstream(store)
     before = {branch_of(ref) for ref in proposal_refs(store.worktree)}
+    upstream.look(place, to)
     received, merged = 0, dict[str, None]()
     for tries in range(1, TRIES + 1):
-        network.fetch()
-        brought = bring(store, place)
-        received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
+        for network in networks:
+            network.fetch()
+        source, followed = upstream.check(networks[0], place, take)
+        place, to = source, source if to == place else upstream.check(networks[-1], to, take)[0]
+        for source in dict.fromkeys((place, to)):
+            brought = bring(store, source)
+            received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
+            if brought.torn:
+                break
         arrived = tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - before))
-        unpushed, diverged = _unpushed_proposals(store, place.remote, proposals())
+        own, notes = proposals(), (*notes, *followed)
+        unpushed, diverged = _unpushed_proposals(store, to.remote, own, upstream)
         so_far = Synced(
-            *place, received, merged=tuple(merged), arrived=arrived, commit=brought.head, notes=(*notes, *diverged)
+            *source, received, merged=tuple(merged), arrived=arrived, commit=brought.head, notes=(*notes, *diverged)
         )
         if brought.torn:
-            return _keep(store, network, so_far, brought, unpushed)
-        synced = _push(store, network, so_far, unpushed)
+            return _keep(store, networks[-1], so_far, brought, unpushed)
+        synced = _push(store, networks[-1], so_far._replace(remote=place.remote, branch=place.branch), to, unpushed)
+        upstream.note(own, place, to)
         if synced is not None:
             return synced._replace(notes=(*synced.notes, *unshared(store)))
         time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
-    raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
+    raise Conflict(f"{to.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
 
-def _push(store: Store, network: Network, so_far: Synced, proposals: Mapping[str, str]) -> Synced | None:
+def _push(
+    store: Store, network: Network, so_far: Synced, to: RemoteBranch, proposals: Mapping[str, str]
+) -> Synced | None:
     """Push what the remote lacks; None if another clone pushed first."""
     place, head = so_far.place, so_far.commit
-    target = HEADS + place.branch
-    remote_tip = read_ref(store.worktree, place.tracking)
+    target = HEADS + to.branch
+    remote_tip = read_ref(store.worktree, to.tracking)
     ours = {target: head} if head and head != remote_tip else {}
-    commits = count(store, head, remote_tip) if ours and head else 0
+    commits = count(store, head, remote_tip or read_ref(store.worktree, place.tracking)) if ours and head else 0
     if ours or proposals:
-        network.progress(f"Sending to {place.remote} (commits: {commits:,}, proposals: {len(proposals):,})", 0, 0)
+        network.progress(f"Sending to {to.remote} (commits: {commits:,}, proposals: {len(proposals):,})", 0, 0)
     results = network.push({**ours, **proposals})
     state, reason = results.get(target, ("done", ""))
     if state == "late":
         return None
-    if state == "refused":
-        raise Refused(
-            f"{place.remote} does not take pushes to {place.branch}: {reason}",
-            hint=f"push another branch and open a pull request: git push {place.remote}"
-            f" {place.branch}:refs/heads/from-{branch(store)}; proposals of rules have branches of their own",
-        )
     name = branch(store)
+    sent, failed = _names(proposals, results)
+    if state == "refused":
+        only_events = to == place and remote_tip and _only_events(store, remote_tip)
+        if only_events or _PROTECTED_BRANCH.search(reason):
+            _protect(store, name, protected=True)
+        if not (only_events and remote_tip and head):
+            proposals_sent = f"; proposals were sent: {', '.join(sent)}" if sent else ""
+            raise Refused(
+                f"{to.remote} does not take pushes to {to.branch}: {reason}{proposals_sent}",
+                hint=f"push another branch and open a pull request: git push {to.remote}"
+                f" {name}:refs/heads/from-{name}; proposals of rules have branches of their own",
+            )
+        with committing(store), store.writing():
+            _drop_ours(store, to, head, remote_tip)
+        failed = (*failed, f"{to.name} takes no pushes: nothing is committed on {name} from now on, events stay here")
+        return so_far._replace(commit=remote_tip, proposals=sent, notes=(*so_far.notes, *failed))
+    if ours:
+        _protect(store, name, protected=False)
     if (
         plumbing.setting(store.worktree, f"branch.{name}.remote") is None
-    ):  # plain `git pull` and `git push` shall know it
+    ):  # plain `git pull` and `git push` know it then
         plumbing.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
-        plumbing.run(store.worktree, "config", f"branch.{name}.merge", target)
-    sent, failed = _names(proposals, results)
-    notes = (*so_far.notes, *failed, *_clear(store, network, place))
+        plumbing.run(store.worktree, "config", f"branch.{name}.merge", HEADS + place.branch)
+    if to != place and ours:
+        failed = (*failed, f"what was sent is on {to.name}")
+    notes = (*so_far.notes, *failed, *_clear(store, network, to))
     return so_far._replace(sent=commits, proposals=sent, notes=notes)
+
+
+def _only_events(store: Store, remote_tip: str) -> bool:
+    """Whether all that the branch has beyond the remote's are recorded events, which this clone keeps anyway."""
+    paths = plumbing.run(store.worktree, "diff-tree", "-r", "--name-only", "-z", remote_tip, "HEAD").text.split("\0")
+    return all(path.startswith(f"{store.prefix}{FOLDER}/") for path in paths if path)
+
+
+def _protect(store: Store, name: str, *, protected: bool) -> None:
+    """Note in git's settings that the remote takes no pushes to a branch, or that it does."""
+    names = dict.fromkeys((plumbing.setting(store.worktree, PROTECTED) or "").split())
+    if protected and name not in names:
+        plumbing.run(store.worktree, "config", PROTECTED, " ".join((*names, name)))
+    elif not protected and names.pop(name, 0) is None:
+        plumbing.run(store.worktree, "config", *((PROTECTED, " ".join(names)) if names else ("--unset", PROTECTED)))
 
 
 def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, proposals: Mapping[str, str]) -> Synced:
@@ -636,14 +729,20 @@ def _names(targets: Iterable[str], results: Mapping[str, tuple[str, str]]) -> tu
     return pushed, tuple(f"{name} was not pushed: {why}" for name, (state, why) in by_name.items() if state != "done")
 
 
-def _unpushed_proposals(store: Store, remote: str, proposals: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def _unpushed_proposals(
+    store: Store, remote: str, proposals: Mapping[str, str], upstream: Upstream
+) -> tuple[dict[str, str], list[str]]:
     """Open proposals that are newer than the remote's, and notes on diverged ones; older local branches are moved."""
     wishes, notes = dict[str, str](), []
     for name, commit in proposals.items():
         remote_tip = read_ref(store.worktree, f"refs/remotes/{remote}/{name}")
         if remote_tip == commit:
             continue
-        if remote_tip is None or plumbing.is_ancestor(store.worktree, remote_tip, commit):
+        if remote_tip is None and upstream.had(RemoteBranch(remote, name)):
+            notes.append(
+                f"{name} was deleted on {remote} and is not sent again; to delete it here: git branch -D {name}"
+            )
+        elif remote_tip is None or plumbing.is_ancestor(store.worktree, remote_tip, commit):
             wishes[HEADS + name] = commit
         elif not plumbing.is_ancestor(store.worktree, commit, remote_tip):
             notes.append(f"{name} says something else here than on {remote}")
@@ -691,89 +790,93 @@ def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
     return {ref.removeprefix(start): commit for ref, commit in rows}
 
 
-class Network:
-    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there, and show amounts."""
+class Upstream:
+    """The branches of remotes as this clone last saw them: what was erased or deleted there since stays so."""
 
-    def __init__(
-        self, worktree: Worktree, remote: str, *, ask: bool, progress: Callable[[str, int, int], object]
-    ) -> None:
-        self._worktree, self._remote, self._ask, self.progress = worktree, remote, ask, progress
-        self._shown = ("--progress",) if ask else ()
-
-    def _show_progress(self, output: bytes) -> None:
-        # a piece of output may hold many amounts: the last of each step is shown
-        for step, done, total in {row[0]: row for row in _AMOUNT.findall(output)}.values():
-            self.progress(step.decode(), int(done), int(total))
-
-    def fetch(self) -> None:
-        """Update the remote-tracking branches, and delete those of deleted branches. Raises Unreachable."""
-        # a pulled tree is untrusted: with fsckObjects git refuses objects that no honest client writes.
-        # FETCH_HEAD marks a running `git pull` of the user, so our fetch does not write it
-        flags = ("--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
-        refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
-        # no reflog is started for new branches: for thousands it takes half the time
-        settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
-        self.progress(f"Fetching from {self._remote}", 0, 0)
-        done = self._run(*settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs)
-        if done.code:
-            raise self._unreachable("fetched from", done.err, f"fetch {self._remote}")
-
-    def push(self, wishes: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-        """Push commits (empty: remove) to branches (full refs), never with force. Raises Unreachable.
-
-        The result of each branch: `done`, `late` (another clone pushed first) or `refused`, and why.
-        """
-        refs = [f"{source}:{target}" for target, source in wishes.items()]
-        flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
-        if not refs:
-            return {}
-        done = self._run("push", *flags, self._remote, *refs)
-        rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
-        if done.code and not rows:
-            raise self._unreachable("pushed to", done.err, f"push {self._remote}")
-        # `--quiet` leaves out what succeeded
-        return dict.fromkeys(wishes, ("done", "")) | {row[3]: _state(row[1], row[4], done.err) for row in rows}
-
-    def _run(self, *arguments: str) -> Done:
-        extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
-        show = self._show_progress if self._ask else None
+    def __init__(self, store: Store) -> None:
+        self._store, self._file = store, store.state_dir / "sync" / "seen.json"
         try:
-            done = plumbing.run(
-                self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=show
+            self._seen: dict[str, str] = json.loads(self._file.read_bytes())
+        except (FileNotFoundError, ValueError):
+            self._seen = {}
+        self._proposals = frozenset(proposal_refs(store.worktree))
+        self._before: dict[RemoteBranch, set[str]] = {}
+
+    def look(self, *places: RemoteBranch) -> None:
+        """See, before a fetch, which commits the branches had."""
+        for place in places:
+            commits = {self._seen.get(place.name, ""), read_ref(self._store.worktree, place.tracking) or ""}
+            if place.name not in self._seen:  # somebody may have fetched by hand
+                with suppress(OSError):
+                    log = (self._store.worktree.common_dir / "logs" / place.tracking).read_text(errors="replace")
+                    commits |= {commit for line in log.splitlines() for commit in line.split(" ")[:2]}
+            self._before[place] = {commit for commit in commits if commit.strip("0")}
+
+    def had(self, place: RemoteBranch) -> bool:
+        """Whether the remote had this branch of a proposal."""
+        return place.name in self._seen or place.tracking in self._proposals
+
+    def check(self, network: Network, place: RemoteBranch, take: str) -> tuple[RemoteBranch, tuple[str, ...]]:
+        """The branch to share with after a fetch, and notes.
+
+        Raises Conflict: it was rewritten or deleted. With `theirs` ours is kept on a branch, and theirs is taken.
+        """
+        worktree, head, name = self._store.worktree, self._store.head().commit, branch(self._store)
+        tip = read_ref(worktree, place.tracking)
+        if tip is None:
+            return self._follow(network, place, take)
+        before, self._before[place] = self._before[place], self._before[place] | {tip}
+        if head is None or not before - {tip}:
+            return place, ()
+        gone = sorted(before & set(plumbing.run(worktree, "rev-list", head, f"^{tip}").text.split()))
+        if not gone or (cut_off(worktree) and not _bases(self._store, gone[0], tip)):
+            return place, ()
+        what = f"{place.name} was rewritten: commit {gone[0][:10]}, which it had, is not in it any more"
+        if take != "theirs":
+            hint = f"{AGAIN} --take theirs keeps yours on a branch here; to see what went: git log {place.name}..{name}"
+            raise Conflict(f"{what}; nothing was merged or sent", hint=hint)
+        kept = f"kept/{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{slug(name)}"
+        with committing(self._store), self._store.writing():
+            git_commit.point(worktree, HEADS + kept, None, head, _KEEP)
+            _move(self._store, place, tip)
+        return place, (f"{what}; yours is on {kept}, which is not sent; to delete it: git branch -D {kept}",)
+
+    def _follow(self, network: Network, place: RemoteBranch, take: str) -> tuple[RemoteBranch, tuple[str, ...]]:
+        """The branch that a deleted one was renamed to. A first push deletes nothing: then it is `place`."""
+        worktree, name, others = self._store.worktree, branch(self._store), f"refs/remotes/{place.remote}/"
+        settings = [plumbing.setting(worktree, f"branch.{name}.{key}") for key in ("remote", "merge")]
+        refs = plumbing.run(worktree, "for-each-ref", "--format=%(refname)", others).text.split()
+        families = ("HEAD", PROPOSALS, OTHERS, CONFLICTS)
+        if all(ref.removeprefix(others).startswith(families) for ref in refs):
+            return place, ()
+        if not self._before[place] and settings != [place.remote, HEADS + place.branch]:
+            return place, ()
+        main, what = network.main_branch(), f"{place.remote} has no branch {place.branch} any more; nothing was sent"
+        again = f"to make it again: git push {place.remote} {name}:{place.branch}"
+        if not main or read_ref(worktree, HEADS + main):
+            raise Conflict(what, hint=f"git switch {main}; {again}" if main else again)
+        if take != "theirs":
+            raise Conflict(
+                f"{what}; its main branch is {main}", hint=f"{AGAIN} --take theirs renames yours, too; {again}"
             )
-        except StorageFailed as error:
-            raise Unreachable(
-                f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
-                hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
-            ) from error
-        return done._replace(err=_AMOUNTS.sub("", done.err))
+        renamed = RemoteBranch(place.remote, main)
+        plumbing.run(worktree, "branch", "-m", name, main)
+        plumbing.run(worktree, "config", f"branch.{main}.remote", place.remote)
+        plumbing.run(worktree, "config", f"branch.{main}.merge", HEADS + main)
+        self._before[renamed] = self._before[place]
+        place, notes = self.check(network, renamed, take)
+        return place, (f"{name} is {main} now, as on {place.remote}", *notes)
 
-    def _ssh(self) -> dict[str, str]:
-        """The ssh command with timeouts, and without questions where no person could answer; not the user's own."""
-        command = plumbing.setting(self._worktree, "core.sshCommand") or "ssh"
-        from_environment = os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH")
-        if from_environment or os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
-            return {}
-        quiet = () if self._ask else ("-oBatchMode=yes",)
-        return {"GIT_SSH_COMMAND": " ".join((command, *quiet, *_SSH_PATIENCE))}
-
-    def _unreachable(self, what: str, err: str, command: str) -> Unreachable:
-        fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
-        reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
-        return Unreachable(
-            f"nothing was {what} {self._remote}: {reason}",
-            hint=f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}",
-        )
-
-
-def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
-    if flag != "!":
-        return "done", ""
-    reason = summary.partition("(")[2].removesuffix(")") or summary
-    if summary.startswith("[rejected]") or _RACE.search(reason):
-        return "late", reason
-    if "remote ref does not exist" in reason:
-        return "done", ""  # another clone has removed it
-    lines = (line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: "))
-    message = next((line.removeprefix("error: ") for line in lines if line), "")
-    return "refused", f"{reason}: {message}" if message and message not in reason else reason
+    def note(self, proposals: Collection[str], *places: RemoteBranch) -> None:
+        """Remember the branches as they are now, and of proposals those that are still open. Raises StorageFailed."""
+        shared = [*places, *(RemoteBranch(places[-1].remote, name) for name in proposals)]
+        seen = {
+            key: commit
+            for key, commit in self._seen.items()
+            if (branch_of(f"refs/remotes/{key}") or key) in {key, *proposals}
+        }
+        tips = {place.name: read_ref(self._store.worktree, place.tracking) for place in shared}
+        seen |= {key: tip for key, tip in tips.items() if tip}
+        if seen != self._seen:
+            with files.translated(str(self._file), writing=True):
+                files.replace_file(self._file, json.dumps(seen).encode(), durable=False)

@@ -228,11 +228,11 @@ def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
 
 def read_settings(config: Path) -> dict[str, str]:
     """The plain settings of one git config file, `section.key` in lower case. Subsections and includes are left out."""
-    return {key: value for key, value in _rows(config) if not key.startswith("includeif.")}
+    return {key: value for key, value in _rows(config) if key.count(".") == 1 and not key.startswith("includeif.")}
 
 
 def _rows(config: Path) -> Iterator[tuple[str, str]]:
-    """The settings of `read_settings`, and of includes with a condition, as often as they are stated."""
+    """All settings, as often as they are stated: `section.key`, `section.Subsection.key`, `includeif.key`."""
     try:
         lines = config.read_text(errors="surrogateescape").splitlines()
     except FileNotFoundError:
@@ -242,7 +242,7 @@ def _rows(config: Path) -> Iterator[tuple[str, str]]:
         text = line.strip()
         if heading := _SECTION.match(text):
             name = heading[1].lower()
-            section = name if heading[2] is None or name == "includeif" else None
+            section = name if heading[2] is None or name == "includeif" else f"{name}.{heading[2]}"
             text = text[heading.end() :].strip()
         if section is None or not text or text[0] in "#;":
             continue
@@ -427,15 +427,36 @@ def followed(worktree: Worktree) -> str | None:
     if not branch:
         with suppress(OSError):
             branch = (folder(worktree.state_dir) / _PIN).read_text(encoding="utf-8", errors="replace").strip()
-    if branch:
-        return _HEADS + branch.removeprefix(_HEADS)
-    return _HEADS + DEFAULT if read_ref(worktree, _HEADS + DEFAULT) else None
+    ref = _HEADS + (branch or DEFAULT).removeprefix(_HEADS)
+    return _present(worktree, ref) or (ref if branch else None)
+
+
+def _present(worktree: Worktree, ref: str) -> str | None:
+    """This branch, or the remote's where there is none here (`clone -b feature`, CI); None for neither."""
+    return next((name for name in (ref, tracking(worktree, ref)) if read_ref(worktree, name)), None)
+
+
+def tracking(worktree: Worktree, ref: str) -> str:
+    """The remote-tracking branch of an approval branch, as full names.
+
+    It is of the branch's own remote, else of the one that all branches here have, of the only one, or of `origin`.
+    """
+    name = short_name(ref)
+    with translated(str(worktree.common_dir)):
+        settings = dict(_rows(worktree.common_dir / "config"))
+    remotes = {key[7:-4] for key in settings if key.startswith("remote.") and key.endswith(".url")}
+    by_branches = {v for key, v in settings.items() if key.startswith("branch.") and key.endswith(".remote")} & remotes
+    remote = settings.get(f"branch.{name}.remote", "")
+    for names in (by_branches, remotes, {"origin"}):
+        if remote not in remotes and len(names) == 1:
+            (remote,) = names
+    return f"refs/remotes/{remote or 'origin'}/{name}"
 
 
 def follow_first(worktree: Worktree, branch: str) -> str | None:
     """Follow `branch` from now on, or once where the state cannot be written; its full ref, None if it is missing."""
-    ref = _HEADS + branch
-    if read_ref(worktree, ref) is None:
+    ref = _present(worktree, _HEADS + branch)
+    if ref is None:
         return None
     pin = folder(worktree.state_dir) / _PIN
     with suppress(OSError):

@@ -57,13 +57,17 @@ remote_option = click.option("--remote", metavar="R", help="The remote, where th
 
 @part.command("sync", examples=["", "--remote origin"])
 @remote_option
-def sync(call: Call, remote: str | None) -> int:
+@click.option("--take", type=click.Choice(["theirs"]), help="Where the remote's branch was rewritten or renamed.")
+def sync(call: Call, remote: str | None, take: str | None) -> int:
     """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs your decision.
+
+    It pushes where git would push. History that was rewritten or deleted on the remote is not sent again: it stops
+    there, and --take theirs goes on with the remote's, with yours on a branch `kept/…` here.
 
     It merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are
     merged key by key and line by line where there is no conflict; rules never are.
     """
-    done = app.sharing.sync(call.library, remote, ask=call.can_ask)
+    done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
     call.answer(done, text_jobs.synced)
     return Conflict.exit_code if done.conflicts else 0
 
