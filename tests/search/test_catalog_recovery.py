@@ -100,7 +100,9 @@ def test_rows_that_break_a_constraint_are_damage_too(world: World) -> None:
     world.catalog.close()
     rewritten(lambda db: db.execute("DELETE FROM files"))(world.path)
     rewritten(lambda db: db.execute("DELETE FROM folders"))(world.path)
-    rewritten(lambda db: db.execute("UPDATE entries SET file = 'x/' || key, path = 'x'"))(world.path)
+    rewritten(lambda db: db.execute("UPDATE entries SET file = 'x/longer-than-the-file/' || key, path = 'x'"))(
+        world.path
+    )
     world.catalog = world.open()
     world.refresh()
     world.write("p/lessons/a.md", lesson(A, "New"))
