@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.app import entries
+from ai_lessons.app import entries, search
+from ai_lessons.app.answers import Query
 from ai_lessons.errors import NotFound
 from ai_lessons.model.entries import Kind
 from app.world import World
@@ -121,7 +122,9 @@ def test_prompts_come_from_what_is_known_and_not_from_what_was_asked_for(world: 
     world.write("p/docs/unversioned/wine.md", "# Wine\n\nAbout winemaking.\n")
     said = world.search("winemaking").prompt
     assert said.startswith("Lessons and docs cover this")
-    assert world.search("winemaking", kinds=frozenset({Kind.DOC})).prompt == said
+    assert world.search("winemaking", kinds=frozenset({Kind.DOC})).prompt == ""
+    with_agent = search.search(world.fresh(agent="some agent"), Query("winemaking", kinds=frozenset({Kind.DOC})))
+    assert with_agent.prompt == said
     assert world.search("winemaking", limit=1).prompt == said
 
 
@@ -138,3 +141,22 @@ def test_a_long_traceback_is_asked_by_its_error(world: World) -> None:
     frames = "\n".join(f'  File "/usr/lib/module{n}.py", line {n}, in frame' for n in range(40))
     text = f"Traceback (most recent call last):\n{frames}\nPoolTimeoutError: no connection within 30 s"
     assert world.found(text, plain=True)[0] == "Pool exhausted"
+
+
+def test_a_score_does_not_depend_on_the_kinds_that_are_asked_for(world: World) -> None:
+    world.add("Pruning", "Prune apple trees in late winter, before the buds swell.", project="p")
+    world.write("p/docs/unversioned/graft.md", "# Grafting\n\nGraft apple trees onto roots, and prune them later.\n")
+    world.write("p/docs/unversioned/wine.md", "# Winemaking\n\nAbout casks, corks and trees.\n")
+    every = {hit.entry.id: hit.entry.score for hit in world.search("when to prune apple trees").hits}
+    docs = {
+        hit.entry.id: hit.entry.score
+        for hit in world.search("when to prune apple trees", kinds=frozenset({Kind.DOC})).hits
+    }
+    assert docs
+    assert docs.items() <= every.items()
+
+
+def test_beside_nothing_near_stands_no_prompt(world: World) -> None:
+    world.write("p/docs/unversioned/wine.md", "# Winemaking\n\nAbout casks, corks and trees.\n")
+    answer = world.search("quantum chromodynamics lattice trees")
+    assert not (answer.weak and answer.prompt)

@@ -184,7 +184,9 @@ def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str)
 
 
 def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: CountingEmbedder) -> None:
-    assert "nothing is stored here yet" in world.search("pomology").notes
+    answer = world.search("pomology")
+    assert "nothing is stored here yet" in answer.notes
+    assert "Nothing is stored on this yet" in answer.prompt
     embedder.name = PINNED.name
     world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
     world.write("notes/b.md", "# Bread\n\nAbout baking.\n")
@@ -193,7 +195,7 @@ def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: 
     answer = world.search("turbulent boundary layers about supersonic aerofoils")
     assert answer.weak
     assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
-    assert "Nothing is stored on this yet" in answer.prompt
+    assert answer.prompt == ""
     assert "none of the 2 entries stored here matches" in world.search("pomology", project="elsewhere").notes
 
 

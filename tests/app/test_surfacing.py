@@ -440,6 +440,19 @@ def test_a_rule_comes_along_for_a_tag_a_project_or_a_link_and_not_otherwise(appr
     assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"]
 
 
+def test_a_linked_rule_of_another_project_needs_to_be_about_the_question(approved: World) -> None:
+    approved.write("shop/lessons/2026-11/put.md", lesson(LESSON, links=f"\n  - related_to: {RULE}"))
+    assert rules_of(approved.search("PUT replaces", limit=1)) == []
+
+
+def test_a_link_of_a_result_far_below_the_best_brings_no_rule(approved: World) -> None:
+    approved.write("jira/lessons/2026-11/put.md", lesson(LESSON, links=f"\n  - related_to: {RULE}"))
+    for n in range(3):
+        approved.write(f"jira/docs/{n}.md", f"# Orchard {n}\n\nApples rot where the workflow of the orchard is wet.\n")
+    answer = approved.search("why do apples rot in a wet orchard", limit=20)
+    assert rules_of(answer) == []
+
+
 def test_a_link_written_in_the_rule_brings_it_too(approved: World) -> None:
     merge(approved, text=rule(links=f"\n  - derived_from: {LESSON}"))
     assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"]

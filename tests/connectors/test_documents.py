@@ -46,6 +46,7 @@ def test_a_page_in_another_encoding_keeps_its_letters() -> None:
 def test_a_pdf_is_read_page_by_page() -> None:
     text = convert("r.pdf", ".pdf", pdf("Release 2: retries are on", "Backoff doubles"))
     assert text == "# Notes\n\n## Page 1\n\nRelease 2: retries are on\n\n## Page 2\n\nBackoff doubles\n"
+    assert convert("r.pdf", ".pdf", pdf("Retries").replace(b"(Notes)", b"(Untitled)")).startswith("# r\n")
     untitled = pdf("Retries").replace(b"/Title", b"/Topic")
     assert convert("Release 2.PDF", ".pdf", untitled) == "# Release 2\n\n## Page 1\n\nRetries\n"
 
@@ -98,3 +99,10 @@ def test_a_pdf_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -
 def test_of_main_parts_inside_of_each_other_the_outer_one_is_read() -> None:
     page = "<body><p>menu</p><article><h1>A</h1><article><p>first</p></article><p>second</p></article></body>"
     assert convert("a.html", ".html", page.encode()) == "# A\n\nfirst\n\nsecond\n"
+
+
+def test_both_articles_of_a_page_are_kept() -> None:
+    page = b"<html><body><article><h1>A</h1><p>One</p></article><article><p>Two</p></article></body></html>"
+    text = convert("a.html", ".html", page)
+    assert "One" in text
+    assert "Two" in text

@@ -158,7 +158,6 @@ def test_a_key_that_stands_twice_is_refused_at_every_level_with_line_and_name() 
         ("- a\n- b\n", 2, "not `key: value`"),
         ("just words\n", 2, "not `key: value`"),
         ("a: 1\n--- b: 2\n", 3, "more than one YAML document"),
-        ("a: 1\n...\nb: 2\n", 3, "more than one YAML document"),
         ("a: 1\nb: \x07\n", 3, "control character"),
         ("[a]: 1\n", 2, "a key is not a word"),
         ("a: 1\nb:\n\t- x\n", 4, "not valid YAML at key 'b'"),
@@ -589,3 +588,24 @@ def test_what_cannot_be_cut_out_alone_is_refused_with_its_line() -> None:
 def test_invalid_frontmatter_is_never_edited() -> None:
     with pytest.raises(InvalidEntry):
         edit("---\na: [\n---\n", {"b": 1})
+
+
+@pytest.mark.parametrize("own", ["id: intro", "kind: Deployment", "tags: a, b", "id: 20240101"])
+def test_keys_of_another_program_stay_and_ours_go_below_a_key(own: str) -> None:
+    text = f"---\n{own}\ntitle: T  # theirs\n---\nBody\n"
+    new = edit(text, {"id": "01JD3Z8QK5W7M2X9V4T68F3K2A", "kind": "doc", "title": "T", "tags": ["x"]})
+    assert new == (
+        f"---\n{own}\ntitle: T  # theirs\nai-lessons:\n  id: 01JD3Z8QK5W7M2X9V4T68F3K2A\n  kind: doc\n"
+        "  tags:\n    - x\n---\nBody\n"
+    )
+    again = edit(new, {"tags": ["x", "y"], "title": "Other"})
+    assert parse(again).fields["tags"] == ["x", "y"]
+    assert f"{own}\ntitle: T  # theirs\n" in again
+
+
+@pytest.mark.parametrize("text", ['+++\ntitle = "a"\n+++\nBody\n', '{\n  "title": "a"\n}\nBody\n'])
+def test_nothing_is_written_above_toml_or_json(text: str) -> None:
+    assert parse(text) == ({"title": "a"}, "Body\n")
+    assert edit(text, {}) == text
+    with pytest.raises(InvalidEntry, match="TOML or JSON"):
+        edit(text, {"id": "x"})

@@ -55,6 +55,14 @@ def test_plain_markdown_is_a_doc_with_a_derived_id() -> None:
         ("---\ntitle: 404\n---\n", "404"),
         ("# C#\n", "C#"),
         ("# #\n", "#"),
+        ("Text.\n\n## Middle\n\nMore.\n", "some-note"),
+        ("<!-- note -->\n\n## Stands first\n\nText.\n", "Stands first"),
+        ("First\n-----\n\nText.\n", "First"),
+        ("---\ntitle: Dotted\n...\n# Heading\n", "Dotted"),
+        ('+++\ntitle = "Heron"\ndate = 2024-01-02\n+++\nText.\n', "Heron"),
+        ('{\n  "title": "Egret",\n  "tags": ["a"]\n}\n\nText.\n', "Egret"),
+        ('{\n  "title": broken\n}\n', "some-note"),
+        (f"# {'word ' * 60}\n", " ".join(["word"] * 39) + "…"),
     ],
 )
 def test_a_title_comes_from_the_frontmatter_then_the_heading_then_the_file_name(text: str, title: str) -> None:
@@ -76,6 +84,10 @@ def test_a_title_comes_from_the_frontmatter_then_the_heading_then_the_file_name(
         ("p/docs/x.md", "kind: rule", Kind.RULE),
         ("p/x.md", "kind: ' Rule'", Kind.RULE),
         ("rules/x.md", "kind: lesson", Kind.RULE),
+        ("docs/rules/x.md", "description: of a linter", Kind.DOC),
+        ("docs/rules/x.md", "kind: rule", Kind.RULE),
+        ("docs/rules/x.md", "rationale: so", Kind.RULE),
+        ("docs/rules/x.md", f"id: {ID}", Kind.RULE),
         ("p/scripts/README.md", "", Kind.DOC),
         ("p/scripts/README.md", "kind: rule", Kind.RULE),
     ],
@@ -136,14 +148,35 @@ def test_a_side_file_alone_is_a_script_that_lies_elsewhere() -> None:
 
 
 def test_what_cannot_be_read_names_file_and_line() -> None:
-    with pytest.raises(InvalidEntry, match=r"^p/x.md:3: key 'a' appears twice"):
-        read("p/x.md", "---\na: 1\na: 2\n---\n")
+    with pytest.raises(InvalidEntry, match=r"^p/lessons/x.md:3: key 'a' appears twice"):
+        read("p/lessons/x.md", "---\na: 1\na: 2\n---\n")
     with pytest.raises(InvalidEntry, match=r"^p/scripts/x.md:2: not valid YAML"):
         read("p/scripts/x", "code", "---\na: b: c\n---\n")
     with pytest.raises(InvalidEntry, match="UTF-8"):
         read_entry("p/x.md", b"\xff")
     with pytest.raises(InvalidEntry, match="no entry"):
         read_entry("README.md", b"")
+
+
+def test_a_page_whose_frontmatter_cannot_be_read_is_text_with_a_note() -> None:
+    text = "---\na: 1\na: 2\n---\nWords.\n"
+    entry = read("guide/x.md", text)
+    assert (entry.kind, entry.title, entry.body, entry.derived) == (Kind.DOC, "x", text, True)
+    assert [str(fault) for fault in entry.faults] == ["guide/x.md:3: key 'a' appears twice"]
+
+
+def test_mdx_is_markdown_and_docs_at_the_top_may_be_rst() -> None:
+    page = read("p/docs/a.mdx", 'import X from "x"\nexport const a = 1\n\n## Stands first\n\nText.\n')
+    assert page.title == "Stands first"
+    assert read("p/a.mdx", "---\ntitle: Otters\n---\n## Abstract\n").title == "Otters"
+    assert read("docs/guide/a.rst", ".. _here:\n\n-----\nGuide\n-----\n\nText.\n").title == "Guide"
+
+
+def test_keys_of_ours_below_their_own_key_go_before_those_of_another_program() -> None:
+    entry = read(
+        "guide/x.md", f"---\nid: intro\nkind: Deployment\ntitle: I\nai-lessons:\n  id: {ID}\n  kind: doc\n---\n"
+    )
+    assert (entry.id, entry.kind, entry.title, entry.derived) == (ID, Kind.DOC, "I", False)
 
 
 def test_headings_of_hostile_length_take_no_time() -> None:

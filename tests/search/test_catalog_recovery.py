@@ -95,6 +95,20 @@ def test_damage_found_while_writing_is_mended_there(world: World) -> None:
     assert "B again" in world.titles()
 
 
+def test_rows_that_break_a_constraint_are_damage_too(world: World) -> None:
+    world.catalog.close()
+    rewritten(lambda db: db.execute("DELETE FROM files"))(world.path)
+    rewritten(lambda db: db.execute("DELETE FROM folders"))(world.path)
+    rewritten(lambda db: db.execute("UPDATE entries SET file = 'x/longer-than-the-file/' || key, path = 'x'"))(
+        world.path
+    )
+    world.catalog = world.open()
+    world.refresh()
+    world.write("p/lessons/a.md", lesson(A, "New"))
+    world.refresh()
+    assert "New" in world.titles()
+
+
 def test_a_catalog_is_read_where_no_lock_can_be_made(world: World) -> None:
     world.catalog.close()
     lock = world.path.with_name(f"{world.path.name}.lock")

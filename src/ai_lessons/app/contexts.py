@@ -44,7 +44,7 @@ from ai_lessons.model.filters import EXACT, any_match, specificity, stated
 from ai_lessons.model.lessons import parse
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.search.catalog import Filter
-from ai_lessons.search.ranking import PassageFilter, context_boost, context_weights
+from ai_lessons.search.ranking import PassageFilter, context_boost, context_weights, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
 LOWERED = 0.5  # What is left of the score of a superseded entry where it is shown all the same
 
-_WORD = re.compile(r"\w+")
 
 SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
 CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`; longer chains are mistakes
@@ -284,7 +283,7 @@ def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySumm
 
 def same_text(a_text: str, b_text: str) -> bool:
     """Whether two texts share half of their words (Jaccard)."""
-    a, b = set(_WORD.findall(a_text.casefold())), set(_WORD.findall(b_text.casefold()))
+    a, b = set(words_of(a_text)), set(words_of(b_text))
     return bool(a | b) and 2 * len(a & b) >= len(a | b)
 
 

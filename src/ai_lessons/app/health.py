@@ -194,8 +194,13 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
     """
     repo = library.primary
     places = [_inside(repo, path) for path in paths]
-    plain = [e for e in _entries(repo.store) if e.derived and e.kind is not Kind.RULE and _concerns(e.path, places)]
-    changes = [change for entry in plain for change in _identity(repo, entry)]
+    plain, changes = list[Entry](), list[Change]()
+    for entry in _entries(repo.store):
+        if entry.derived and entry.kind is not Kind.RULE and not entry.faults and _concerns(entry.path, places):
+            with suppress(InvalidEntry):  # frontmatter that cannot be changed stays; the id follows from the path
+                if written := _identity(repo, entry):
+                    changes += written
+                    plain.append(entry)
     if not changes:
         raise NotFound("plain file to adopt at", ", ".join(paths) or ".", hint="everything there states its id already")
     what = plain[0].path if len(plain) == 1 else f"{len(plain)} files"

@@ -455,7 +455,8 @@ class OpenRepository:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog as it was at the last refresh."""
-        return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier)
+        committed = self.store.committed
+        return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier, committed=committed)
 
     @cached_property
     def history(self) -> History:

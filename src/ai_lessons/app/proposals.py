@@ -51,6 +51,7 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import place, side_of
 from ai_lessons.model.texts import one_line
 from ai_lessons.search.catalog import Filter
+from ai_lessons.search.ranking import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -69,9 +70,8 @@ COMPARED: Final = 20  # Entries of another repository that are read and compared
 
 TOLD: Final = 5  # So many entries that are much alike are named
 
-_WORD: Final = re.compile(r"[^\W_]+")
 _FILLERS: Final = frozenset(
-    _WORD.findall(
+    words_of(
         "a an and any are as at be by do for from in into is it its no not of on one or so than that the then this to"
         " use when with you your always never every must should only"
     )
@@ -127,13 +127,13 @@ def likeness(text: ComparableText, other: ComparableText) -> float:
 @lru_cache(maxsize=1 << 15)
 def words(text: str) -> frozenset[str]:
     """The words of a text that say something, singular and plural as one."""
-    matches = (word.casefold() for word in _WORD.findall(text))
+    matches = (word.casefold() for part in words_of(text) for word in part.split("_") if word)
     return frozenset(_PLURAL.sub("", word) for word in matches if word not in _FILLERS)
 
 
 def same(text: ComparableText, other: ComparableText) -> bool:
     """True for the same words in the same order, whatever id, date and tags say."""
-    return _WORD.findall(text.text.casefold()) == _WORD.findall(other.text.casefold())
+    return words_of(text.text) == words_of(other.text)
 
 
 def says_the_same(entry: Entry, other: Entry) -> bool:

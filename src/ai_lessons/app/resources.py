@@ -102,7 +102,7 @@ def as_doc(path: Path, data: bytes) -> Entry:
     """A source as an entry; frontmatter that cannot be read is text. Raises InvalidEntry, UsageError: it is no text."""
     suffix, name = path.suffix.lower(), path.name
     if suffix in DOCUMENTS:
-        unix = _extra("documents").convert(path.name, suffix, data).encode()
+        unix = _extra().convert(path.name, suffix, data).encode()
     else:
         unix = data.replace(b"\r\n", b"\n")
         if suffix in MARKUPS:
@@ -111,11 +111,8 @@ def as_doc(path: Path, data: bytes) -> Entry:
         name += ".md"
     elif not name.lower().endswith(layout.DOC_SUFFIXES):
         name += ".txt"
-    try:
-        return read_entry(layout.resource_path(Kind.DOC, GLOBAL_PROJECT, (), name), unix)
-    except InvalidEntry:
-        text = decode(unix, str(path))
-        return Entry("", Kind.DOC, path.stem, "", GLOBAL_PROJECT, body=text)
+    decode(unix, str(path))
+    return read_entry(layout.resource_path(Kind.DOC, GLOBAL_PROJECT, (), name), unix)
 
 
 def is_url(source: str) -> bool:
@@ -127,7 +124,7 @@ def web(options: Options, *, allow_private: bool = False) -> Web:
     """What asks for pages. Raises UsageError: the extra that does is not installed. Unreachable: offline."""
     if options.offline:
         raise Unreachable("a page is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE")
-    asked: Web = _extra("web").Web(allow_private=allow_private)
+    asked: Web = _extra().Web(allow_private=allow_private)
     return asked
 
 
@@ -151,9 +148,9 @@ def take_page(asked: Web, url: str, fields: Mapping[str, Any], now: datetime) ->
     return Incoming(Outside(Path(path.name + ".md"), name), frontmatter.body_of(text.body).encode(), said=fields)
 
 
-def _extra(name: str) -> Any:
+def _extra() -> Any:
     try:
-        return import_module(f"ai_lessons.git.{name}")
+        return import_module("ai_lessons.connectors.web")
     except ImportError as error:
         raise UsageError(
             f"web pages, HTML, PDF and Word documents need {error.name}, which is not installed",

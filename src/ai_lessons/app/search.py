@@ -9,7 +9,7 @@ from ai_lessons.app.answers import Answer, Hit, Query
 from ai_lessons.app.contexts import SPARE, drop_superseded, see_also, warnings
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
 from ai_lessons.errors import UsageError
-from ai_lessons.model.entries import KINDS, EntrySummary, Kind, Status
+from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, EntrySummary, Kind, Status
 from ai_lessons.model.filters import Asked, gist, one_project, parse
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
@@ -36,6 +36,7 @@ from ai_lessons.search.ranking import (
     rank,
     snippet,
     stem,
+    words_of,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _keep(nearest: dict[str, Near], hit: Match, similarity: float, *, enough: bo
 
 
 def _words(text: str) -> set[str]:
-    words = (word for word in QUERY_WORD.findall(text.lower()) if len(word) >= SHORT_WORD)
+    words = (word for word in words_of(text) if len(word) >= SHORT_WORD or not word.isascii())
     return {stem(word) for word in words if word not in _COMMON}
 
 
@@ -139,7 +140,7 @@ DEPTH = 50  # Passages of rules asked of each half: far more than can surface
 def rules_for(
     repo: Reading, query: Query, candidates: Candidates, results: Sequence[EntrySummary], *, complete: bool
 ) -> list[Hit]:
-    """Of the rules `found`, those that surface beside these results, best first; `complete`: no vector is missing."""
+    """Of the rules found, those that surface beside these results, best first. `complete`: no vector is missing."""
     joined = linked(repo.catalog, (light.id for light in results))
     lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)} | joined)
     rules = {light.id: light for light in lights.values() if light.kind is Kind.RULE}
@@ -147,6 +148,8 @@ def rules_for(
     close = near(
         query.text, candidates.text, candidates.vectors, titles, complete=complete and bool(candidates.vectors)
     )
+    projects = {GLOBAL_PROJECT, *(light.project for light in results), *([query.project] if query.project else [])}
+    joined = {x for x in rules.keys() & joined if rules[x].project in projects or (x in close and close[x].enough)}
     shown = surfaced(close, rules.values(), joined, query, repo.reading_config.tag_aliases)
     return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in shown]
 
@@ -172,6 +175,8 @@ FAR, FEW = 0.15, 20
 """Share of the best result's score below which results are left out, where more than so many are found."""
 
 
+NEAR_BEST = 0.5  # Share of the best result's score from which on the rules linked with a result come along
+
 TYPED = 5.0  # Seconds in which who types is answered without another look at the files
 SEARCH_DEPTH = (
     100  # Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows
@@ -190,8 +195,9 @@ def search(library: Library, query: Query) -> Answer:
         repo.current()
     answer = find(repo, query)
     asked = understood(query)[0]
-    # what to contribute is what is not there, not what was not asked for
-    contributing = asked.kinds and asked.text and not query.typing
+    # what to contribute is what is not there, not what was not asked for; a person who asks for a kind wants that alone
+    agent = library.primary.options.agent
+    contributing = asked.kinds and asked.text and not query.typing and agent
     known_kinds = (
         find(repo, asked._replace(kinds=frozenset(), plain=True)).near_kinds if contributing else answer.near_kinds
     )
@@ -204,7 +210,9 @@ def search(library: Library, query: Query) -> Answer:
     within = (hit._replace(entry=hit.entry._replace(score=min(hit.entry.score or 0.0, 1.0))) for hit in answer.hits)
     return answer._replace(
         hits=tuple(within),
-        prompt=gap_prompt({kind.folder: kind in known_kinds for kind in KINDS}),
+        prompt=""
+        if (answer.weak and answer.hits) or (asked.kinds and not agent)
+        else gap_prompt({kind.folder: kind in known_kinds for kind in KINDS}),
         approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
 
@@ -229,32 +237,40 @@ def find(repo: Reading, query: Query) -> Answer:
     filters = _passage_filter(repo, query, phrases, versions, without_rules=surfacing)
     begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if surfacing else None
     candidates = repo.indexing.begin(query.text, filters, depth)()
+    # a score is of question and entry: what other kinds there are does not change it
+    every = _every_kind(repo, query, filters, depth) if query.kinds else candidates
     found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
     if phrases and not (candidates.text or candidates.vectors) and _query_words(phrases) < _query_words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
         phrases, filters = (), filters._replace(phrases=())
         candidates = repo.indexing.begin(query.text, filters, depth)()
+        every = _every_kind(repo, query, filters, depth) if query.kinds else candidates
     coverage = _coverage(repo, done.missing)
-    likely, lead, lights_of = _near(repo, query.text, candidates, complete=not done.missing)
+    likely, lead, lights_of = _near(repo, query.text, every, candidates, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
     weight = VECTOR_WEIGHT * (coverage if candidates.text and candidates.vectors else 1.0)
-    matches = fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead)
+    matches = fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead, (every.text, every.vectors))
     matches = tuple(match._replace(score=match.score * likely) for match in matches)
-    weak = likely < BAR and not phrases
+    best = max((match.score for match in matches), default=0.0) if query.kinds else likely
+    bar = BAR if likely > BAR else NEAR_BEST * BAR  # the chance of a model that was not measured is the bar itself
+    weak = (likely < BAR or best < bar) and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak and candidates.vectors else query
     shown = (*phrases, *names(query.text))
     hits = drop_superseded(repo, room, _hits(repo, room, shown, matches, versions, lights_of))
     near_note = nothing_near(repo, hits) if weak or not hits else ""
     remarks = [unheld, near_note, "" if hits else _what_there_is(repo, query)]
     if surfacing:
-        hits = rules_for(repo, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
+        least = max(bar, NEAR_BEST * (hits[0].entry.score or 0.0)) if hits else 0.0
+        near_hits = [hit.entry for hit in hits if not weak and (hit.entry.score or 0.0) >= least]
+        hits = rules_for(repo, query, found_rules, near_hits, complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
     notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.told(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
-    near_enough = (match.entry_id for match in matches if len(matches) <= FEW or match.score >= BAR)
+    near_enough = (match.entry_id for match in matches if match.score >= bar)
     near_kinds = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
-    kinds = frozenset() if weak else frozenset(near_kinds | {light.kind for light in lights})
+    shown_kinds = {light.kind for light in lights if light.kind is Kind.RULE or (light.score or 0.0) >= bar}
+    kinds = frozenset() if weak else frozenset(near_kinds | shown_kinds)
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
 
 
@@ -275,10 +291,11 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
 
 
 def _near(
-    repo: Reading, question: str, candidates: Candidates, *, complete: bool
+    repo: Reading, question: str, candidates: Candidates, shown: Candidates, *, complete: bool
 ) -> tuple[float, frozenset[tuple[str, int]], dict[str, EntrySummary]]:
     """The chance that the best answers the question, the passages that hold what it is about, the entries by id."""
-    lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)})
+    hits = (*candidates.text, *candidates.vectors, *shown.text, *shown.vectors)
+    lights = repo.catalog.many({hit.entry_id for hit in hits})
 
     def text_of(hit: Match) -> str:
         title = lights[hit.entry_id].title if hit.entry_id in lights else ""
@@ -287,6 +304,10 @@ def _near(
     holding, lead = holders(question, candidates.text, text_of)
     likely = chance(question, candidates, repo.indexing.passages(), text_of, complete=complete)
     return max(likely, NAMED) if holding else likely, lead, lights
+
+
+def _every_kind(repo: Reading, query: Query, filters: ranking.PassageFilter, depth: int) -> Candidates:
+    return repo.indexing.begin(query.text, filters._replace(kinds=frozenset()), depth)()
 
 
 def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:

@@ -227,7 +227,7 @@ def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replac
     if form == SKILLS:
         projects = dict.fromkeys(entry.project for _, entry in entries)
         groups = {name: [pair for pair in entries if pair[1].project == name] for name in projects}
-        texts = dict(exporters.skill(name, group) for name, group in groups.items())
+        texts = dict(exporters.skill(name, group, projects) for name, group in groups.items())
         pattern = f"{exporters.PREFIX}*/SKILL.md"
     else:
         suffix = exporters.RULE_FILES[form].suffix

@@ -21,7 +21,7 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Ca
 from ai_lessons.model.texts import decode, escaped, mapping_lines, one_line, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 # --- in: what a file of instructions states ---
 
@@ -243,9 +243,12 @@ def rule_file(form: str, handle: str, entry: Entry) -> str:
     return _framed(matter, f"{section(handle, entry, 1)}\n\n{made}")
 
 
-def skill(project: str, entries: Sequence[ExportedEntry]) -> tuple[str, str]:
-    """A skill with the entries of one project: its path below a folder of skills, and its text."""
-    name = f"{PREFIX}{layout.slug(project)}"
+def skill(project: str, entries: Sequence[ExportedEntry], projects: Collection[str]) -> tuple[str, str]:
+    """A skill with the entries of one of these projects: its path below a folder of skills, and its text."""
+    name = layout.slug(project)
+    if name != project and sum(layout.slug(other) == name for other in projects) > 1:  # C++ beside C#
+        name += f"-{sha256(project.encode()).hexdigest()[:6]}"
+    name = f"{PREFIX}{name}"
     about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
     titles = "; ".join(_line(entry.title) for _, entry in entries)
     description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:_DESCRIPTION]

@@ -349,7 +349,7 @@ class Sources:
     def project(self, path: Path) -> str | None:
         """The name of the top folder of the file's repository, fit to be a project; None outside of any."""
         _, top = self._place(path)
-        return slug(top.name) if top is not None else None
+        return slug(top.name, keep="+#") if top is not None else None
 
     def _place(self, path: Path) -> tuple[Path, Path | None]:
         """The file without links, and the top folder of its worktree; each folder is looked up once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
+import re
 import socket
 import string
 import threading
@@ -285,17 +286,19 @@ def _html(data: bytes) -> str:
     _refuse_tags(data.count(b"<"))
     soup = BeautifulSoup(data, "lxml")  # html.parser takes time with the square of what is not closed
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    parts = soup.select("main, [role=main], article")
-    main = max(parts, key=lambda part: len(part.get_text()), default=None)
-    if main is None:
+    parts = soup.select("main, [role=main]") or soup.select("article")
+    outer = [part for part in parts if not any(part is not other and other in part.parents for other in parts)]
+    if outer and outer[0].name != "article":
+        outer = [max(outer, key=lambda part: len(part.get_text()))]
+    if not outer:
         text = trafilatura.extract(
             data, output_format="markdown", include_formatting=True, include_links=True, favor_recall=True
         )
         text = text or ""
     else:
-        for tag in main.select(_NO_TEXT):
+        for tag in (tag for part in outer for tag in part.select(_NO_TEXT)):
             tag.decompose()
-        text = markdownify(str(main), heading_style="ATX", code_language_callback=_language)
+        text = markdownify("\n".join(map(str, outer)), heading_style="ATX", code_language_callback=_language)
     headed = any(row.startswith("# ") for row in text.split("\n"))
     return text if headed or not title or not text.strip() else f"# {title}\n\n{text}"
 
@@ -307,12 +310,17 @@ def _language(code: Tag) -> str:
     return next((word.partition("-")[2] for word in classes if word.startswith(("language-", "highlight-"))), "")
 
 
+_UNTITLED = re.compile(r"(?i)untitled[\W\d]*")
+_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])(?:-|\xad)\n(?=[^\W\dA-Z_])")
+
+
 def _pdf(data: bytes) -> str:
     """The text page by page, each below a heading of its own."""
     reader = PdfReader(BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
         return ""
     title = (reader.metadata.title if reader.metadata else "") or ""
+    title = "" if _UNTITLED.fullmatch(title.strip()) else title
     end = time.process_time() + MOST_SECONDS
 
     def soon(*_: object) -> None:
@@ -320,7 +328,7 @@ def _pdf(data: bytes) -> str:
             raise ValueError(f"it takes longer than {MOST_SECONDS} seconds")
 
     texts = (page.extract_text(visitor_operand_before=soon).strip() for page in reader.pages[:MOST_PAGES])
-    pages = [f"## Page {number}\n\n{text}" for number, text in enumerate(texts, 1) if text]
+    pages = [f"## Page {number}\n\n{_BROKEN_WORD.sub('', text)}" for number, text in enumerate(texts, 1) if text]
     return "\n\n".join([f"# {' '.join(title.split())}", *pages] if title and pages else pages)
 
 

@@ -600,7 +600,7 @@ def name_of(folder: Path) -> str:
 
 def same_name(first: str, second: str) -> bool:
     """Whether two names of a project differ only in capitals and in what joins their words."""
-    first, second = (re.sub(r"[\W_]+", "-", name.lower()).strip("-") for name in (first, second))
+    first, second = (re.sub(r"(?:[^\w+#]|_)+", "-", name.lower()).strip("-") for name in (first, second))
     return first == second != ""
 
 

@@ -15,7 +15,7 @@ from ai_lessons.model.command_patterns import MOST_SEEN, Seen
 from ai_lessons.model.entries import KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
-from ai_lessons.model.texts import TITLE_LENGTH
+from ai_lessons.model.texts import OURS, TITLE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,10 +41,14 @@ class Fix(NamedTuple):
 
 def check_entry(entry: Entry, text: str = "") -> list[Problem]:
     """The problems of one entry; with the `text` that holds its frontmatter each has its line."""
+    if entry.faults:
+        return list(entry.faults)
     if entry.derived and not _says_kind(entry) and entry.kind is not Kind.RULE and not _misspelt_kind(entry):
         return []
     file = entry.side_path or entry.path
     complaints = [complaint for check in _CHECKS for complaint in check(entry)]
+    if isinstance(ours := entry.fields.get(OURS), dict):  # the page's own keys mean what its program says
+        complaints = [(key, message) for key, message in complaints if not key or key in ours]
     lines = key_lines(text) if text and complaints else {}
     problems = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
     problems += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
@@ -269,10 +273,13 @@ def check_together(entries: Iterable[Entry]) -> list[Problem]:
     problems += [problem for entry in ordered for problem in _misled(entry, by_id)]
     seen: dict[str, str] = {}
     for path in (path for entry in ordered for path in (entry.path, entry.side_path) if path is not None):
-        # one file where case, or the way an accent is written, does not count (macOS, Windows)
-        other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
-        if other != path:
-            problems.append(Problem(path, f"is the same file as {other} on systems that ignore case"))
+        # one name where case, or the way an accent is written, does not count (macOS, Windows)
+        for end in (*(match.start() for match in re.finditer("/", path)), len(path)):
+            other = seen.setdefault(unicodedata.normalize("NFC", path[:end]).casefold(), path[:end])
+            if other != path[:end]:
+                what, below = ("file", "") if end == len(path) else ("folder", f"{path[:end]} ")
+                problems.append(Problem(path, f"{below}is the same {what} as {other} on systems that ignore case"))
+                break
     edges = [links.Edge(entry.id, *link) for entry in ordered for link in entry.links]
     for relation, ids in links.circles(edges):
         names = [_file(by_id[entry_id][0]) for entry_id in ids if entry_id in by_id]

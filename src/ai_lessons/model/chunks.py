@@ -228,11 +228,16 @@ class _Stretch(NamedTuple):
         return self.start == self.end
 
 
+_DATA = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=-]+)*,[\w+/=%-]{40,}")
+"""A picture in the text. It has no line ends, so that lines count the same without it."""
+
+
 def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
     """The passages of an entry, none if it has no text. Its title is not repeated in them.
 
     A lesson begins with its pattern, a rule with its rationale; a script is its description, then its code.
     """
+    entry = entry._replace(body=_DATA.sub("", entry.body))
     head, body = entry.opening, entry.body
     code = entry.code if entry.kind is Kind.SCRIPT else ""
     whole = "\n".join(part for part in (head, body.strip("\r\n"), code.strip("\r\n")) if part.strip())

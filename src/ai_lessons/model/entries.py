@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.errors import Problem
+
 T = TypeVar("T")
 
 
@@ -269,7 +271,8 @@ class Entry(NamedTuple):
     `path` is relative to the repository, with `/`: the Markdown file, or for a script the runnable file, whose
     `side_path` is then the Markdown beside it (None where there is none). `body` is the Markdown below the
     frontmatter; `code` the text of a script. `fields` is the whole frontmatter, unknown keys included.
-    `derived` says that the id comes from the path because no file states one.
+    `derived` says that the id comes from the path because no file states one. `faults`: why what looks like frontmatter
+    is part of the body.
     """
 
     id: str
@@ -285,6 +288,7 @@ class Entry(NamedTuple):
     code: str = ""
     side_path: str | None = None
     derived: bool = False
+    faults: tuple[Problem, ...] = ()
 
     @property
     def file(self) -> str:

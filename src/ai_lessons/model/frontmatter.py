@@ -24,8 +24,8 @@ from ai_lessons.model.entries import (
     ulid,
 )
 from ai_lessons.model.layout import Place, derived_id, is_markdown, place
-from ai_lessons.model.markdown import parse_mapping
-from ai_lessons.model.texts import SORTED_KEYS, texts_of
+from ai_lessons.model.markdown import MARKUPS, entry_fields
+from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -132,7 +132,9 @@ def description(code: bytes) -> str:
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
+_H1 = re.compile(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
+_FIRST = re.compile(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
+_NO_TEXT = re.compile(r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 LINK_WEIGHT = "weight"  # the one key of a link that names no relation
 _RELEVANT = 4000  # characters of a body in which its title is looked for
@@ -149,13 +151,19 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
         raise InvalidEntry([Problem(path, "no entry can have this path")])
     script = where.kind is Kind.SCRIPT and not (is_markdown(path) and side is None)
     texts = texts_of(path, data, side if script else None, script=script)
-    fields = parse_mapping(texts.matter, texts.file, first_line=2) if texts.matter is not None else {}
+    try:
+        fields = entry_fields(texts.matter, texts.file) if texts.matter is not None else {}
+    except InvalidEntry as error:
+        if script or where.kind not in {Kind.DOC, None}:
+            raise
+        whole = data.decode().removeprefix(BOM)  # a page of another program may only look as if it had frontmatter
+        return _entry(where.kind or Kind.DOC, path, where, {}, body=whole, faults=tuple(error.problems))
     if script:
         side_path = texts.file if side is not None else None
         return _entry(Kind.SCRIPT, path, where, fields, body=texts.body, code=texts.code, side_path=side_path)
     kind = _kind(fields, where)
     if kind is not Kind.SCRIPT:
-        return _entry(kind, path, where, fields, body=texts.body, title=_first_heading(texts.body))
+        return _entry(kind, path, where, fields, body=texts.body, title=_first_heading(_as_markdown(path, texts.body)))
     outside, beside = fields.get("path"), path.rpartition(".")[0]
     if not isinstance(outside, str) or not outside.strip():
         raise InvalidEntry(
@@ -165,12 +173,21 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
     return _entry(Kind.SCRIPT, beside, where, fields, body=texts.body, side_path=path)
 
 
+_OF_DOCUMENTATION = frozenset(("doc", "docs", "documentation", "site", "website", "wiki"))
+
+
 def _kind(fields: dict[str, Any], where: Place) -> Kind:
-    """A rule by `kind` or by folder (fail closed); else by `kind`, else by folder."""
+    """A rule by `kind` or by folder (fail closed); else by `kind`, else by folder.
+
+    A page that states nothing of ours in the `rules` folder of a documentation (of a linter, say) is a doc.
+    """
     stated = fields.get("kind")
     stated = stated.strip().lower() if isinstance(stated, str) else ""
-    if where.kind is Kind.RULE or stated == Kind.RULE:
+    if stated == Kind.RULE:
         return Kind.RULE
+    if where.kind is Kind.RULE:
+        ours = stated in set(Kind) or stated_id(fields.get("id")) or "rationale" in fields
+        return Kind.RULE if ours or where.project.lower() not in _OF_DOCUMENTATION else Kind.DOC
     if stated in set(Kind):
         return Kind(stated)
     if where.kind is Kind.SCRIPT:
@@ -181,11 +198,11 @@ def _kind(fields: dict[str, Any], where: Place) -> Kind:
 def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
     stated, title_value = stated_id(fields.get("id")), fields.get("title")
     name = path.rpartition("/")[2]
-    own_title = " ".join(str(title_value).split()) if is_word(title_value) else ""
+    own_title = str(title_value) if is_word(title_value) else ""
     return Entry(
         id=stated or derived_id(path),
         kind=kind,
-        title=own_title or title or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
+        title=one_line(own_title or title) or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
         path=path,
         project=where.project,
         tags=_words(fields.get("tags")),
@@ -197,12 +214,20 @@ def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title
     )
 
 
+def _as_markdown(path: str, body: str) -> str:
+    """The beginning of a body with its headings as Markdown writes them."""
+    suffix = path[path.rfind(".") :].lower()
+    return MARKUPS[suffix](body[:_RELEVANT]) if suffix in {".rst", ".adoc"} else body
+
+
 def _first_heading(body: str) -> str:
-    """The first heading outside code; empty if there is none near the top."""
+    """The heading that is the title: a first one of level 1, else one that stands before all text; else empty."""
     top = body[:_RELEVANT]
     if "```" in top or "~~~" in top:
         top = _FENCE.sub("", top)
-    heading = _HEADING.search(top)
+    heading = _H1.search(top)
+    if not heading and (start := _NO_TEXT.match(top)):
+        heading = _FIRST.match(top, start.end())
     if not heading:
         return ""
     words = (heading[1] or heading[2]).split()

@@ -14,7 +14,7 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, SHARED, UNVE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MARKDOWN_SUFFIXES = (".md", ".markdown")
+MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
 DOC_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".rst", ".adoc")
 SIDE_SUFFIX = ".md"
 CONFIG_PATH = ".ai-lessons/config.yaml"
@@ -22,6 +22,8 @@ SLUG_LENGTH = 50
 NAME_BYTES = 255
 PATH_BYTES = 1024
 
+# Vowels and accents that are parts of words
+_MARK = "[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ecd\u1000-\u109f\u1780-\u17d3]"
 _KIND_FOLDERS = {kind.folder: kind for kind in Kind}
 _NEVER_IN_ROOT = frozenset(
     ("readme", "contributing", "changelog", "license", "security", "agents", "claude", "codeowners")
@@ -57,7 +59,7 @@ def place(path: str) -> Place | None:
         suffixes = DOC_SUFFIXES if kind is Kind.DOC else MARKDOWN_SUFFIXES
         entry = kind is Kind.SCRIPT or path.lower().endswith(suffixes)
         return Place(parts[0], kind, parts[2] if kind.is_resource and len(parts) > 3 else None) if entry else None
-    if not path.lower().endswith(MARKDOWN_SUFFIXES):
+    if not path.lower().endswith((*MARKDOWN_SUFFIXES, ".rst", ".adoc") if parts[0] == "docs" else MARKDOWN_SUFFIXES):
         return None
     if parts[0] == Kind.RULE.folder:  # fail closed: a `rules` folder without a project holds rules, not docs
         return Place(GLOBAL_PROJECT, Kind.RULE)
@@ -74,10 +76,14 @@ def side_of(path: str) -> str:
     return path + SIDE_SUFFIX
 
 
-def slug(title: str) -> str:
-    """Lower-case ASCII words joined by `-`, at most `SLUG_LENGTH` characters, cut between words; never empty."""
-    ascii_text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
-    words = re.findall(r"[a-z0-9]+", ascii_text.lower())
+def slug(title: str, keep: str = "") -> str:
+    """Lower-case words of any script joined by `-`, Latin without accents, cut between words; never empty.
+
+    At most `SLUG_LENGTH` characters. A word may end in the marks of `keep`.
+    """
+    folded = unicodedata.normalize("NFKD", title.casefold())
+    plain = unicodedata.normalize("NFC", re.sub(r"(?<=[a-z])[\u0300-\u036f]+", "", folded))
+    words = re.findall(rf"(?:[^\W_]|{_MARK})+[{keep}]*" if keep else rf"(?:[^\W_]|{_MARK})+", plain)
     longer = [prefix for prefix in accumulate(words, lambda kept, word: f"{kept}-{word}") if len(prefix) <= SLUG_LENGTH]
     return longer[-1] if longer else "".join(words)[:SLUG_LENGTH] or "entry"
 

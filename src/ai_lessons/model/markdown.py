@@ -10,11 +10,14 @@ import frontmatter
 from frontmatter.default_handlers import YAMLHandler
 
 from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.model.entries import Kind, stated_id
 from ai_lessons.model.texts import (
+    OURS,  # fmt: skip
     SORTED_KEYS,  # fmt: skip
     cut,
     entry_lines,  # fmt: skip
     flow,  # fmt: skip
+    foreign,  # fmt: skip
     head_and_lines,  # fmt: skip
     item_lines,  # fmt: skip
     mapping_lines,  # fmt: skip
@@ -97,7 +100,25 @@ class Document(NamedTuple):
 def parse(text: str, path: str = "") -> Document:
     """Take a text apart. Raises InvalidEntry as `yaml_tree.compose`; lines count from the start of the file."""
     matter, body = split(text)
-    return Document({} if matter is None else parse_mapping(matter, path, first_line=2), body)
+    return Document({} if matter is None else entry_fields(matter, path), body)
+
+
+def entry_fields(matter: str, path: str) -> dict[str, Any]:
+    """The fields of frontmatter; those below `ai-lessons:` stand for the page's own. Raises as `parse`."""
+    fields = parse_mapping(matter, path, first_line=2)
+    ours = fields.get(OURS)
+    return {**fields, **ours} if isinstance(ours, dict) else fields
+
+
+def is_foreign(fields: Mapping[str, Any]) -> bool:
+    """Whether another program's page means something else by `id`, `kind` or `tags`, so that ours stand below a key."""
+    kind, tags = fields.get("kind"), fields.get("tags")
+    return (
+        isinstance(fields.get(OURS), dict)
+        or ("id" in fields and stated_id(fields["id"]) is None)
+        or (kind is not None and not (isinstance(kind, str) and kind.strip().lower() in tuple(Kind)))
+        or not (tags is None or isinstance(tags, list))
+    )
 
 
 def parse_mapping(matter: str, path: str = "", *, first_line: int = 1) -> dict[str, Any]:
@@ -139,8 +160,18 @@ def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
     InvalidEntry: the frontmatter is invalid, or a key cannot be changed without touching others.
     """
     opening, matter, closing, old_body = cut(text)
+    if matter is None and changes and foreign(text):
+        problem = Problem("", "its frontmatter is TOML or JSON, which is read and never changed", 1)
+        raise InvalidEntry([problem], hint="change it in an editor, or write the frontmatter as YAML")
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
-    changed = edit_mapping(matter or "", changes, newline, first_line=2)
+    fields = parse_mapping(matter, first_line=2) if matter else {}
+    if is_foreign(fields):
+        effective = entry_fields(matter or "", "")
+        new = {key: value for key, value in changes.items() if not same(effective.get(key), normal(value))}
+        ours = {f"{OURS}.{key}": value for key, value in new.items()}
+        changed = edit_mapping(matter or "", ours, newline, first_line=2, nesting=2)
+    else:
+        changed = edit_mapping(matter or "", changes, newline, first_line=2)
     new_body = old_body if body is None else body
     if matter is None:
         if not changed:

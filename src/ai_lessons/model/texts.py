@@ -162,7 +162,11 @@ Left alone, one at a time between visible characters: a joiner between letters o
 Khmer, Mongolian, …) and between emoji, and the choice between text and emoji after an emoji or in a keycap."""
 
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
+_JSON = re.compile(r"\ufeff?(?=\{\s*\")")
+OURS = "ai-lessons"  # Key of the frontmatter of another program's page below which our keys stand
+_FOREIGN_LIMIT = 65_536  # Characters of frontmatter that is no YAML
 
 
 class Texts(NamedTuple):
@@ -215,13 +219,36 @@ def decode(data: bytes, path: str) -> str:
 
 
 def split(text: str) -> tuple[str | None, str]:
-    """The text of the frontmatter (None if there is none) and the body, exactly as it stands."""
+    """The text of the frontmatter (None if there is none) and the body, exactly as it stands; of any form, as YAML."""
     parts = cut(text)
+    if parts.matter is None and (data := foreign(text)):
+        return data
     return parts.matter, parts.body
 
 
+def foreign(text: str) -> tuple[str, str] | None:
+    """Frontmatter in TOML (`+++`) or JSON, written as JSON (which YAML contains), and the body; None if there is none.
+
+    The body begins on a line of its own.
+    """
+    try:
+        if match := _TOML.match(text, 0, _FOREIGN_LIMIT):
+            fields, end = toml(match[1]), match.end()
+        elif match := _JSON.match(text):
+            fields, end = json.JSONDecoder().raw_decode(text[:_FOREIGN_LIMIT], match.end())
+            rest = re.compile(r"[ \t]*(?:\r?\n|\Z)").match(text, end)
+            if rest is None:
+                return None
+            end = rest.end()
+        else:
+            return None
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(fields, default=str, ensure_ascii=False), text[end:]
+
+
 def cut(text: str) -> Cut:
-    """The text in its four parts: a `---` line at the very start opens frontmatter, the next one closes it."""
+    """The text in its four parts: a `---` line at the very start opens frontmatter, the next (or `...`) closes it."""
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     if not opening or not closing:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.model.transcripts import Shape
-    from ai_lessons.search.catalog_update import Parse, Progress, Read, Scan
+    from ai_lessons.search.catalog_update import Committed, Parse, Progress, Read, Scan
 
 T = TypeVar("T")
 _KINDS = {kind.value: kind for kind in Kind}
@@ -443,10 +443,20 @@ class CatalogRefresh(NamedTuple):
 
 
 class Catalog(CatalogReader):
-    """One catalog file, opened. A damaged file is replaced and filled again."""
+    """One catalog file, opened. A damaged file is replaced and filled again.
 
-    def __init__(self, path: Path, *, tier: str = "user", clock: Callable[[], int] = time.time_ns) -> None:
-        self._tier, self._clock = tier, clock
+    `committed`: which of some files are in HEAD, asked where several state one id.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        tier: str = "user",
+        clock: Callable[[], int] = time.time_ns,
+        committed: Committed = lambda _: (),
+    ) -> None:
+        self._tier, self._clock, self._committed = tier, clock, committed
         self._disk: Disk | None = None
         super().__init__(path, SCHEMA)
 
@@ -579,12 +589,12 @@ class Catalog(CatalogReader):
                 return self._refreshed()
             with self.transaction():
                 if self.generation == base:
-                    write_folders(self.connection, changes)
+                    write_folders(self.connection, changes, self._committed)
                     return self._written()
         with self.transaction():
             if not (changes := self._survey()):
                 return self._refreshed()
-            write_folders(self.connection, changes)
+            write_folders(self.connection, changes, self._committed)
             return self._written()
 
     def _survey(self) -> list[FolderChange]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Read = Callable[[str], bytes]
     Parse = Callable[[str, bytes, bytes | None], Entry]
     Progress = Callable[[str, int, int], None]
+    Committed = Callable[[Sequence[str]], Iterable[str]]
     Stamp = tuple[int, int, int, int, int]  # mtime_ns, ctime_ns, size, inode, mode
 
 FINE_MARGIN = 50_000_000
@@ -226,6 +227,7 @@ class _FolderSurvey:
             self._change.problems.append((path, Problem(path, error.message.removeprefix(f"{path}: "))))
             self._now[unit.name] = CatalogedFile(self._stamps[unit.name], racy=True, hash="")
         else:
+            self._change.problems += [(path, problem) for problem in entry.faults]
             self._change.records.append(record(entry, path, self._now[unit.name].hash, side_hash))
 
 
@@ -239,13 +241,17 @@ _MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
 FILES, APPROVED = "files", "approved"
 _IN = "IN (SELECT value FROM json_each(:ids))"
 _HIDDEN = 2  # Standing of a new row until `_SETTLE` has run
-# Of all files that state one id, what is approved comes first, then the smallest path: the same for every reader.
+# Of all files that state one id, what is approved comes first, then what is committed, then the shortest path: a copy
+# has a longer one.
 _SETTLE = (
     f"UPDATE entries SET standing = {_HIDDEN} WHERE standing <> {_HIDDEN} AND id {_IN}",  # noqa: S608 - our own words
     f"""
     UPDATE entries SET standing = (kind = 'rule' AND source = 'files') WHERE key IN (
         SELECT key FROM (
-            SELECT key, row_number() OVER (PARTITION BY id ORDER BY source, file) AS place
+            SELECT key, row_number() OVER (
+                PARTITION BY id
+                ORDER BY source, file NOT IN (SELECT value FROM json_each(:committed)), length(file), file
+            ) AS place
             FROM entries WHERE id {_IN}
         ) WHERE place = 1
     )""",  # noqa: S608
@@ -254,6 +260,11 @@ _SETTLE = (
         SELECT id FROM shown WHERE kind = 'rule' AND id {_IN}
     )""",  # noqa: S608
 )
+
+_SAME_ID = f"""
+SELECT file FROM entries WHERE source = 'files' AND id IN (
+    SELECT id FROM entries WHERE source = 'files' AND id {_IN} GROUP BY id HAVING count(*) > 1
+)"""  # noqa: S608
 
 
 class CatalogedFile(NamedTuple):
@@ -400,7 +411,7 @@ def snippet(entry: Entry) -> str:
     return words[:SNIPPET_LENGTH].rsplit(" ", 1)[0].rstrip() + "…"
 
 
-def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange]) -> None:
+def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], committed: Committed) -> None:
     """Write the changes of folders, their files, problems and entries."""
     for change in changes:
         folder = change.folder
@@ -418,7 +429,7 @@ def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange]) -> No
     # oldest first: lists ask by age, and read half as long where rows lie on disk in that order
     records = [record for change in changes for record in change.records]
     records.sort(key=lambda record: (record.row["created"], record.row["id"]))
-    _replace(db, FILES, f"source = 'files' AND file {_IN}", units, records)
+    _replace(db, FILES, f"source = 'files' AND file {_IN}", units, records, committed)
 
 
 def write_approved(db: sqlite3.Connection, records: Sequence[CatalogRecord], keep: Collection[str]) -> None:
@@ -428,7 +439,12 @@ def write_approved(db: sqlite3.Connection, records: Sequence[CatalogRecord], kee
 
 
 def _replace(
-    db: sqlite3.Connection, source: str, where: str, ids: Sequence[str], records: Sequence[CatalogRecord]
+    db: sqlite3.Connection,
+    source: str,
+    where: str,
+    ids: Sequence[str],
+    records: Sequence[CatalogRecord],
+    committed: Committed = lambda _: (),
 ) -> None:
     """Put the records in the place of the entries that fulfil `where`, and settle which entry of each id is shown."""
     values = {"ids": json.dumps(ids)}
@@ -446,8 +462,11 @@ def _replace(
     db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
     links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
     db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
+    values = {"ids": json.dumps(sorted(touched))}
+    copies = [file for (file,) in db.execute(_SAME_ID, values)]
+    values["committed"] = json.dumps(sorted(committed(copies))) if copies else "[]"
     for statement in _SETTLE:
-        db.execute(statement, {"ids": json.dumps(sorted(touched))})
+        db.execute(statement, values)
     _settle_handles(db, touched)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from math import exp, log
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from ai_lessons.model.versions import score as version_score
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
 CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,8})([0-9]{3,})(?![A-Za-z0-9])")
-CJK = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+CJK = r"[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+"""Scripts that are written without blanks between words, and Hangul: Thai, Lao, Burmese and Khmer, too."""
+
+_TONES = re.compile("[\u0e47-\u0e4e\u0ec8-\u0ecd\u1037-\u103a\u17c9-\u17d3]")  # at which the tokenizer would split
 CJK_RUN = re.compile(CJK + "{2,}")
 BESIDE_CJK = re.compile(rf"(?<={CJK})[A-Za-z0-9]+|(?<![A-Za-z0-9])[A-Za-z0-9]+(?={CJK})")
 NAME = re.compile(
@@ -65,7 +69,7 @@ def hidden_parts(text: str) -> list[str]:
         if whole := _whole(name):
             parts[whole] = None
     for run in CJK_RUN.findall(text):
-        parts.update(dict.fromkeys(run[i : i + 2] for i in range(len(run) - 1)))
+        parts.update(dict.fromkeys(_pairs(run)))
     parts.update(dict.fromkeys(BESIDE_CJK.findall(text)))
     return list(parts)
 
@@ -87,9 +91,45 @@ def _whole(name: str) -> str:
 
 
 def with_parts(text: str) -> str:
-    """The text with its hidden parts on a line below; the text itself if there are none."""
+    """The folded text with its hidden parts on a line below; itself if there are none."""
+    text = fold(text)
     parts = hidden_parts(text)
     return f"{text}\n{' '.join(parts)}" if parts else text
+
+
+_SAME = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"')
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | dict.fromkeys("\u2014\u2015", " - ")
+    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
+)
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+
+
+def fold(text: str) -> str:
+    """The text with one spelling for what is the same to a reader; case stays.
+
+    Compatibility forms (NFKC: ligatures, half and full width), accents, soft hyphens, quotes and dashes.
+    """
+    if text.isascii():
+        return text
+    return normalize("NFC", _ACCENTS.sub("", normalize("NFKD", text.translate(_SAME))))
+
+
+def _pairs(run: str) -> list[str]:
+    """Each two characters that stand together in a run of a script without blanks; one alone is itself."""
+    letters = _TONES.sub("", run)
+    return [letters[i : i + 2] for i in range(len(letters) - 1)] or [letters]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text to compare, folded and in lower case; of scripts without blanks each two characters."""
+    folded = fold(text).lower()
+    if folded.isascii():
+        return QUERY_WORD.findall(folded)
+    pieces = re.findall(rf"{CJK}+|(?:(?!{CJK})\w)+", folded)
+    return [word for piece in pieces for word in (_pairs(piece) if re.match(CJK, piece) else [piece])]
 
 
 LONGEST_QUERY = 2000  # Characters of a question that are looked at; the model reads fewer
@@ -295,7 +335,7 @@ _GAP = r"[\W_]+"
 
 def pattern(phrase: str) -> str:
     """What finds the phrase in any case, as whole words; empty for an empty one."""
-    words = phrase[:LONGEST].split()
+    words = fold(phrase[:LONGEST]).split()
     if not words:
         return ""
     first, last = words[0][0], words[-1][-1]
@@ -307,7 +347,8 @@ def pattern(phrase: str) -> str:
 def places(text: str, phrases: Iterable[str]) -> list[int]:
     """Where phrases begin in a text, in order."""
     patterns = filter(None, map(pattern, phrases))
-    return sorted(match.start(1) for expression in patterns for match in re.finditer(expression, text))
+    folded = fold(text)
+    return sorted(match.start(1) for expression in patterns for match in re.finditer(expression, folded))
 
 
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
@@ -345,7 +386,7 @@ def holders(
 
     These hold most of the names that the question is about and that no more than `RARE` entries hold.
     """
-    texts = {(hit.entry_id, hit.ordinal): text_of(hit) for hit in hits}
+    texts = {(hit.entry_id, hit.ordinal): fold(text_of(hit)) for hit in hits}
     mentioned = names(question)
     holding = {name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in mentioned}
     telling = [holding[name] for name in about(question, mentioned)]
@@ -389,7 +430,7 @@ def _logistic(x: float) -> float:
 
 def shares(question: str, candidates: Candidates, text_of: TextOf) -> tuple[float, float]:
     """The shares of the question's words that one of the best passages holds, and that all found by words hold."""
-    stems = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
+    stems = {stem(word) for word in words_of(question) if len(word) > 1 and word not in LOST}
     if not stems:
         return 1.0, 1.0
 
@@ -435,20 +476,22 @@ class Ranked(NamedTuple):
     factors: Mapping[str, float] = MappingProxyType({})
 
 
-def normalised(hits: Sequence[Match], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
-    """Scores moved to 0..1, the best of them at 1 (min-max).
+def normalised(
+    hits: Sequence[Match], depth: int, floor: float | None = None, scale: Sequence[Match] = ()
+) -> dict[tuple[str, int], float]:
+    """Scores moved to 0..1, the best of `scale` (else of them) at 1 (min-max).
 
     A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if not None,
     is the score of what was not found.
     """
     if not hits:
         return {}
-    scores = [hit.score for hit in hits]
+    scores = [hit.score for hit in scale or hits]
     high, low = max(scores), min(scores)
-    if floor is not None and len(hits) < depth:
+    if floor is not None and len(scores) < depth:
         low = min(low, floor)
     width = high - low
-    return {(hit.entry_id, hit.ordinal): (hit.score - low) / width if width else 1.0 for hit in hits}
+    return {(hit.entry_id, hit.ordinal): max(0.0, hit.score - low) / width if width else 1.0 for hit in hits}
 
 
 def fuse(
@@ -457,15 +500,17 @@ def fuse(
     depth: int = 100,
     weight: float = VECTOR_WEIGHT,
     lead: AbstractSet[tuple[str, int]] = frozenset(),
+    scale: tuple[Sequence[Match], Sequence[Match]] = ((), ()),
 ) -> tuple[Match, ...]:
     """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
 
     A passage that a list does not have counts 0 there. With one list empty the other decides alone. `depth` is the
-    limit with which both lists were asked for. The passages of `lead` (entry id, ordinal) come before all others.
+    limit with which both lists were asked for, `scale` what they hold of every kind. The passages of `lead` (entry id,
+    ordinal) come before all others.
     """
     weight = 0.0 if not vectors else weight if text else 1.0
-    by_text = normalised(text, depth, floor=0.0)
-    by_vector = normalised(vectors, depth)
+    by_text = normalised(text, depth, 0.0, scale[0])
+    by_vector = normalised(vectors, depth, None, scale[1])
     best: dict[str, Match] = {}
     for hit in (*text, *vectors):
         key = (hit.entry_id, hit.ordinal)
@@ -542,7 +587,7 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
     flat = " ".join(text.split())
     if len(flat) <= width:
         return flat
-    stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
+    stems = {stem(word) for word in words_of(query) if len(word) >= SHORT_WORD or not word.isascii()}
     quoted = places(flat, phrases)
     best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(list(stem_positions(flat, stems)), width)
     at = min(best, len(flat) - width)
@@ -562,9 +607,13 @@ def stem(word: str) -> str:
 def stem_positions(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
     """Where words with one of these stems begin, with the stem."""
     if stems:
-        # a word begins with its stem, so that only few words have to be stemmed
-        for match in re.finditer(rf"\b(?:{'|'.join(map(re.escape, sorted(stems)))})\w*", text.lower()):
-            word = stem(match.group())
+        # a word begins with its stem, so that only few words have to be stemmed; pairs of characters stand anywhere
+        folded, alternatives = fold(text).lower(), "|".join(map(re.escape, sorted(stems)))
+        starts = rf"\b(?:{alternatives})\w*"
+        if not folded.isascii():
+            starts = rf"(?=(?={CJK})({alternatives}))|(?:\b|(?<={CJK}))(?!{CJK})(?:{alternatives})(?:(?!{CJK})\w)*"
+        for match in re.finditer(starts, folded):
+            word = (match.lastindex and match[1]) or stem(match.group())
             if word in stems:
                 yield match.start(), word
 

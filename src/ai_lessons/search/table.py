@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 
-FORMAT = 3  # Raised when the columns or what is written into them change: older tables are rebuilt
+FORMAT = 4  # Raised when the columns or what is written into them change: older tables are rebuilt
 
 FTS_COLUMN = "fts_text"
 
