@@ -381,8 +381,11 @@ def _catalog(repo: RepositorySession) -> Finding:
 
 def _index(repo: RepositorySession) -> Finding:
     repo.current()
+    note = repo.indexing.find_place()
     status = repo.index.status()
     detail = f"{status.entries} entries, {status.passages} passages, {status.vectors} vectors"
+    if note:
+        return "warning", f"{note}; {detail}", "AI_LESSONS_INDEX_DIR names a folder on a local disk"
     if repo.index.current(repo.indexing.generation) is None or status.vectors < status.passages:
         return "warning", f"{detail}; the next search adds what is missing", "ai-lessons admin reindex"
     return "ok", detail, ""
