@@ -18,8 +18,8 @@ from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
 from ai_lessons.app.secrets import masked
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
-from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Store
-from ai_lessons.git.worktree import walk
+from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
+from ai_lessons.git.worktree import locate, walk
 from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Entry, EntrySummary, Kind, TierPlace
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.search import ranking
@@ -609,6 +609,20 @@ class Library:
             if place.name in {USER, PROJECT}:
                 raise
             self._notes[place.name] = f"without the {place.name} tier: {error.message}"
+        return None
+
+    def emptied_project(self) -> RepositorySession | None:
+        """The project tier whose folder was removed whole (`git clean -dx`), made again if git keeps texts of it."""
+        places = self.options.places
+        place = next((place for place in places.known if place.name == PROJECT), None)
+        if place is None or places.named or place.root.exists():
+            return None
+        with suppress(NoRepository):
+            around = locate(place.root.parent.parent)
+            prefix = place.root.resolve().relative_to(around.top).as_posix() + "/"
+            if Journal(around._replace(git_dir=around.common_dir, prefix=prefix).state_dir).kept():
+                place.root.mkdir(parents=True)
+                return self._at(place)
         return None
 
     def _at(self, place: TierPlace) -> RepositorySession:

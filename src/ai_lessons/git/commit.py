@@ -656,7 +656,9 @@ def returned(store: Store) -> None:
 def bring_back(store: Store, job: PendingCommit) -> None:
     """Write the files of a swept job again. Raises Conflict: another text is there. StorageFailed."""
     with store.writing():
-        contents = {noted: store.journal.content(job, noted.path) or b"" for noted in job.paths}
+        contents = {noted: store.content(job, noted.path) or b"" for noted in job.paths if not noted.gone}
+        if job.root:  # of these only what is gone is missed
+            contents = {noted: data for noted, data in contents.items() if not store.exists(noted.path)}
         for noted, data in contents.items():
             if store.exists(noted.path) and not _replaceable(store, job, noted.path, data):
                 raise Conflict(

@@ -89,7 +89,7 @@ def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
         "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
     }
 
-    database = lancedb.connect(uri, **options)
+    database: Any = lancedb.connect(uri, **options)
 
     async def reopen(name: str) -> Any:
         if uri == IN_MEMORY:  # what another connection makes there is not ours
