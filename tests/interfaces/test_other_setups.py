@@ -148,3 +148,18 @@ def test_a_writable_folder_is_enough_where_git_is_read_only(shop: Path) -> None:
         pytest.skip("mounts are not allowed here")
     assert done.returncode == 0, done.stderr
     assert "From a sandbox" in program("search", "sandbox", cwd=shop).out
+
+
+def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(hermetic: Path, git: Git) -> None:
+    team = hermetic / "team"
+    git(hermetic, "init", "-q", "--shared=group", str(team))
+    before = os.umask(0o022)
+    try:
+        for words in (("admin", "init"), ("add", "--title", "T", "--content", "C"), ("list",), ("search", "T")):
+            assert program("--repo", str(team), *words, cwd=hermetic, AI_LESSONS_OFFLINE="1").code == 0
+    finally:
+        os.umask(before)
+    objects = team / ".git/objects"
+    files = [file for file in team.rglob("*") if objects not in file.parents and (team / ".git/hooks") != file.parent]
+    ours = [file for file in files if ".git" not in file.parts or "ai-lessons" in file.parts or file.is_dir()]
+    assert [file for file in ours if not file.stat().st_mode & 0o020] == []

@@ -440,7 +440,8 @@ class OpenRepository:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog as it was at the last refresh."""
-        return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier)
+        with worktree.shared_files(self.store.worktree):
+            return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier)
 
     @cached_property
     def history(self) -> History:

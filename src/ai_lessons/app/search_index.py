@@ -14,6 +14,7 @@ from ai_lessons.app.answers import ModelState
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git.files import can_hold_index
+from ai_lessons.git.worktree import shared_files
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Status
 from ai_lessons.search import model_files
@@ -223,7 +224,8 @@ class Indexing:
         if self._shared and not shared:
             done = self.index.read_only_state(*generation)
         else:
-            with self.index.claimed() if self._shared else nullcontext(lambda: None) as beat:
+            claim = self.index.claimed() if self._shared else nullcontext(lambda: None)
+            with shared_files(self._repo.store.worktree), claim as beat:
 
                 def progress(what: str, at: int, of: int) -> None:
                     beat()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -30,7 +30,7 @@ from ai_lessons.git import hooks as git_hooks
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import AUTOCOMMIT, Change, Job, Store
-from ai_lessons.git.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked, walk
+from ai_lessons.git.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked, shared_files, walk
 from ai_lessons.model import config, layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.config import GROUP, set_value
@@ -187,9 +187,10 @@ def init(
     elif team:
         notes = ("this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`",)
     added = tuple(name for name in files if name not in present)
-    for name in added:
-        runs = os.access(template_dir() / name, os.X_OK)
-        write_file(root, name, files[name], executable=runs, durable=False)
+    with shared_files(around) if around else nullcontext():
+        for name in added:
+            runs = os.access(template_dir() / name, os.X_OK)
+            write_file(root, name, files[name], executable=runs, durable=False)
     starters = [name for name in added if name in entries]
     if starters:
         count = len(starters)

@@ -19,7 +19,7 @@ from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
 from ai_lessons.app.secrets import masked
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
-from ai_lessons.git.worktree import locate, walk
+from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Entry, EntrySummary, Kind, TierPlace
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.search import ranking
@@ -82,9 +82,10 @@ class RepositorySession(OpenRepository):
             new = parsed.get(path)
             return new[1] if new and new[0] == data and side is None else self.parse(path, data, side)
 
-        self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
-        self.rules.bring(self.catalog)
-        authorship.attest(self)
+        with shared_files(self.store.worktree):
+            self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
+            self.rules.bring(self.catalog)
+            authorship.attest(self)
         self._identities, self.refreshed_at = self._identities_now(), monotonic()
         return self.catalog
 

@@ -22,7 +22,7 @@ from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.files import held_back, translated, write_new
 from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, here, opened, status_of
 from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
-from ai_lessons.git.worktree import Head, Worktree, checked_out_at, read_head, read_ref, read_settings
+from ai_lessons.git.worktree import Head, Worktree, checked_out_at, read_head, read_ref, read_settings, shared_files
 from ai_lessons.model import layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.layout import blob_id
@@ -225,6 +225,7 @@ def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], b
     Raises StorageFailed: another process kept it for `patience` seconds, or until `give_up` returned True.
     """
     with (
+        shared_files(store.worktree),
         translated(str(store.git_dir), writing=True),
         held(store.state_dir / "commit.lock", patience=patience, give_up=give_up) as locked,
     ):

@@ -29,7 +29,7 @@ from ai_lessons.git.files import (
     translated,
     write_new,
 )
-from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout
+from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout, shared_files
 from ai_lessons.model.layout import blob_id, check_path
 
 if TYPE_CHECKING:
@@ -378,6 +378,10 @@ class Store:
         Raises Conflict: a file is not as expected, or its path is taken. Refused: a path outside, through a link, or
         with a name that we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
         """
+        with shared_files(self.worktree):
+            return self._apply(job)
+
+    def _apply(self, job: Job) -> Applied:
         name = self._put(job)
         if not job.changes:
             return Applied()
