@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.world import Outcome, environment
+from interfaces.world import Outcome, environment, put_file
 from real_world import Git
 
 NO_LINKS = """
@@ -163,3 +164,61 @@ def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(he
     files = [file for file in team.rglob("*") if objects not in file.parents and (team / ".git/hooks") != file.parent]
     ours = [file for file in files if ".git" not in file.parts or "ai-lessons" in file.parts or file.is_dir()]
     assert [file for file in ours if not file.stat().st_mode & 0o020] == []
+
+
+def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(hermetic: Path, user: Path) -> None:
+    copied = hermetic / "copy"
+    assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=hermetic).code == 0
+    handle = json.loads(program("list", "--json", cwd=hermetic).out)["entries"][0]["handle"]
+    for number, repo in enumerate((user, user, copied, copied)):
+        if number == 2:
+            shutil.copytree(user, copied)
+        said = program("--repo", str(repo), "recall", "outcome", handle, "helpful", cwd=hermetic)
+        assert said.code == 0, said.err
+        assert program("--repo", str(repo), "admin", "save", cwd=hermetic).code == 0
+    clones = [{folder.name for folder in (repo / ".ai-lessons/events").iterdir()} for repo in (user, copied)]
+    assert [len(names) for names in clones] == [1, 2]
+    assert clones[0] < clones[1]
+
+
+@pytest.mark.parametrize("words", [("list",), ("search", "carts"), ("add", "--title", "T", "--content", "C")])
+def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Path, words: tuple[str, ...]) -> None:
+    argv = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-m", "ai_lessons", *words]
+    assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=120).returncode == 0
+
+
+def test_bytes_on_the_command_line_that_are_no_text_are_named(hermetic: Path, user: Path) -> None:
+    for words in ((b"search", b"Gr\xfc\xdfe"), (b"add", b"--title", b"T", b"--content", b"Gr\xfc\xdfe")):
+        done = program(*words, cwd=hermetic, LC_ALL="C.UTF-8")
+        assert done.code == 2
+        assert "is no UTF-8 text" in done.err
+
+
+def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path, user: Path, git: Git) -> None:
+    hook = hermetic / "hooks/commit-msg"
+    put_file(hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')
+    put_file(hermetic / "sign", "#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    (hermetic / "sign").chmod(0o755)
+    for setting in (("core.hooksPath", str(hook.parent)), ("commit.gpgsign", "true"), ("gpg.program", "./sign")):
+        git(hermetic, "config", "--global", *setting)
+    made = program("admin", "init", "team", cwd=hermetic)
+    assert made.code == 0
+    assert "could not be signed" in made.err
+    assert git(hermetic / "team", "status", "--porcelain") == ""
+
+
+def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(hermetic: Path, user: Path) -> None:
+    put_file(user / "shop/docs/shared/big.md", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 1\n")
+    for project in ("shop", "Shop"):
+        put_file(user / f"{project}/docs/shared/{project}-page.md", "# A page\n\nText.\n")
+    assert "big" not in program("list", cwd=hermetic).out
+    problems = program("admin", "validate", cwd=hermetic).out
+    assert "a pointer of Git LFS" in problems
+    assert "differs from Shop in case only" in problems
+
+
+def test_titles_are_read_as_utf_8_whatever_git_is_told_to_print(hermetic: Path, user: Path, git: Git) -> None:
+    git(hermetic, "config", "--global", "i18n.logOutputEncoding", "ISO-8859-1")
+    assert program("add", "--title", "Grüße", "--content", "Seen.", cwd=hermetic).code == 0
+    assert "Grüße" in program("admin", "undo", "--yes", cwd=hermetic).out

@@ -606,9 +606,14 @@ class EventLog:
         """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
         file = self._own / "clone"
         with translated(str(file), writing=True):
-            if not _names(file):
+            copied = bool(marks := _inodes(file)) and file.stat().st_ino not in marks
+            if copied:  # of a folder that was copied, two clones would write the same files
+                replace_file(file, b"")
+            if copied or not _names(file):
                 self._own.mkdir(parents=True, exist_ok=True)
                 append_lines(file, os.urandom(6).hex().encode() + b"\n")
+            if not _inodes(file):
+                append_lines(file, f"inode {file.stat().st_ino}\n".encode())
             return _names(file)[0]  # of several processes that make one at once the first line counts
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
@@ -680,6 +685,12 @@ class EventLog:
 def _names(file: Path) -> list[str]:
     """The lines that can be names of a clone."""
     return list(filter(_CLONE.fullmatch, file.read_text(errors="replace").splitlines())) if file.exists() else []
+
+
+def _inodes(file: Path) -> list[int]:
+    """The numbers of the file as it was written in place; a copy has another one."""
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    return [int(line[6:]) for line in lines if line.startswith("inode ") and line[6:].isdecimal()]
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:

@@ -273,6 +273,13 @@ def check_together(entries: Iterable[Entry]) -> list[Problem]:
         other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
         if other != path:
             problems.append(Problem(path, f"is the same file as {other} on systems that ignore case"))
+    firsts = {entry.project: entry for entry in reversed(ordered)}
+    names: dict[str, str] = {}
+    for project in sorted(firsts):
+        other = names.setdefault(unicodedata.normalize("NFC", project).casefold(), project)
+        if other != project:
+            message = f"its project {project} differs from {other} in case only; rename one of the folders"
+            problems.append(Problem(_file(firsts[project]), message))
     edges = [links.Edge(entry.id, *link) for entry in ordered for link in entry.links]
     for relation, ids in links.circles(edges):
         names = [_file(by_id[entry_id][0]) for entry_id in ids if entry_id in by_id]
