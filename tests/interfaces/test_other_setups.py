@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.world import Outcome, environment, put_file
-from real_world import Git
+from interfaces.world import Outcome, environment
+from real_world import Git, put_file
 
 NO_LINKS = """
 #define _GNU_SOURCE

@@ -495,6 +495,7 @@ class Library:
         self._reading: Reading | None = None
         self._reads = options.places.reads or (TierPlace(options.tier, root),)
         self._notes: dict[str, str] = {}
+        self.waits_for_helper = True  # until one did not come
         names = {place.name for place in (*self._reads, *options.places.known)}
         if self.belongs_to and not options.places.named and self.belongs_to not in names:
             self._notes[self.belongs_to] = (

@@ -274,9 +274,9 @@ def check_together(entries: Iterable[Entry]) -> list[Problem]:
         if other != path:
             problems.append(Problem(path, f"is the same file as {other} on systems that ignore case"))
     firsts = {entry.project: entry for entry in reversed(ordered)}
-    names: dict[str, str] = {}
+    projects: dict[str, str] = {}
     for project in sorted(firsts):
-        other = names.setdefault(unicodedata.normalize("NFC", project).casefold(), project)
+        other = projects.setdefault(unicodedata.normalize("NFC", project).casefold(), project)
         if other != project:
             message = f"its project {project} differs from {other} in case only; rename one of the folders"
             problems.append(Problem(_file(firsts[project]), message))
