@@ -79,9 +79,9 @@ class HelperState(NamedTuple):
 class DaemonClient:
     """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
 
-    A server, whose library is `held` open, waits for a helper that it starts: many servers share one index in memory. In
-    the helper itself, which is `warm`, everything is at hand. A caller that is `alone` has found no helper, and asks none again;
-    `missed` says whether there was something to ask.
+    A server, whose library is `held` open, waits for a helper that it starts: many servers share one index in memory.
+    In the helper itself, which is `warm`, everything is at hand. A caller that is `alone` has found no helper, and asks
+    none again; `missed` says whether there was something to ask.
     """
 
     def __init__(
