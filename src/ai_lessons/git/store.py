@@ -394,6 +394,8 @@ class Store:
 
     def ignored(self, paths: Iterable[str]) -> tuple[str, ...]:
         """A note where git ignores these files, which are not ours to commit; empty where it does not."""
+        from ai_lessons.git import plumbing  # it starts programs, which no reader needs
+
         listed = plumbing.listed(paths)
         done = plumbing.run(self.worktree, "check-ignore", "-v", "-z", "--stdin", cwd=self.root, stdin=listed)
         source, line, pattern, path = (done.out.split(b"\0") + [b""] * 4)[:4]
@@ -414,6 +416,8 @@ class Store:
         return lost[::-1]
 
     def _is_lost(self, job: PendingCommit, noted: PendingChange) -> bool:
+        from ai_lessons.git import plumbing  # it starts programs, which no reader needs
+
         if noted.size is None or os.path.lexists(os.path.join(job.root, noted.path)) or self.exists(noted.path):
             return False
         blob = f"--find-object={blob_id(self.content(job, noted.path) or b'')}"
