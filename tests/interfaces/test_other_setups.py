@@ -173,7 +173,7 @@ def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(hermetic:
     for number, repo in enumerate((user, user, copied, copied)):
         if number == 2:
             shutil.copytree(user, copied)
-        said = program("--repo", str(repo), "recall", "outcome", handle, "helpful", cwd=hermetic)
+        said = program("--repo", str(repo), "contribute", "feedback", handle, "helpful", cwd=hermetic)
         assert said.code == 0, said.err
         assert program("--repo", str(repo), "admin", "save", cwd=hermetic).code == 0
     clones = [{folder.name for folder in (repo / ".ai-lessons/events").iterdir()} for repo in (user, copied)]
@@ -221,4 +221,4 @@ def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(h
 def test_titles_are_read_as_utf_8_whatever_git_is_told_to_print(hermetic: Path, user: Path, git: Git) -> None:
     git(hermetic, "config", "--global", "i18n.logOutputEncoding", "ISO-8859-1")
     assert program("add", "--title", "Grüße", "--content", "Seen.", cwd=hermetic).code == 0
-    assert "Grüße" in program("admin", "undo", "--yes", cwd=hermetic).out
+    assert "Grüße" in program("admin", "undo", cwd=hermetic).out
