@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ai_lessons.app import answers, contexts, daemon_client, running, setup, sharing, transfer, workspace
+from ai_lessons.app import answers, contexts, daemon_client, health, running, setup, sharing, transfer, workspace
 from ai_lessons.app.harvest import HarvestedLesson
 from ai_lessons.app.hints import SessionTold
 from ai_lessons.errors import Problem
@@ -267,7 +267,7 @@ ANSWERS: Mapping[str, Any] = {
     "`admin conflicts`": (EntryConflict,),
     "`admin conflicts ID --take …`": sharing.Resolved,
     "`admin recover`": sharing.Recovered,
-    "each of `kept` and `brought`": sharing.KeptFile,
+    "each of `kept` and `brought`": health.KeptFile,
     "`admin undo`": (sharing.Undone,),
     "`admin import`": transfer.Ported,
     "each of `seen`": transfer.Seen,

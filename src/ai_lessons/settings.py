@@ -14,7 +14,7 @@ from ai_lessons.errors import NotFound, StorageFailed, UsageError
 from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Places, TierPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
@@ -32,6 +32,7 @@ AGENT_HOSTS = {
 }  # fmt: skip
 """Variables that hosts of agents set for the commands of their agents, each with the host's name."""
 
+_OF_ENTERPRISE = ("path", "sync_url")
 MOST_BYTES = 64 * 1024
 
 
@@ -103,6 +104,10 @@ def load(
     table = _read(file)
     tiers = _tiers(table, file, environ, here)
     belongs_to, note = _belongs_to(here)
+    enterprises = (table.get("enterprise") or {}).items()
+    below = ((name, value) for name, value in enterprises if isinstance(value, dict))
+    notes = [note, *_unknown(table, KEYS, file)]
+    notes += (x for name, value in below for x in _unknown(value, _OF_ENTERPRISE, file, f"enterprise.{name}."))
     chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
     reads = _reads(chosen, tier, tiers, belongs_to)
 
@@ -126,7 +131,9 @@ def load(
         session=environ.get("AI_LESSONS_SESSION") or None,
         virtual_env=_path(environ.get("VIRTUAL_ENV"), here, environ),
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
-        places=Places(reads, tiers, belongs_to, named=bool(chosen or tier), file=str(file), note=note),
+        places=Places(
+            reads, tiers, belongs_to, named=bool(chosen or tier), file=str(file), note="; ".join(filter(None, notes))
+        ),
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
     )
@@ -198,14 +205,13 @@ def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | N
     return _home(environ) / value[2:] if home else Path(os.path.normpath(base / value))
 
 
-def _read(file: Path, keys: Sequence[str] = KEYS) -> dict[str, Any]:
+def _read(file: Path, *, hint: str = "AI_LESSONS_CONFIG names another file") -> dict[str, Any]:
     try:
         with file.open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        hint = "AI_LESSONS_CONFIG names another file" if keys is KEYS else ""
         raise StorageFailed(f"{file}: {error.strerror}", hint=hint) from error
     if len(data) > MOST_BYTES:
         raise UsageError(f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}")
@@ -215,18 +221,18 @@ def _read(file: Path, keys: Sequence[str] = KEYS) -> dict[str, Any]:
         table = texts.toml(data.decode())
     except ValueError as error:
         raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
-    _refuse_unknown(table, keys, file)
     return table
 
 
-def _refuse_unknown(table: Mapping[str, Any], keys: Sequence[str], file: Path, above: str = "") -> None:
+def _unknown(table: Mapping[str, Any], keys: Sequence[str], file: Path, above: str = "") -> Iterator[str]:
+    """A note for each unknown key: it may be of another version of the program, so it stops nothing."""
     for key in table:
         if key not in keys:
             from difflib import get_close_matches  # noqa: PLC0415  # only needed for a mistyped key
 
             near = get_close_matches(key, keys, 1)
             hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(keys)
-            raise UsageError(f"{file}: unknown key {(above + key)!r}", hint=hint)
+            yield f"{file}: unknown key {(above + key)!r} is passed over ({hint})"
 
 
 def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
@@ -265,7 +271,6 @@ def _tiers(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd
 def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> TierPlace | None:
     """One enterprise of `config.toml`: a path, or a table of `path` and `sync_url`. None for one without a path."""
     table, key = (value, f"enterprise.{name}.path") if isinstance(value, dict) else ({"path": value}, name)
-    _refuse_unknown(table, ("path", "sync_url"), file, f"enterprise.{name}.")
     path = _path(_text({key: table.get("path")}, key, file), file.parent, environ)
     if path is None and isinstance(value, dict):
         raise UsageError(f"{file}: enterprise.{name} has no path", hint='path = "~/acme-knowledge"')
@@ -310,10 +315,11 @@ def _belongs_to(cwd: Path) -> tuple[str, str]:
         file = folder / CODE_FILE
         if os.path.isfile(file) and not os.path.islink(file):  # a clone may bring a link to any file
             try:
-                name = _text(_read(file, ("enterprise",)), "enterprise", file)
+                table = _read(file, hint="")
+                name = _text(table, "enterprise", file)
             except (UsageError, StorageFailed) as error:
                 return "", f"the project's enterprise is ignored: {error.message} ({error.hint or 'mend it'})"
-            return f"{ENTERPRISE}{name}" if name else "", ""
+            return f"{ENTERPRISE}{name}" if name else "", "; ".join(_unknown(table, ("enterprise",), file))
         if os.path.lexists(folder / ".git"):
             break
     return "", ""

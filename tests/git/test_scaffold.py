@@ -132,6 +132,18 @@ class TestAnEmptyFolder:
         assert "refs/heads/rules/" in git(made.root, "for-each-ref")
         assert git(made.root, "status", "--short") == ""
 
+    def test_asks_no_hook_of_the_user_for_the_first_commit(self, tmp_path: Path, hermetic: Path) -> None:
+        hooks = hermetic / "hooks"
+        hooks.mkdir()
+        put_program(hooks / "pre-commit", "#!/bin/sh\necho no commits on Sundays >&2\nexit 1\n")
+        with (hermetic / ".gitconfig").open("a") as config:
+            config.write(f"[core]\n\thooksPath = {hooks}\n")
+
+        made = init(tmp_path / "r")
+
+        assert made.commit is not None
+        assert made.notes == ()
+
 
 class TestAFullFolder:
     def test_is_committed_as_it_is(self, full: Path, git: Git) -> None:

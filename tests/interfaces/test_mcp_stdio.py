@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,9 +16,10 @@ from typing import Any
 
 import pytest
 
+import ai_lessons
 from ai_lessons.interfaces import mcp_server
 from interfaces.mcp_world import PROGRAM, over_stdio
-from interfaces.world import LESSON, SCRIPT, Run, environment
+from interfaces.world import LESSON, SCRIPT, Run, environment, run_inside
 from real_world import Git
 
 MANY = 500
@@ -179,6 +182,92 @@ def test_nothing_but_the_protocol_is_on_stdout(knowledge: Path, hermetic: Path) 
         assert first["result"]["isError"] is second["result"]["isError"] is False
         assert ended(peer) == 0
     assert len(peer.came) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "code"),
+    [
+        ("this is no JSON", None, -32700),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "ping"', None, -32700),
+        ("[" * 100_000, None, -32700),
+        ("[1]", None, -32600),
+        ('{"jsonrpc": "2.0", "id": "a-1", "method": 5}', "a-1", -32600),
+        ('{"jsonrpc": "1.0", "id": 9, "method": "ping"}', 9, -32600),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered_with_an_error(
+    knowledge: Path, text: str, number: object, code: int
+) -> None:
+    with served() as peer:
+        peer.greet()
+        assert peer.process.stdin
+        peer.process.stdin.write(f"\n{text}\n")
+        peer.process.stdin.flush()
+        answer = peer.read()
+        assert (answer["id"], answer["error"]["code"]) == (number, code)
+        assert peer.answer(peer.send("ping"))["result"] == {}
+        assert ended(peer) == 0
+
+
+def test_half_a_surrogate_pair_in_a_text_is_answered(knowledge: Path, git: Git) -> None:
+    with served() as peer:
+        peer.greet()
+        assert "[L-8F3K2A]" in str(peer.answer(peer.call("search", query="workflow \ud83d statuses")))
+        done = peer.answer(peer.call("add_lesson", title="Half \udc4d of an emoji", content="Whole: \ud83d\udc4d."))
+        assert done["result"]["isError"] is False
+        assert ended(peer) == 0
+    assert "Half \ufffd of an emoji" in git(knowledge, "show", "HEAD")
+    assert "Whole: \U0001f44d." in git(knowledge, "show", "HEAD")
+
+
+def test_a_server_whose_program_was_upgraded_says_restart(knowledge: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(Path(ai_lessons.__file__).parent, site / "ai_lessons")
+    with served(PYTHONPATH=os.pathsep.join([str(site), *filter(None, sys.path)])) as peer:
+        peer.greet()
+        assert peer.answer(peer.call("search", query="workflow"))["result"]["isError"] is False
+        for file in site.glob("ai_lessons/app/*.py"):
+            file.write_text("from ai_lessons.errors import no_longer_there\n")
+        done = peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]
+        assert done["isError"] is True
+        assert "restart this server" in done["content"][0]["text"]
+        shutil.rmtree(site)
+        assert "restart this server" in str(peer.answer(peer.call("add_lesson", title="T", content="C")))
+
+
+def test_a_server_sees_the_tiers_that_are_there_at_each_call(
+    hermetic: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AI_LESSONS_REPO", raising=False)
+    shop, user = hermetic / "shop", hermetic / ".ai/reference"
+    git(hermetic, "init", "-q", str(shop))
+    git(shop, "commit", "-q", "--allow-empty", "-m", "code")
+    monkeypatch.chdir(shop)
+    assert run_inside(["admin", "init", str(user)], shop).code == 0
+    assert run_inside(["add", "--title", "Everywhere", "--content", "Of the user."], shop).code == 0
+    git(shop, "switch", "-q", "-c", "knowledge")
+    assert run_inside(["--tier", "project", "admin", "init"], shop).code == 0
+    git(shop, "add", ".ai")
+    git(shop, "commit", "-q", "-m", "knowledge")
+    with served() as peer:
+        peer.greet()
+
+        def add(title: str) -> str:
+            done = peer.answer(peer.call("add_lesson", title=title, content="C"))["result"]
+            assert done["isError"] is False
+            return str(done["content"][0]["text"])
+
+        assert str(shop / ".ai") in add("In the project")
+        git(shop, "add", ".ai")
+        git(shop, "commit", "-q", "-m", "lesson")
+        git(shop, "switch", "-q", "main")
+        assert "Everywhere" in str(peer.answer(peer.call("search", query="everywhere"))["result"]["content"])
+        assert str(user) in add("In no project")
+        git(shop, "switch", "-q", "knowledge")
+        assert "In the project" in str(peer.answer(peer.call("search", query="project"))["result"]["content"])
+        monkeypatch.chdir(hermetic)
+        shutil.rmtree(shop)
+        assert str(user) in add("After the project was removed")
 
 
 def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another(

@@ -214,19 +214,26 @@ def test_vectors_that_are_missing_come_by_themselves(both: Both, monkeypatch: py
     assert found.notes == ()
 
 
-def test_a_library_that_is_held_open_leaves_missing_vectors_to_the_helper(
-    both: Both, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[object] = []
-    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1))
-    monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
-    for word in WORDS:
-        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+def test_servers_leave_searches_to_one_helper_and_open_no_index(both: Both) -> None:
+    both.write("notes/a.md", "# Apples\n\nAbout apples.\n")
     with Library(both.root, both.options) as held:
         asking = daemon_client.DaemonClient(both.root, both.options, lambda: held, held=True)
-        assert (asking("search", Query("apples")).coverage, started, both.helper.requests) == (0.0, [1], 0)
-        wait(lambda: asking("search", Query("apples")).coverage == 1.0)
+        assert "Apples" in str(asking("search", Query("apples")))
         assert both.helper.requests > 0
+        assert not held.has_index
+
+
+def test_a_server_whose_helper_does_not_come_searches_itself_and_waits_once(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: None)
+    monkeypatch.setattr(daemon_client, "COMING", 0.1)
+    both.write("notes/a.md", "# Apples\n\nAbout apples.\n")
+    with Library(both.root, both.options._replace(warm=both.root.parent / "nowhere")) as held:
+        asking = daemon_client.DaemonClient(both.root, held.options, lambda: held, held=True)
+        assert "Apples" in str(asking("search", Query("apples")))
+        assert held.has_index
+        assert not held.waits_for_helper
 
 
 def test_many_ask_at_once_and_each_is_answered(both: Both) -> None:

@@ -37,6 +37,8 @@ taken a sign comes late, and working alone would load it more."""
 
 STARTING = 10.0  # Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred
 
+COMING = 10.0  # Seconds that a server waits for the helper it starts
+
 JOB, HOOK, STATUS, WORKING, ANSWER = b"jhswa"
 LOCK = ".lock"
 PACKAGE = Path(__file__).parents[1]
@@ -77,9 +79,9 @@ class HelperState(NamedTuple):
 class DaemonClient:
     """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
 
-    A library that is `held` open anyway answers itself, unless it lacks vectors: those a helper computes. In the helper
-    itself, which is `warm`, everything is at hand. A caller that is `alone` has found no helper, and asks none again;
-    `missed` says whether there was something to ask.
+    A server, whose library is `held` open, waits for a helper that it starts: many servers share one index in memory.
+    In the helper itself, which is `warm`, everything is at hand. A caller that is `alone` has found no helper, and asks
+    none again; `missed` says whether there was something to ask.
     """
 
     def __init__(
@@ -109,13 +111,27 @@ class DaemonClient:
         if self._alone:
             return self.here(name, *asked, **how)
         request = self._request(name, asked, how)
-        if self._place and (self.library.missing if self._held else True):
+        if self._place:
             with suppress(DaemonUnavailable):
                 return ask(self._place, request)
+            if self._held and self.library.waits_for_helper:
+                with suppress(DaemonUnavailable):
+                    return self._from_started(self._place, request)
+                self.library.waits_for_helper = False
         answer = self.here(name, *asked, **how)
-        if self._place and (self.library.missing if self._held else self.library.has_index):
+        if self._place and self.library.has_index:
             start(self._place, request)
         return answer
+
+    def _from_started(self, place: Path, request: object) -> Any:
+        """The answer of a helper that is started for it. Raises DaemonUnavailable: it does not come."""
+        start(place, request)
+        end = time.monotonic() + COMING
+        while time.monotonic() < end:
+            time.sleep(BEAT)
+            with suppress(DaemonUnavailable):
+                return ask(place, request)
+        raise DaemonUnavailable
 
     def here(self, name: str, *asked: object, **how: object) -> Any:
         """The answer of a job, worked out here. Raises as the job."""

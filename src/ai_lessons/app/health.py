@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import authorship, proposals, secrets, setup
 from ai_lessons.app.answers import Check, Outdated, Report, Stale, Stats, Written
@@ -28,7 +28,7 @@ from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SC
 from ai_lessons.model import checks, frontmatter, layout, markdown
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
-from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation
+from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, handle
 from ai_lessons.model.filters import matches, stated
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.connectors.agent_hosts import Where
+    from ai_lessons.git.store import PendingCommit
 
     Finding = tuple[str, str, str]  # State (ok, warning or error), what was found, and what mends it; see `Check`
 
@@ -323,7 +324,7 @@ def _pending(repo: RepositorySession) -> Finding:
         damage = f"notes of writes that cannot be read: {', '.join(damaged)}"
         remedy = f"commit what `git status` lists, rm {repo.store.state_dir}/journal/*.damaged"
         return "warning", damage, f"the files are in place: {remedy}"
-    if swept := _taken_away(repo):
+    if swept := len(taken_away(repo)):
         return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
     if waiting := repo.store.pending():
         return "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save"
@@ -332,13 +333,49 @@ def _pending(repo: RepositorySession) -> Finding:
     stated = repo.reading_config.autocommit
     if repo.store.commits(stated):
         return "ok", "every write is committed", ""
+    if notes := repo.store.ignored([layout.CONFIG_PATH]):
+        return "warning", notes[0], ""
     ignored = "; git.autocommit counts for nothing in a folder of a bigger repository" if stated else ""
     return "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
 
 
-def _taken_away(repo: RepositorySession) -> int:
-    journal = repo.store.journal
-    return len(journal.swept()) + len(journal.missing(repo.store.root))
+class KeptFile(NamedTuple):
+    """A file that was taken away before its commit. `when` it was written is ISO 8601 in UTC; `text` is what it held.
+
+    `id` and `handle` are empty where the file is no entry, or another one beside an entry.
+    """
+
+    path: str
+    id: str
+    handle: str
+    title: str
+    when: str
+    text: str
+
+
+def taken_away(repo: RepositorySession) -> list[tuple[PendingCommit, tuple[KeptFile, ...]]]:
+    """Jobs with files that are in no commit and were taken away, newest first; none of which the entry is here."""
+    store, catalog = repo.store, repo.current()
+    jobs = [(job, tuple(_kept(repo, job))) for job in (*store.journal.swept(), *store.journal.missing(store.root))]
+    for job, paths in store.lost():
+        files = [file for file in _kept(repo, job) if file.path in paths]
+        moved = catalog.many(file.id for file in files)
+        if missing := tuple(file for file in files if file.id not in moved):
+            jobs.append((job, missing))
+    return sorted(jobs, key=lambda pair: pair[0].name, reverse=True)
+
+
+def _kept(repo: RepositorySession, job: PendingCommit) -> Iterator[KeptFile]:
+    when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for noted in (noted for noted in job.paths if noted.size is not None):
+        data = repo.store.content(job, noted.path) or b""
+        text = data.decode("utf-8", "replace")
+        try:
+            entry = read_entry(noted.path, data)
+        except AiLessonsError:
+            yield KeptFile(noted.path, "", "", job.subject, when, text)
+        else:
+            yield KeptFile(noted.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
 
 
 def _entries_check(repo: RepositorySession) -> Finding:
@@ -392,8 +429,11 @@ def _catalog(repo: RepositorySession) -> Finding:
 
 def _index(repo: RepositorySession) -> Finding:
     repo.current()
+    note = repo.indexing.find_place()
     status = repo.index.status()
     detail = f"{status.entries} entries, {status.passages} passages, {status.vectors} vectors"
+    if note:
+        return "warning", f"{note}; {detail}", "AI_LESSONS_INDEX_DIR names a folder on a local disk"
     if repo.index.current(repo.indexing.generation) is None or status.vectors < status.passages:
         return "warning", f"{detail}; the next search adds what is missing", "ai-lessons admin reindex"
     return "ok", detail, ""
@@ -452,7 +492,7 @@ def stats(library: Library) -> Stats:
         passages=status.passages,
         vectors=status.vectors,
         pending=len(repo.store.pending()),
-        taken_away=_taken_away(repo),
+        taken_away=len(taken_away(repo)),
         commits_30_days=0 if recent.code else int(recent.text),
         most_useful=most,
         least_useful=least,

@@ -456,7 +456,8 @@ class OpenRepository:
     def catalog(self) -> Catalog:
         """The catalog as it was at the last refresh."""
         committed = self.store.committed
-        return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier, committed=committed)
+        with worktree.shared_files(self.store.worktree):
+            return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier, committed=committed)
 
     @cached_property
     def history(self) -> History:

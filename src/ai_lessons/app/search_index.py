@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ai_lessons.app.answers import ModelState
 from ai_lessons.app.open_repository import Trust
-from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
+from ai_lessons.git.files import can_hold_index
+from ai_lessons.git.worktree import shared_files
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Status
 from ai_lessons.search import model_files
@@ -17,6 +22,7 @@ from ai_lessons.search.catalog import Filter
 from ai_lessons.search.index import Index, IndexDamaged, VectorCache
 from ai_lessons.search.model_files import PINNED
 from ai_lessons.search.ranking import Candidates, EntryRows, IndexRefresh
+from ai_lessons.search.table import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -122,18 +128,47 @@ class Indexing:
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
         place, state = options.index_dir or self._agreed(config.index_uri) or "", repo.store.state_dir
         self._shared = "://" in place
-        self.index = Index(
-            place or state / "index",
-            state / sha256(place.encode()).hexdigest()[:12] if self._shared else state,
-            self.vectors,
-            model=model,
-            dimensions=dimensions,
-            embedder=embedders.embedder,
+        self._make = partial(
+            Index, vectors=self.vectors, model=model, dimensions=dimensions, embedder=embedders.embedder
         )
+        self._here, self.elsewhere = Path(place or state / "index"), ""
+        self._memory_notes: TemporaryDirectory[str] | None = None
+        self._cache = options.cache_dir / "index" / sha256(str(state).encode()).hexdigest()[:12]
+        self.index = self._make(
+            place or self._here, state / sha256(place.encode()).hexdigest()[:12] if self._shared else state
+        )
+        if not place and self._cache.exists():
+            self._moved()
+
+    def _moved(self) -> bool:
+        """Use the cache folder where the own place cannot hold an index, or memory; False where it can, or did so."""
+        if self.elsewhere or self._shared or can_hold_index(self._here):
+            return False
+        if self._here.parent == self._repo.store.state_dir:
+            rmtree(self._here, ignore_errors=True)  # else each process leaves the beginning of a table
+        self.elsewhere = f"{self._here} cannot hold an index (no hard links or locks, or read-only), so it is"
+        if can_hold_index(self._cache):
+            self.index = self._make(self._cache / "tables", self._cache)
+            self.elsewhere += f" in {self._cache}"
+        else:
+            self._memory_notes = TemporaryDirectory(prefix="ai-lessons-index-")
+            self.index = self._make(IN_MEMORY, Path(self._memory_notes.name))
+            self.elsewhere += (
+                " made anew in memory; to keep it on a local disk: AI_LESSONS_INDEX_DIR, or index_dir in config.toml"
+            )
+            self._notes.append(self.elsewhere)
+        return True
+
+    def find_place(self) -> str:
+        """Where the index is, if its own place cannot hold it. Tries the disk."""
+        self._moved()
+        return self.elsewhere
 
     def close(self) -> None:
         """Close its files."""
         self.vectors.close()
+        if self._memory_notes:
+            self._memory_notes.cleanup()
 
     def _agreed(self, named: str | None) -> str | None:
         """The place that the configuration names, if this user agreed to it: its owner can read all texts."""
@@ -170,11 +205,27 @@ class Indexing:
         `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
         entries to write anew. An index that machines share is only written if `shared`.
         """
+        job = partial(self._refresh, seconds=seconds, full=full, again=again, shared=shared)
+        try:
+            done = job()
+            moved = bool(self.index.trouble) and self._moved()
+        except StorageFailed:
+            moved = self._moved()
+            if not moved:
+                raise
+        if moved:
+            done = job()
+        self.missing = done.missing
+        notes = dict.fromkeys((*self._notes, *([self.elsewhere] if moved else []), *done.notes))
+        return done._replace(notes=tuple(notes))
+
+    def _refresh(self, *, seconds: float | None, full: bool, again: Collection[str], shared: bool) -> IndexRefresh:
         generation, show = (self.generation, self._fingerprints), self._repo.options.progress
         if self._shared and not shared:
             done = self.index.read_only_state(*generation)
         else:
-            with self.index.claimed() if self._shared else nullcontext(lambda: None) as beat:
+            claim = self.index.claimed() if self._shared else nullcontext(lambda: None)
+            with shared_files(self._repo.store.worktree), claim as beat:
 
                 def progress(what: str, at: int, of: int) -> None:
                     beat()
@@ -183,8 +234,7 @@ class Indexing:
                 done = self.index.refresh(
                     *generation, self._rows, progress=progress, seconds=seconds, full=full, again=again
                 )
-        self.missing = done.missing
-        return done._replace(notes=(*self._notes, *done.notes)) if self._notes else done
+        return done
 
     def complete(self) -> None:
         """Compute the vectors that are missing, however long it takes, where all texts are there. Looks at no file."""

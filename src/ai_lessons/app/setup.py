@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -29,11 +29,12 @@ from ai_lessons.git import files as git_files
 from ai_lessons.git import hooks as git_hooks
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import read_file, translated, write_file
-from ai_lessons.git.store import AUTOCOMMIT, Change, Job
-from ai_lessons.git.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked, walk
+from ai_lessons.git.store import AUTOCOMMIT, Change, Job, Store
+from ai_lessons.git.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked, shared_files, walk
 from ai_lessons.model import config, layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.config import GROUP, set_value
+from ai_lessons.model.entries import USER
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 from ai_lessons.model.texts import decode
 from ai_lessons.search.catalog import Filter
@@ -85,13 +86,24 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
         remedy = 'git config --global user.name "…" and git config --global user.email "…"'
         return None, (f"not committed yet, because git does not know who you are: {remedy}, then: {command}",)
     paths = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    done = plumbing.run(
-        worktree, *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *paths, stdin=plumbing.listed(only or ())
-    )
-    if done.code:
-        why = last_line(done.err or done.text)
+    # as with every commit of ours, no hook has a say: one that demands a ticket would leave all files uncommitted
+    flags = (*_AS_THEY_ARE, "commit", "-q", "--no-verify", "-m", SUBJECT, *paths)
+    stdin, notes = plumbing.listed(only or ()), tuple[str, ...]()
+
+    def fault(*more: str) -> str:
+        try:
+            done = plumbing.run(worktree, *flags, *more, stdin=stdin, timeout=plumbing.SIGN_TIMEOUT)
+        except StorageFailed as error:
+            return error.message
+        return last_line(done.err or done.text) if done.code else ""
+
+    why = fault()
+    if why and plumbing.setting(worktree, "commit.gpgsign", kind="bool") == "true":
+        notes = (f"the first commit is unsigned, because it could not be signed: {why}",)
+        why = fault("--no-gpg-sign")
+    if why:
         return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)
-    return read_head(worktree).commit, ()
+    return read_head(worktree).commit, notes
 
 
 def last_line(text: str) -> str:
@@ -146,17 +158,25 @@ def init(
     team: bool = False,
     with_starters: bool = False,
     unwanted: Unwanted | None = None,
+    own: bool = False,
 ) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
-    An empty folder gets the template without its entries, any other only the settings that it lacks. Raises Conflict,
-    StorageFailed, UnsupportedRepository, Refused: git's own folder, another user's, starters in a bigger repository.
+    An empty folder gets the template without its entries, any other only the settings that it lacks. `own`: a new one
+    is a repository of its own, also within another one.
+
+    Raises Conflict, StorageFailed, UnsupportedRepository. Refused: git's own folder, another user's, starters in a
+    bigger repository.
     """
     root = _make_folder(path)
     around = None
     with suppress(NoRepository):
         around = locate(root)
     bigger = around is not None and bool(around.prefix)
+    notes: tuple[str, ...] = ()
+    if around and bigger and own and not (root / CONFIG_PATH).exists():
+        notes = (f"a repository of its own: what you learn everywhere does not belong into the one at {around.top}",)
+        around, bigger = None, False
     if bigger and with_starters:
         raise Refused(f"{root} is a folder of a bigger repository, which gets no starter set", hint=_STARTERS_HINT)
     present = frozenset(_files_below(root))
@@ -169,7 +189,6 @@ def init(
     )
     fresh = not bigger and all(from_template)  # the folder is empty, or holds what an interrupted call has written
     files = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
-    notes: tuple[str, ...] = ()
     if CONFIG_PATH not in present:
         basic = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
         basic[CONFIG_PATH] = _config(originals[CONFIG_PATH].decode(), around, team=team)
@@ -179,9 +198,10 @@ def init(
     elif team:
         notes = ("this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`",)
     added = tuple(name for name in files if name not in present)
-    for name in added:
-        runs = os.access(template_dir() / name, os.X_OK)
-        write_file(root, name, files[name], executable=runs, durable=False)
+    with shared_files(around) if around else nullcontext():
+        for name in added:
+            runs = os.access(template_dir() / name, os.X_OK)
+            write_file(root, name, files[name], executable=runs, durable=False)
     starters = [name for name in added if name in entries]
     if starters:
         count = len(starters)
@@ -282,6 +302,7 @@ def _finish(
     if around is not None and around.prefix:
         if added:
             notes = (*notes, f"part of the repository at {around.top}: written, not committed; commit it there")
+        notes += Store(root).ignored([CONFIG_PATH])
         return Scaffolded(root, bool(added), added, notes=notes)
     made = around is None
     if made:
@@ -440,7 +461,8 @@ def init_repository(
     if from_url:
         made = clone(from_url, path)
     else:
-        made = init(path, team=team, with_starters=starters, unwanted=write_checks.why_not)
+        own = any(place.name == USER and place.root.resolve() == path.resolve() for place in options.places.known)
+        made = init(path, team=team, with_starters=starters, unwanted=write_checks.why_not, own=own)
     with closing(RepositorySession(made.root, options)) as repo:
         bigger = repo.store.is_folder_of_bigger_repo
         lines = git_hooks.carry_out(made.root, hooks_dir(), "install") if hooks and not bigger else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,7 +10,7 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.app import write_checks
 from ai_lessons.app.proposals import open_proposals, refuse_agents
-from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
 from ai_lessons.git import files
 from ai_lessons.git import sync as git_sync
 from ai_lessons.git import sync as syncing
@@ -22,8 +21,7 @@ from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, changed, plan
 from ai_lessons.model import merge
 from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, trailers
-from ai_lessons.model.entries import HANDLE_LENGTH, handle, id_end
-from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.entries import HANDLE_LENGTH, id_end
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 
 if TYPE_CHECKING:
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
+    from ai_lessons.app.health import KeptFile
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.git.store import PendingCommit
 
 TRAILER: Final = "Undoes"
 LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched for jobs
@@ -278,20 +276,6 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     return tuple(done)
 
 
-class KeptFile(NamedTuple):
-    """A file that was taken away before its commit. `when` it was written is ISO 8601 in UTC; `text` is what it held.
-
-    `id` and `handle` are empty where the file is no entry, or another one beside an entry.
-    """
-
-    path: str
-    id: str
-    handle: str
-    title: str
-    when: str
-    text: str
-
-
 class Recovered(NamedTuple):
     """What is `kept`, what was `brought` back now, its commits, and what to know about it."""
 
@@ -307,16 +291,12 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     Their bytes are kept for 30 days. `only_list`: bring back nothing. Raises NotFound: nothing like that is kept.
     Conflict: another text is at its place now. StorageFailed: the disk said no.
     """
-    repo = library.primary
+    from ai_lessons.app import health
+
+    repo = library.emptied_project() or library.primary
     if not only_list:
         repo.refuse_other_formats()
-    store = repo.store
-
-    def kept() -> list[tuple[PendingCommit, tuple[KeptFile, ...]]]:
-        jobs = (*store.journal.swept(), *store.journal.missing(store.root))
-        return [(job, tuple(_kept(repo, job))) for job in reversed(jobs)]
-
-    swept = kept()
+    store, swept = repo.store, health.taken_away(repo)
     for ref in refs:
         if not any(_is_meant(ref, file) for _, every in swept for file in every):
             raise NotFound("kept file", ref, hint="see what is kept: ai-lessons admin recover --list")
@@ -331,22 +311,8 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
             bring_back(store, job)
             brought += every
     saved = store.save()
-    return Recovered(
-        tuple(file for _, every in kept() for file in every), tuple(brought), saved.commits, saved.messages
-    )
-
-
-def _kept(repo: RepositorySession, job: PendingCommit) -> Iterator[KeptFile]:
-    when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for noted in job.paths:
-        data = repo.store.journal.content(job, noted.path) or b""
-        text = data.decode("utf-8", "replace")
-        try:
-            entry = read_entry(noted.path, data)
-        except AiLessonsError:
-            yield KeptFile(noted.path, "", "", job.subject, when, text)
-        else:
-            yield KeptFile(noted.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
+    left = tuple(file for _, every in health.taken_away(repo) for file in every)
+    return Recovered(left, tuple(brought), saved.commits, saved.messages)
 
 
 def _is_meant(ref: str, file: KeptFile) -> bool:

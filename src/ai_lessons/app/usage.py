@@ -15,6 +15,7 @@ from ai_lessons.app import secrets
 from ai_lessons.app.answers import Judged
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.git.store import EventLog
+from ai_lessons.git.worktree import shared_files
 from ai_lessons.learning import selection, statistics
 from ai_lessons.learning.selection import TIRED, unused
 from ai_lessons.learning.statistics import Event
@@ -344,7 +345,8 @@ class Usages:
             raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
         now, session = self._repo.options.now(), secrets.masked(self._repo.options.session or "")
         masked = (event._replace(session=secrets.masked(event.session) or session) for event in stamped(new, now))
-        self.log.append([statistics.line_of(event) for event in masked], f"{now.astimezone(UTC):%Y-%m}")
+        with shared_files(self._repo.store.worktree):
+            self.log.append([statistics.line_of(event) for event in masked], f"{now.astimezone(UTC):%Y-%m}")
 
     def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
         """`record`, for jobs whose answer does not depend on it; a note if it could not be."""

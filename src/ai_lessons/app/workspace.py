@@ -18,8 +18,8 @@ from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
 from ai_lessons.app.secrets import masked
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
-from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Store
-from ai_lessons.git.worktree import walk
+from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
+from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Entry, EntrySummary, Kind, TierPlace
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.search import ranking
@@ -82,9 +82,10 @@ class RepositorySession(OpenRepository):
             new = parsed.get(path)
             return new[1] if new and new[0] == data and side is None else self.parse(path, data, side)
 
-        self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
-        self.rules.bring(self.catalog)
-        authorship.attest(self)
+        with shared_files(self.store.worktree):
+            self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
+            self.rules.bring(self.catalog)
+            authorship.attest(self)
         self._identities, self.refreshed_at = self._identities_now(), monotonic()
         return self.catalog
 
@@ -494,6 +495,7 @@ class Library:
         self._reading: Reading | None = None
         self._reads = options.places.reads or (TierPlace(options.tier, root),)
         self._notes: dict[str, str] = {}
+        self.waits_for_helper = True  # until one did not come
         names = {place.name for place in (*self._reads, *options.places.known)}
         if self.belongs_to and not options.places.named and self.belongs_to not in names:
             self._notes[self.belongs_to] = (
@@ -609,6 +611,20 @@ class Library:
             if place.name in {USER, PROJECT}:
                 raise
             self._notes[place.name] = f"without the {place.name} tier: {error.message}"
+        return None
+
+    def emptied_project(self) -> RepositorySession | None:
+        """The project tier whose folder was removed whole (`git clean -dx`), made again if git keeps texts of it."""
+        places = self.options.places
+        place = next((place for place in places.known if place.name == PROJECT), None)
+        if place is None or places.named or place.root.exists():
+            return None
+        with suppress(NoRepository):
+            around = locate(place.root.parent.parent)
+            prefix = place.root.resolve().relative_to(around.top).as_posix() + "/"
+            if Journal(around._replace(git_dir=around.common_dir, prefix=prefix).state_dir).kept():
+                place.root.mkdir(parents=True)
+                return self._at(place)
         return None
 
     def _at(self, place: TierPlace) -> RepositorySession:

@@ -30,6 +30,7 @@ from ai_lessons.git.worktree import (
     read_head,
     read_ref,
     read_settings,
+    shared_files,
     short_name,
 )
 from ai_lessons.model import layout
@@ -234,6 +235,7 @@ def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], b
     Raises StorageFailed: another process kept it for `patience` seconds, or until `give_up` returned True.
     """
     with (
+        shared_files(store.worktree),
         translated(str(store.git_dir), writing=True),
         held(store.state_dir / "commit.lock", patience=patience, give_up=give_up) as locked,
     ):
@@ -668,7 +670,9 @@ def returned(store: Store) -> None:
 def bring_back(store: Store, job: PendingCommit) -> None:
     """Write the files of a swept job again. Raises Conflict: another text is there. StorageFailed."""
     with store.writing():
-        contents = {noted: store.journal.content(job, noted.path) or b"" for noted in job.paths}
+        contents = {noted: store.content(job, noted.path) or b"" for noted in job.paths if not noted.gone}
+        if job.root:  # of these only what is gone is missed
+            contents = {noted: data for noted, data in contents.items() if not store.exists(noted.path)}
         for noted, data in contents.items():
             if store.exists(noted.path) and not _replaceable(store, job, noted.path, data):
                 raise Conflict(

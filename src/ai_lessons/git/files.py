@@ -65,6 +65,10 @@ _HINTS = {
     errno.EPERM: "check who owns the file and its folder, and their permissions",
     errno.EMFILE: "too many files are open: raise the limit with `ulimit -n`",
 }
+_NO_LOCKS = (
+    "the file system cannot lock files: turn locks on where it is mounted, or put the repository on a local disk"
+)
+_HINTS |= dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP), _NO_LOCKS)
 
 
 class OpenFolders:
@@ -351,6 +355,24 @@ def replace_file(file: Path, data: bytes, mode: int | None = None, *, durable: b
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def can_hold_index(folder: Path) -> bool:
+    """Whether files can be made, linked (so LanceDB commits; not on exFAT, SMB, FUSE) and locked there, given space."""
+    probe, link = (folder / f"{TEMPORARY}{os.urandom(8).hex()}.tmp" for _ in range(2))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_new(probe, b"", durable=False)
+        try:
+            os.link(probe, link)
+            with probe.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            link.unlink(missing_ok=True)
+            probe.unlink(missing_ok=True)
+    except OSError as error:
+        return error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return True
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -28,6 +28,7 @@ _NO_PROGRAMS = (
     *("-c", "safe.bareRepository=explicit"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "log.showSignature=false"),
+    *("-c", "i18n.logOutputEncoding=UTF-8"),
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )

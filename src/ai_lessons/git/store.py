@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -28,14 +29,14 @@ from ai_lessons.git.files import (
     translated,
     write_new,
 )
-from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout
+from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout, shared_files
 from ai_lessons.model.layout import blob_id, check_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-_WRITING, _READY, _DAMAGED, _SWEPT = ".writing", ".json", ".damaged", ".swept"
+_WRITING, _READY, _DAMAGED, _SWEPT, _KEPT = ".writing", ".json", ".damaged", ".swept", ".kept"
 _NONSENSE = (ValueError, KeyError, TypeError, RecursionError)  # Raised by a note that was damaged
 KEPT = 30 * 86_400.0  # Seconds for which the bytes of a file that was swept away are kept
 _STEPS = (0.0005, 0.005)  # Seconds between tries, first and last: the lock is held for a few milliseconds
@@ -55,6 +56,7 @@ class PendingCommit(NamedTuple):
     """One job that waits for its commit. `when` in seconds since 1970, `zone` in seconds east of UTC.
 
     `author`: `Name <email>`, None for git's user. `message`: trailers included. `head`: the commit it was written on.
+    `root`: the folder it was written to, of a job whose bytes are kept though we may not commit it.
     """
 
     name: str
@@ -64,6 +66,7 @@ class PendingCommit(NamedTuple):
     paths: tuple[PendingChange, ...]
     author: str | None = None
     head: str | None = None
+    root: str = ""
 
     @property
     def subject(self) -> str:
@@ -108,7 +111,7 @@ class Journal:
             start += noted.size or 0
         else:
             return None
-        for suffix in (_READY, _WRITING, _SWEPT):
+        for suffix in (_KEPT,) if intent.root else (_READY, _WRITING, _SWEPT):
             with suppress(FileNotFoundError), (self._folder / (intent.name + suffix)).open("rb") as file:
                 file.readline()
                 file.seek(start, os.SEEK_CUR)
@@ -176,11 +179,23 @@ class Journal:
 
     def swept(self) -> list[PendingCommit]:
         """Jobs whose files were swept away, oldest first; forgets those that are too old."""
-        for name in _listed(self._folder, _SWEPT):
+        return self._recent(_SWEPT)
+
+    def keep(self, intent: PendingCommit, data: bytes) -> None:
+        """Keep what a job wrote for `KEPT` seconds, because no commit may ever have it. Under the write lock."""
+        self._recent(_KEPT)
+        self._write(intent, data, _KEPT)
+
+    def kept(self) -> list[PendingCommit]:
+        """Jobs of which `keep` has the bytes, oldest first."""
+        return self._recent(_KEPT)
+
+    def _recent(self, suffix: str) -> list[PendingCommit]:
+        for name in _listed(self._folder, suffix):
             with suppress(FileNotFoundError):
-                if time.time() - (self._folder / (name + _SWEPT)).stat().st_mtime > KEPT:
-                    self.drop(name)
-        return self._read(_SWEPT)
+                if time.time() - (self._folder / (name + suffix)).stat().st_mtime > KEPT:
+                    (self._folder / (name + suffix)).unlink()
+        return self._read(suffix)
 
     def _read(self, suffix: str) -> list[PendingCommit]:
         intents = []
@@ -229,7 +244,7 @@ def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = No
     """Hold the lock, which ends with its holder; yields False after `patience` seconds, or if `give_up` says so."""
     with translated(str(path), writing=True):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         with translated(str(path), writing=True):
             locked = _locked(fd, patience, give_up)
@@ -251,6 +266,7 @@ def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> boo
         step = min(longest, step * 1.3)
 
 
+_WRITE_LOCK = "write.lock"
 WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
 PROTECTED: Final = "ai-lessons.protected"  # Branches that the remote takes no pushes to
@@ -331,6 +347,7 @@ class Store:
         self.state_dir = worktree.state_dir
         self.is_folder_of_bigger_repo = bool(worktree.prefix)
         self.journal = Journal(self.state_dir)
+        self._common = Journal(worktree._replace(git_dir=worktree.common_dir).state_dir)  # outlives a linked worktree
         self.autocommit = self.commits(None)
         self._connect = committing
 
@@ -377,8 +394,65 @@ class Store:
         Raises Conflict: a file is not as expected, or its path is taken. Refused: a path outside, through a link, or
         with a name that we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
         """
+        with shared_files(self.worktree):
+            return self._apply(job)
+
+    def _apply(self, job: Job) -> Applied:
         name = self._put(job)
-        return self.save(name) if self.autocommit and job.changes else Applied()
+        if not job.changes:
+            return Applied()
+        if not self._takes_notes:
+            why = f"{self.git_dir} cannot be written here"
+            return Applied(waiting=f"{why}; where it can: ai-lessons admin save --edits" if self.autocommit else "")
+        return (
+            self.save(name) if self.autocommit else Applied(notes=self.ignored(c.path for c in job.changes if c.data))
+        )
+
+    def ignored(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """A note where git ignores these files, which are not ours to commit; empty where it does not."""
+        from ai_lessons.git import plumbing  # it starts programs, which no reader needs
+
+        listed = plumbing.listed(paths)
+        done = plumbing.run(self.worktree, "check-ignore", "-v", "-z", "--stdin", cwd=self.root, stdin=listed)
+        source, line, pattern, path = (done.out.split(b"\0") + [b""] * 4)[:4]
+        if not path:
+            return ()
+        where, rule = f"{os.fsdecode(source)} line {line.decode()}", pattern.decode(errors="replace")
+        return (f"git ignores {os.fsdecode(path)} ({where}: {rule}), so no commit will have it: take that line out",)
+
+    def lost(self) -> list[tuple[PendingCommit, frozenset[str]]]:
+        """Jobs whose bytes are kept, oldest first, with the paths that neither the disk nor a commit has any more."""
+        later: set[tuple[str, str]] = set()
+        lost = []
+        for job in reversed(self._common.kept()):
+            newest = [noted for noted in job.paths if (job.root, noted.path) not in later]
+            later |= {(job.root, noted.path) for noted in newest}
+            if gone := frozenset(noted.path for noted in newest if self._is_lost(job, noted)):
+                lost.append((job, gone))
+        return lost[::-1]
+
+    def _is_lost(self, job: PendingCommit, noted: PendingChange) -> bool:
+        from ai_lessons.git import plumbing  # it starts programs, which no reader needs
+
+        if noted.size is None or os.path.lexists(os.path.join(job.root, noted.path)) or self.exists(noted.path):
+            return False
+        blob = f"--find-object={blob_id(self.content(job, noted.path) or b'')}"
+        done = plumbing.run(self.worktree, "log", "--all", "-m", "-1", "--format=%h", blob)
+        return not done.out
+
+    def content(self, job: PendingCommit, path: str) -> bytes | None:
+        """What a job wrote at a path; None if that is not known (any more)."""
+        return (self._common if job.root else self.journal).content(job, path)
+
+    @cached_property
+    def _takes_notes(self) -> bool:
+        """Whether the git directory can be written: sandboxes of agents keep it read-only, and files are enough."""
+        try:
+            self.state_dir.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self.state_dir / _WRITE_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
+        except OSError as error:
+            return error.errno not in {errno.EROFS, errno.EACCES, errno.EPERM}
+        return True
 
     def save(self, name: str | None = None) -> Applied:
         """Commit every job that waits; `name` is the job of the caller."""
@@ -394,7 +468,8 @@ class Store:
         self.head()  # refuses a damaged branch before anything is written
         with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
             with self.writing():
-                self._take_up_orphans()
+                if self._takes_notes:
+                    self._take_up_orphans()
                 self._check(job)
                 now, message = time.time(), message_of(job.subject, job.trailers, job.actor)
                 paths = tuple(
@@ -406,13 +481,17 @@ class Store:
                 head = self.head().commit if self.autocommit else None
                 zone = time.localtime(now).tm_gmtoff
                 intent = PendingCommit(new_name(), message, int(now), zone, paths, head=head)
-                written = [change.data for change in job.changes if isinstance(change.data, bytes)]
-                self.journal.begin(intent, b"".join(written) if self.autocommit else b"")
+                written = b"".join(change.data for change in job.changes if isinstance(change.data, bytes))
+                if self._takes_notes:
+                    if not self.autocommit or self.git_dir != self.worktree.common_dir:
+                        self._common.keep(intent._replace(root=str(self.root)), written)
+                    self.journal.begin(intent, written if self.autocommit else b"")
                 try:
                     self._write(job, staging)
                 finally:
                     # also after an error: files that were written are noted and get their commit
-                    self._finish(intent.name, committable=staging.begun and bool(job.changes))
+                    if self._takes_notes:
+                        self._finish(intent.name, committable=staging.begun and bool(job.changes))
                     if not staging.begun:
                         staging.abandon()
             staging.settle()
@@ -444,7 +523,8 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the lock under which files are written. Raises StorageFailed: another process keeps it."""
-        with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as locked:
+        lock = self.state_dir / _WRITE_LOCK if self._takes_notes else self.root
+        with held(lock, patience=WRITE_PATIENCE) as locked:
             if not locked:
                 raise StorageFailed(
                     f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
@@ -455,7 +535,7 @@ class Store:
     def take_up_orphans(self) -> None:
         """Take up jobs whose process died while it wrote their files, unless another process writes now."""
         if self.journal.orphans():
-            with held(self.state_dir / "write.lock", patience=0) as locked:
+            with held(self.state_dir / _WRITE_LOCK, patience=0) as locked:
                 if locked:
                     self._take_up_orphans()
 
@@ -546,9 +626,14 @@ class EventLog:
         """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
         file = self._own / "clone"
         with translated(str(file), writing=True):
-            if not _names(file):
+            copied = bool(marks := _inodes(file)) and file.stat().st_ino not in marks
+            if copied:  # of a folder that was copied, two clones would write the same files
+                replace_file(file, b"")
+            if copied or not _names(file):
                 self._own.mkdir(parents=True, exist_ok=True)
                 append_lines(file, os.urandom(6).hex().encode() + b"\n")
+            if not _inodes(file):
+                append_lines(file, f"inode {file.stat().st_ino}\n".encode())
             return _names(file)[0]  # of several processes that make one at once the first line counts
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
@@ -620,6 +705,12 @@ class EventLog:
 def _names(file: Path) -> list[str]:
     """The lines that can be names of a clone."""
     return list(filter(_CLONE.fullmatch, file.read_text(errors="replace").splitlines())) if file.exists() else []
+
+
+def _inodes(file: Path) -> list[int]:
+    """The numbers of the file as it was written in place; a copy has another one."""
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    return [int(line[6:]) for line in lines if line.startswith("inode ") and line[6:].isdecimal()]
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 STATE_FOLDER = "ai-lessons"
+_FALSE = frozenset(("false", "no", "off", "0"))
 TRUE = frozenset(("true", "yes", "on", "1"))  # The usual ones of the values that git takes for true
 _EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
 # What `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
@@ -209,6 +210,21 @@ def _refuse_formats(worktree: Worktree) -> None:
         fault = f"its files are elsewhere (core.worktree is {elsewhere})"
     if fault:
         raise UnsupportedRepository(f"the repository at {worktree.top} cannot be worked on: {fault}")
+
+
+@contextmanager
+def shared_files(worktree: Worktree) -> Iterator[None]:
+    """What is made meanwhile can be written by the group, where git has that set (`core.sharedRepository`)."""
+    value = read_settings(worktree.common_dir / "config").get("core.sharedrepository", "")
+    if value.lower() in {"", "umask", *_FALSE}:
+        yield
+        return
+    before = os.umask(0o077)
+    os.umask(before & ~0o070)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:

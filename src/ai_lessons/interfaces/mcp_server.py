@@ -43,20 +43,22 @@ def mcp(
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"--root {root}: there is no such folder", hint="name the folder that callers may read")
     log = settings.folders(os.environ).state / server.LOG_NAME
-    below = Path(root) if root else None
+    below, cwd = Path(root) if root else None, settings.current_folder()
+    # the folder as it was at the start: it may be removed while we serve
+    load = partial(settings.load, os.environ, cwd, repo=call.repo, tier=call.tier)
     if http is not None:
         from ai_lessons.interfaces.mcp import server
 
         where, file = server.place(http), Path(token_file) if token_file else None
         token = server.token_of(file, where)
-        pool = tools.SessionPool(lambda: call.settings, limits=server.limits(below, file, token))
+        pool = tools.SessionPool(load, limits=server.limits(below, file, token))
         if file is not None:
             server.refuse_shared(file, pool)
         serve = partial(server.serve, where=where, token=token, names=allow_host)
     else:
         # over standard streams a process is one session of one agent; over HTTP many share it
         name = f"mcp-{os.urandom(4).hex()}"
-        pool = tools.SessionPool(lambda: call.settings, session=name, limits=Limits(below))
+        pool = tools.SessionPool(load, session=name, limits=Limits(below))
         if is_terminal(sys.stdin):
             print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
         serve = partial(server.stdio)

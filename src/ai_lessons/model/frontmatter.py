@@ -140,6 +140,9 @@ LINK_WEIGHT = "weight"  # the one key of a link that names no relation
 _RELEVANT = 4000  # characters of a body in which its title is looked for
 
 
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
 def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
     """The entry that a file holds; `side` are the bytes of the Markdown file beside a script, if there is one.
 
@@ -149,6 +152,8 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
     where = place(path)
     if where is None:
         raise InvalidEntry([Problem(path, "no entry can have this path")])
+    if data.startswith(_LFS_POINTER):
+        raise InvalidEntry([Problem(path, "a pointer of Git LFS in the place of a text: git lfs pull", 1)])
     script = where.kind is Kind.SCRIPT and not (is_markdown(path) and side is None)
     texts = texts_of(path, data, side if script else None, script=script)
     try:

@@ -143,6 +143,7 @@ class Database:
     def _put_empty(self) -> None:
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         _remove(fresh, "", "-wal", "-shm")
+        fresh.touch()  # with the umask's bits; SQLite would make a file that a group cannot write
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             self._lay_tables(connection)

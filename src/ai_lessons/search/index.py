@@ -547,6 +547,11 @@ class Index:
         self.query = TableQuery(self._uri, self._filler, self._state)
         self._behind: tuple[str, tuple[int, int], int] | None = None
 
+    @property
+    def trouble(self) -> str:
+        """Why the folder for locks and notes cannot be used, if so."""
+        return self._state.trouble
+
     def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
         table, version = self.query.inspect()

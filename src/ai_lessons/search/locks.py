@@ -35,8 +35,8 @@ class RefreshState:
                 stack.enter_context(lock.acquire(timeout=wait))
             except Timeout:
                 pass
-            except OSError as error:
-                self.trouble = f"the index cannot be updated: {error.strerror or error}"
+            except (OSError, NotImplementedError) as error:  # filelock says that of a file system without locks
+                self.trouble = f"the index cannot be updated: {getattr(error, 'strerror', None) or error}"
             yield lock.is_locked
 
     def missing_at(self, generation: str, table: int, version: int) -> int | None:

@@ -76,6 +76,9 @@ IMPATIENT = {
 """For object stores: by default they are tried for minutes before a wrong address is an error."""
 
 
+IN_MEMORY = "memory://"  # An index of this process alone
+
+
 def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
     """The database at a folder or address, and a function that opens a table of it for asynchronous questions."""
     options: dict[str, Any] = {
@@ -86,10 +89,14 @@ def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
         "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
     }
 
+    database: Any = lancedb.connect(uri, **options)
+
     async def reopen(name: str) -> Any:
+        if uri == IN_MEMORY:  # what another connection makes there is not ours
+            return await database._conn.open_table(name)  # noqa: SLF001  # there is no public way
         return await (await lancedb.connect_async(uri, **options)).open_table(name)
 
-    return lancedb.connect(uri, **options), reopen
+    return database, reopen
 
 
 class Passages:

@@ -77,6 +77,7 @@ def in_words(error: AiLessonsError) -> str:
 
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
     """Call the program; return its exit code, and print an error on stderr, as JSON if `args` have `--json`."""
+    _open_streams()
     try:
         _refuse_bytes(args)
         code = program()
@@ -100,6 +101,17 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
     except Exception:  # noqa: BLE001  # the last catch of the program: a bug leaves a report, not a traceback
         return _bug(args)
     return code if isinstance(code, int) else 0
+
+
+def _open_streams() -> None:
+    """Let a standard stream that was closed (`>&-`) lead nowhere: else the next file that is opened takes its place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _refuse_bytes(args: Sequence[str]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hmac
+import json
 import logging
 import os
+import re
 import signal
 import stat
 import sys
@@ -19,7 +21,11 @@ import anyio.to_thread
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 
 from ai_lessons import app
@@ -32,7 +38,7 @@ from ai_lessons.interfaces.mcp.tools import tools
 from ai_lessons.interfaces.output import View
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from io import TextIOWrapper
     from pathlib import Path
 
@@ -277,6 +283,51 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         return text_of("context", project=project)
 
 
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600  # Codes of JSON-RPC
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Lines:
+    """The messages on standard input, for the SDK, which neither answers nor logs a line that it cannot read."""
+
+    answer: Callable[[SessionMessage], Awaitable[None]]
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        wire = os.fdopen(os.dup(0), encoding="utf-8", errors="replace", closefd=False)
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)  # programs that tools start must not read what the client sends
+        async for line in anyio.wrap_file(wire):
+            message = mended(line)
+            if isinstance(message, str):
+                yield message
+            else:
+                LOG.warning("a message that cannot be read: %s", message.error.message)
+                await self.answer(SessionMessage(message))
+
+
+def mended(line: str) -> str | JSONRPCError:
+    """The line with U+FFFD for half a surrogate pair (a host cut a text within an emoji), or the error to answer."""
+    raw: Any = None
+    code, text = _INVALID_REQUEST, line.removeprefix("\ufeff")
+    for _ in range(2):
+        try:
+            if text.strip():
+                jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValidationError:
+            try:
+                raw = json.loads(text)
+            except (ValueError, RecursionError):
+                code = _PARSE_ERROR
+                break
+            text = _SURROGATE.sub("\ufffd", json.dumps(raw, ensure_ascii=False))
+        else:
+            return text
+    number = raw.get("id") if isinstance(raw, dict) else None
+    number = number if isinstance(number, str | int) and not isinstance(number, bool) else None
+    fault = "not valid JSON" if code == _PARSE_ERROR else "no JSON-RPC message"
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=fault))
+
+
 def stdio(server: MCPServer[Any], pool: SessionPool) -> None:
     """Serve one client on standard input and output until it closes them; what is printed meanwhile goes to stderr."""
 
@@ -289,8 +340,12 @@ def stdio(server: MCPServer[Any], pool: SessionPool) -> None:
         return HARVEST.format(drafts=text.harvested(drafts, View()))
 
     async def serve() -> None:
+        lines = _Lines()
         try:
-            await server.run_stdio_async()
+            async with stdio_server(lines) as (read, write):  # type: ignore[arg-type]  # it only iterates
+                lines.answer = write.send
+                served_there = server._lowlevel_server  # noqa: SLF001  # `run_stdio_async` takes no streams
+                await served_there.run(read, write, served_there.create_initialization_options())
         except* (BrokenPipeError, anyio.BrokenResourceError):
             LOG.info("the client is gone")
 

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
+from functools import partial
 from inspect import get_annotations
 from pathlib import Path  # noqa: TC003  # pydantic reads it while it runs
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
@@ -20,6 +20,7 @@ from mcp.server.mcpserver.tools import Tool as ServedTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
+from ai_lessons.app import daemon_client
 from ai_lessons.app.answers import Answer, Shown
 from ai_lessons.app.open_repository import Limits, Options, Progress, silent
 from ai_lessons.app.workspace import Library, ReusableLibrary
@@ -63,19 +64,25 @@ class SessionPool:
 
     def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
         self._load, self._session, self._limits = load, session, limits
-        self._kept = ReusableLibrary(lambda: Library(self.settings.repo, self._options()))
+        self._program = daemon_client.program()
+        self._read_with: tuple[Path, Options] | None = None
+        self._kept = ReusableLibrary(lambda: Library(*self._arguments()))
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
         self._calls: set[object] = set()
 
-    @cached_property
+    @property
     def settings(self) -> Settings:
-        """The user's settings; while they cannot be read, every call tries again."""
+        """The user's settings as they are now: a server outlives branches, tiers and edits of `config.toml`."""
         return self._load()
 
     def read(self, job: Callable[[Library], T]) -> T:
         """Do a job that reads; others that read wait."""
         with self._at_work(), self._turn(self._reading):
+            arguments = self._arguments()
+            if arguments != self._read_with:
+                self._kept.close()
+                self._read_with = arguments
             return self._kept.do(job)
 
     def write(self, job: Callable[[Library], T], *, agent: str, progress: Progress) -> T:
@@ -111,17 +118,37 @@ class SessionPool:
         call = object()
         self._calls.add(call)
         try:
-            yield
+            with self.naming_upgrades():
+                yield
         finally:
             self._calls.discard(call)
 
-    def _options(self) -> Options:
-        loaded = options(self.settings)
-        return loaded._replace(session=loaded.session or self._session, limits=self._limits)
+    @contextmanager
+    def naming_upgrades(self) -> Iterator[None]:
+        """Raises AiLessonsError: a call failed because the files of the program are not those that it began with."""
+        try:
+            yield
+        except AiLessonsError:
+            raise
+        except Exception as error:
+            try:
+                changed = daemon_client.program() != self._program
+            except OSError:
+                changed = True
+            if not changed:
+                raise
+            LOG.exception("the program was replaced")
+            message = "ai-lessons was upgraded or removed while this server ran, so it cannot go on"
+            raise AiLessonsError(message, hint="restart this server, then repeat the call") from error
+
+    def _arguments(self) -> tuple[Path, Options]:
+        loaded = self.settings
+        chosen = options(loaded)
+        return loaded.repo, chosen._replace(session=chosen.session or self._session, limits=self._limits)
 
     def _fresh(self, agent: str, progress: Progress) -> Library:
-        loaded = self._options()
-        return Library(self.settings.repo, loaded._replace(agent=loaded.agent or agent, progress=progress))
+        repo, loaded = self._arguments()
+        return Library(repo, loaded._replace(agent=loaded.agent or agent, progress=progress))
 
     @contextmanager
     def _turn(self, lock: threading.Lock) -> Iterator[None]:
@@ -367,13 +394,14 @@ def _called(
 ) -> CallToolResult:
     """Run the command on what the agent sent."""
     call = ToolCall(pool, tool)
-    try:
-        context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
-    except click.BadParameter as error:
-        name = next((f"{param.name}: " for param in params if param.param is error.param), "")
-        hint = "it takes " + ", ".join(param.name for param in params)
-        raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
-    call.settings = pool.settings
+    with pool.naming_upgrades():
+        try:
+            context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
+        except click.BadParameter as error:
+            name = next((f"{param.name}: " for param in params if param.param is error.param), "")
+            hint = "it takes " + ", ".join(param.name for param in params)
+            raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
+        call.settings = pool.settings
 
     def job(library: Library) -> CallToolResult:
         call.library = library

@@ -1,0 +1,224 @@
+"""Disks, folders and copies that are set up in another way than ours: what the program does there, as people run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interfaces.world import Outcome, environment
+from real_world import Git, put_file
+
+NO_LINKS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+static int refused(const char *path) { const char *below = getenv("NO_LINKS"); return below && strstr(path, below); }
+int link(const char *old, const char *new) {
+  int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "link");
+  if (refused(new)) { errno = EPERM; return -1; }
+  return real(old, new);
+}
+int linkat(int from, const char *old, int to, const char *new, int flags) {
+  int (*real)(int, const char *, int, const char *, int) = dlsym(RTLD_NEXT, "linkat");
+  if (refused(new)) { errno = EPERM; return -1; }
+  return real(from, old, to, new, flags);
+}
+"""
+
+
+def program(*words: str | bytes, cwd: Path, **environ: str) -> Outcome:
+    """The program in a process of its own."""
+    argv = [sys.executable, "-m", "ai_lessons", *words]
+    done = subprocess.run(argv, cwd=cwd, env=environment(**environ), capture_output=True, check=False, timeout=600)
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def user(hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own repository, just made."""
+    monkeypatch.delenv("AI_LESSONS_REPO", raising=False)
+    monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
+    made = program("admin", "init", cwd=hermetic)
+    assert made.code == 0, made.err
+    return hermetic / ".ai/reference"
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="a disk without hard links is played by a small library")
+@pytest.mark.parametrize(("below", "where"), [("/.git/", "/.cache/ai-lessons/index/"), ("/", "in memory")])
+def test_without_hard_links_search_keeps_its_index_elsewhere(
+    hermetic: Path, user: Path, below: str, where: str
+) -> None:
+    (hermetic / "no_links.c").write_text(NO_LINKS)
+    shim = str(hermetic / "no_links.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", shim, str(hermetic / "no_links.c"), "-ldl"], check=True)
+    disk = {"LD_PRELOAD": shim, "NO_LINKS": below}
+    assert program("add", "--title", "Carts expire", "--content", "Seen it.", cwd=hermetic, **disk).code == 0
+    first, second = (program("search", "carts", cwd=hermetic, **disk) for _ in range(2))
+    assert "Carts expire" in first.out
+    assert where in first.err
+    assert "Carts expire" in second.out
+    assert program("add", "--title", "Baskets too", "--content", "New.", cwd=hermetic, **disk).code == 0
+    assert "Baskets too" in program("search", "baskets", cwd=hermetic, **disk).out
+    assert where in program("admin", "doctor", cwd=hermetic, **disk).out
+    assert not list(user.glob(".git/ai-lessons/index/*.lance"))
+    here_again = program("search", "baskets", cwd=hermetic)
+    assert "Baskets too" in here_again.out
+    assert "index" not in here_again.err
+
+
+@pytest.fixture
+def shop(hermetic: Path, user: Path, git: Git) -> Path:
+    """A code repository with a project tier, committed."""
+    made = hermetic / "shop"
+    git(hermetic, "init", "-q", str(made))
+    assert program("--tier", "project", "admin", "init", cwd=made).code == 0
+    git(made, "add", ".ai")
+    git(made, "commit", "-q", "-m", "knowledge")
+    return made
+
+
+def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in(shop: Path, git: Git) -> None:
+    for number in (1, 2):
+        git(shop, "worktree", "add", "-q", f"../agent{number}", "-b", f"agent/{number}")
+        words = ("add", "--title", f"Carts expire {number}", "--content", "Seen in the logs.")
+        assert program(*words, cwd=shop.parent / f"agent{number}", AI_LESSONS_AGENT="claude").code == 0
+    git(shop.parent / "agent2", "add", ".ai")
+    git(shop.parent / "agent2", "commit", "-q", "-m", "lesson")
+    for number in (1, 2):
+        git(shop, "worktree", "remove", "--force", f"../agent{number}")
+    kept = program("admin", "recover", "--list", cwd=shop).out
+    assert "Carts expire 1" in kept
+    assert "Carts expire 2" not in kept
+    assert "taken away" in program("admin", "doctor", cwd=shop).out
+    assert program("admin", "recover", cwd=shop).code == 0
+    assert "Carts expire 1" in program("list", cwd=shop).out
+    assert "Nothing was taken away" in program("admin", "recover", "--list", cwd=shop).out
+    git(shop, "clean", "-fdq", ".ai")
+    assert "Carts expire 1" in program("admin", "recover", "--list", cwd=shop).out
+
+
+def test_a_lesson_that_was_moved_or_deleted_on_purpose_is_not_missed(shop: Path) -> None:
+    for title in ("Moved", "Deleted"):
+        assert program("add", "--title", title, "--content", "Seen.", cwd=shop).code == 0
+    moved, deleted = (next(shop.glob(f".ai/**/{name}-*.md")) for name in ("moved", "deleted"))
+    moved.rename(moved.with_name("elsewhere.md"))
+    assert program("contribute", "delete", deleted.stem[-6:], "--yes", cwd=shop).code == 0
+    assert "Nothing was taken away" in program("admin", "recover", "--list", cwd=shop).out
+
+
+def test_a_folder_that_git_ignores_is_said_and_what_was_swept_is_kept(shop: Path, git: Git) -> None:
+    git(shop, "rm", "-rq", "--cached", ".ai")
+    (shop / ".gitignore").write_text(".ai/\n")
+    git(shop, "add", ".gitignore")
+    git(shop, "commit", "-q", "-m", "ignore")
+    for words in (("--tier", "project", "admin", "init"), ("add", "--title", "Carts expire", "--content", "Seen.")):
+        assert "git ignores" in program(*words, cwd=shop).err
+    assert "git ignores" in program("admin", "doctor", cwd=shop).out
+    git(shop, "clean", "-fdxq")
+    assert "Carts expire" in program("admin", "recover", "--list", cwd=shop).out
+    assert program("admin", "recover", cwd=shop).code == 0
+    assert "Carts expire" in program("list", cwd=shop).out
+
+
+def test_in_a_home_folder_that_is_a_repository_the_users_tier_is_one_of_its_own(hermetic: Path, git: Git) -> None:
+    git(hermetic, "init", "-q", ".")
+    git(hermetic, "commit", "-q", "--allow-empty", "-m", "dotfiles")
+    tier = hermetic / ".ai/reference"
+    assert "a repository of its own" in program("admin", "init", str(tier), cwd=hermetic, AI_LESSONS_REPO="").err
+    words = ("add", "--title", "Carts expire", "--content", "Seen.")
+    assert program(*words, cwd=hermetic, AI_LESSONS_REPO="").code == 0
+    assert "Carts expire" in git(tier, "log", "-1", "--format=%s")
+    assert git(hermetic, "log", "--format=%s") == "dotfiles"
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None or os.geteuid() != 0, reason="a read-only mount needs root")
+def test_a_writable_folder_is_enough_where_git_is_read_only(shop: Path) -> None:
+    mount = "mount --bind .git .git && mount -o remount,ro,bind .git && exec "
+    words = f'"{sys.executable}" -m ai_lessons add --title "From a sandbox" --content "Seen."'
+    argv = ["unshare", "-m", "sh", "-c", mount + words]
+    done = subprocess.run(argv, cwd=shop, env=environment(), capture_output=True, check=False, timeout=600)
+    if b"mount" in done.stderr:
+        pytest.skip("mounts are not allowed here")
+    assert done.returncode == 0, done.stderr
+    assert "From a sandbox" in program("search", "sandbox", cwd=shop).out
+
+
+def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(hermetic: Path, git: Git) -> None:
+    team = hermetic / "team"
+    git(hermetic, "init", "-q", "--shared=group", str(team))
+    before = os.umask(0o022)
+    try:
+        for words in (("admin", "init"), ("add", "--title", "T", "--content", "C"), ("list",), ("search", "T")):
+            assert program("--repo", str(team), *words, cwd=hermetic, AI_LESSONS_OFFLINE="1").code == 0
+    finally:
+        os.umask(before)
+    objects = team / ".git/objects"
+    files = [file for file in team.rglob("*") if objects not in file.parents and (team / ".git/hooks") != file.parent]
+    ours = [file for file in files if ".git" not in file.parts or "ai-lessons" in file.parts or file.is_dir()]
+    assert [file for file in ours if not file.stat().st_mode & 0o020] == []
+
+
+def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(hermetic: Path, user: Path) -> None:
+    copied = hermetic / "copy"
+    assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=hermetic).code == 0
+    handle = json.loads(program("list", "--json", cwd=hermetic).out)[0]["handle"]
+    for number, repo in enumerate((user, user, copied, copied)):
+        if number == 2:
+            shutil.copytree(user, copied)
+        said = program("--repo", str(repo), "contribute", "feedback", handle, "helpful", cwd=hermetic)
+        assert said.code == 0, said.err
+        assert program("--repo", str(repo), "admin", "save", cwd=hermetic).code == 0
+    clones = [{folder.name for folder in (repo / ".ai-lessons/events").iterdir()} for repo in (user, copied)]
+    assert [len(names) for names in clones] == [1, 2]
+    assert clones[0] < clones[1]
+
+
+@pytest.mark.parametrize("words", [("list",), ("search", "carts"), ("add", "--title", "T", "--content", "C")])
+def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Path, words: tuple[str, ...]) -> None:
+    argv = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-m", "ai_lessons", *words]
+    assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=600).returncode == 0
+
+
+def test_bytes_on_the_command_line_that_are_no_text_are_named(hermetic: Path, user: Path) -> None:
+    for words in ((b"search", b"Gr\xfc\xdfe"), (b"add", b"--title", b"T", b"--content", b"Gr\xfc\xdfe")):
+        done = program(*words, cwd=hermetic, LC_ALL="C.UTF-8")
+        assert done.code == 2
+        assert "is no UTF-8 text" in done.err
+
+
+def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path, user: Path, git: Git) -> None:
+    hook = hermetic / "hooks/commit-msg"
+    put_file(hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')
+    put_file(hermetic / "sign", "#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    (hermetic / "sign").chmod(0o755)
+    for setting in (("core.hooksPath", str(hook.parent)), ("commit.gpgsign", "true"), ("gpg.program", "./sign")):
+        git(hermetic, "config", "--global", *setting)
+    made = program("admin", "init", "team", cwd=hermetic)
+    assert made.code == 0
+    assert "could not be signed" in made.err
+    assert git(hermetic / "team", "status", "--porcelain") == ""
+
+
+def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(hermetic: Path, user: Path) -> None:
+    put_file(user / "shop/docs/shared/big.md", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 1\n")
+    for project in ("shop", "Shop"):
+        put_file(user / f"{project}/docs/shared/{project}-page.md", "# A page\n\nText.\n")
+    assert "big" not in program("list", cwd=hermetic).out
+    problems = program("admin", "validate", cwd=hermetic).out
+    assert "a pointer of Git LFS" in problems
+    assert "differs from Shop in case only" in problems
+
+
+def test_titles_are_read_as_utf_8_whatever_git_is_told_to_print(hermetic: Path, user: Path, git: Git) -> None:
+    git(hermetic, "config", "--global", "i18n.logOutputEncoding", "ISO-8859-1")
+    assert program("add", "--title", "Grüße", "--content", "Seen.", cwd=hermetic).code == 0
+    assert "Grüße" in program("admin", "undo", cwd=hermetic).out
