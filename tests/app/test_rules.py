@@ -158,7 +158,7 @@ def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: 
     made = approved(world, content="Send all of it back.")
     world.committed("global/lessons/two.md", lesson(made.id[:-1] + "0"))
     done = editing.update(world.fresh(), made.handle, title="GET, then PUT", add_tags=["api"])
-    assert "proposed on rules/" in done.notes[0]
+    assert done.proposed_on.startswith("rules/")
     assert world.status() == ""
     assert rules(world) == ["GET before PUT"]
     (one,) = review.pending_rules(world.fresh())
@@ -193,7 +193,7 @@ def test_a_removal_is_a_proposal(world: World) -> None:
     made = approved(world)
     lesson_made = world.add("A lesson")
     one, two = editing.delete(world.fresh(), [made.handle, lesson_made.handle])
-    assert "proposed on" in one.notes[0]
+    assert one.proposed_on
     assert two.title == "A lesson"
     assert rules(world) == ["GET before PUT"]
     (waiting,) = review.pending_rules(world.fresh())

@@ -355,14 +355,15 @@ Lessons (context):
     assert text_jobs.context(Context(), VIEW) == "Nothing is known for this yet."
 
 
-def proposed(*notes: str) -> Written:
-    return Written(RULE.id, RULE.handle, Kind.RULE, RULE.title, RULE.path, COMMIT, (f"proposed on {BRANCH}", *notes))
+def proposed() -> Written:
+    return Written(RULE.id, RULE.handle, Kind.RULE, RULE.title, RULE.path, COMMIT, proposed_on=BRANCH)
 
 
 def test_a_change_of_a_rule_says_where_it_is_proposed_and_not_that_anything_was_written() -> None:
     headline = "[R-R00001] Always GET before PUT on Jira workflows"
-    assert text_jobs.written(proposed(), VIEW) == f"{headline}\n  proposed on {BRANCH}"
-    assert text_jobs.deleted((proposed(),), VIEW) == f"Removal of {headline}\n  proposed on {BRANCH}"
+    place = f"proposed on {BRANCH}; what is in force stays until a person takes it"
+    assert text_jobs.written(proposed(), VIEW) == f"{headline}\n  {place}"
+    assert text_jobs.deleted((proposed(),), VIEW) == f"Removal of {headline}\n  {place}"
 
 
 def evil(value: Any, text: str) -> Any:
@@ -394,7 +395,7 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         text_jobs.why(Why(entry, approval, (bad,), UNUSED), VIEW),
         text_jobs.context(Context((entry, entry)), VIEW),
         interfaces_text.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
-        text_jobs.written(proposed()._replace(notes=(f"proposed on {bad}",)), VIEW),
+        text_jobs.written(proposed()._replace(proposed_on=bad), VIEW),
     ]
     assert [text for text in texts if set("\x1b\x07\r\u202e") & set(text)] == []
 

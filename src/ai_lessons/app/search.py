@@ -250,7 +250,7 @@ def find(repo: Reading, query: Query) -> Answer:
     if surfacing:
         hits = rules_for(repo, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
-    notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.told(lights)]
+    notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.stand_ins(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
     near_enough = (match.entry_id for match in matches if len(matches) <= FEW or match.score >= BAR)
     near_kinds = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
@@ -270,7 +270,7 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
     lights = [hit.entry for hit in hits]
     remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
-    notes = [*_notes(repo, versions), *remarks, *versions.told(lights), *warnings(repo, lights)]
+    notes = [*_notes(repo, versions), *remarks, *versions.stand_ins(lights), *warnings(repo, lights)]
     return Answer(query.text, tuple(hits), notes=tuple(notes), near_kinds=frozenset(light.kind for light in lights))
 
 
@@ -393,7 +393,7 @@ def _hits(
                 standings.get(light.id, 1.0),
                 versioned=light.kind.is_resource,
                 asked=versions.of(light.project),
-                distance=repo.nearness(light.tier),
+                distance=repo.tier_distance(light.tier),
             )
             for entry_id, light in lights.items()
             if _passes(light, query, aliases)

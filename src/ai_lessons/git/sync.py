@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import Blob, ObjectID
 
-from ai_lessons.approval.decisions import HEADS, Author
 from ai_lessons.errors import (
     Conflict,
     InvalidEntry,
@@ -29,11 +28,11 @@ from ai_lessons.errors import (
 )
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commit import committing, refuse_locked, unshared
+from ai_lessons.git.commit import Author, committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
-from ai_lessons.git.worktree import Worktree, branch_of, checked_out_at, proposal_refs, read_ref
+from ai_lessons.git.worktree import HEADS, Worktree, branch_of, checked_out_at, proposal_refs, read_ref
 from ai_lessons.model import layout
 from ai_lessons.model.approval import stated_id
 from ai_lessons.model.entries import HANDLE_LENGTH, Entry, handle, json_fields

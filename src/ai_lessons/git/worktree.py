@@ -416,7 +416,7 @@ def _digest(file: Path) -> str:
 
 SETTING: Final = "ai-lessons.approvalBranch"
 DEFAULT: Final = "main"
-_HEADS: Final = "refs/heads/"
+HEADS: Final = "refs/heads/"
 _PIN: Final = "branch"
 
 
@@ -428,13 +428,13 @@ def followed(worktree: Worktree) -> str | None:
         with suppress(OSError):
             branch = (folder(worktree.state_dir) / _PIN).read_text(encoding="utf-8", errors="replace").strip()
     if branch:
-        return _HEADS + branch.removeprefix(_HEADS)
-    return _HEADS + DEFAULT if read_ref(worktree, _HEADS + DEFAULT) else None
+        return HEADS + branch.removeprefix(HEADS)
+    return HEADS + DEFAULT if read_ref(worktree, HEADS + DEFAULT) else None
 
 
 def follow_first(worktree: Worktree, branch: str) -> str | None:
     """Follow `branch` from now on, or once where the state cannot be written; its full ref, None if it is missing."""
-    ref = _HEADS + branch
+    ref = HEADS + branch
     if read_ref(worktree, ref) is None:
         return None
     pin = folder(worktree.state_dir) / _PIN
