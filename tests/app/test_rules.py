@@ -365,10 +365,10 @@ import sys
 from pathlib import Path
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
-from ai_lessons.app import telling
+from ai_lessons.app import hints
 p = Path({str(world.root.parent)!r})
 with Library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
-    assert telling.pending_count(library.primary) == 1
+    assert hints.pending_count(library.primary) == 1
 assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modules)
 """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
