@@ -255,7 +255,7 @@ class World:
 
     def lesson(self, repo: Path, *args: str) -> Sample:
         """Run `lesson --repo REPO …` as the installed program does."""
-        return run([*program("lesson", "doors.lesson_cli"), "--repo", str(repo), *args], self.folder, self.env)
+        return run([*program("lesson", "interfaces.lesson"), "--repo", str(repo), *args], self.folder, self.env)
 
     def start(self, *args: str) -> Running:
         """Start `ai-lessons` and do not wait."""

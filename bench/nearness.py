@@ -2,7 +2,7 @@
 
 The questions of each judged set are put to its own documents, where they have an answer, and to those of every other
 set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer, which
-would be among the results without that bar, is not shown. With `--fit` the numbers of `index.nearness` are fitted anew,
+would be among the results without that bar, is not shown. With `--fit` the numbers of `search.ranking` are fitted anew,
 without each of the sets in turn, and judged on that one.
 """
 

@@ -1,8 +1,8 @@
 """How well the library finds: nDCG@10, recall@10 and MRR on judged sets, `python -m bench.retrieval --data FOLDER`.
 
-Every set is imported as docs into a repository of its own, indexed, and asked through `searching.search`, as any
-door does. *text* is the same library on a machine without a model, *fused* the normal answer. *vectors* cannot be
-asked for at a door: it is the vector half of the same candidates, ranked alone. File names are numbers, because in one
+Every set is imported as docs into a repository of its own, indexed, and asked through `app.search.search`, as any
+interface does. *text* is the same library on a machine without a model, *fused* the normal answer. *vectors* cannot be
+asked for there: it is the vector half of the same candidates, ranked alone. File names are numbers, because in one
 set the names of the files are the queries. With `--work` repositories and vectors are kept, and the next run asks at
 once.
 """
@@ -151,7 +151,7 @@ def write_documents(folder: Path, judged: corpora.Judged) -> None:
 
 
 def by_library(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]:
-    """Questions put to the library, as a door puts them; answered with the paths of docs."""
+    """Questions put to the library, as an interface puts them; answered with the paths of docs."""
 
     @contextmanager
     def opened(repo: Path) -> Iterator[Ask]:

@@ -222,7 +222,7 @@ def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) ->
     later(world, "2026-11-21")
     assert found(world) == [(made.id, "applies_to", "applies_to old/** names no file of web")]
     kept = editing.keep(world.library, made.id)
-    assert any(note.startswith("proposed on ") for note in kept.notes)
+    assert kept.proposed_on
     assert len(found(world)) == 1
     review.approve_rule(world.fresh(), made.handle)
     assert found(world) == []

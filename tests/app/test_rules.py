@@ -115,7 +115,7 @@ def test_a_removal_is_a_proposal(world: World) -> None:
     made = approved(world)
     lesson_made = world.add("A lesson")
     one, two = editing.delete(world.fresh(), [made.handle, lesson_made.handle])
-    assert "proposed on" in one.notes[0]
+    assert one.proposed_on
     assert two.title == "A lesson"
     assert rules(world) == ["GET before PUT"]
     (waiting,) = review.pending_rules(world.fresh())

@@ -218,7 +218,7 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
     assert codex == {
         "docs": {"command": "docs"},
-        "ai-lessons": {"command": processes.own("ai-lessons-mcp"), "env": {"AI_LESSONS_AGENT": "codex"}},
+        "ai-lessons": {"command": processes.program_path("ai-lessons-mcp"), "env": {"AI_LESSONS_AGENT": "codex"}},
     }
     assert {one.done for one in for_user(where, PLUGIN, (), "install")} == {"already there"}
     carry_out(for_user(where, PLUGIN, (), "uninstall"))

@@ -9,7 +9,7 @@ from ai_lessons.app.setup import SUBJECT, clone, hooks_dir, init, read_template,
 from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.model.config import parse_config
 from ai_lessons.model.layout import place
-from real_world import Git, put_file
+from real_world import Git, put_file, put_program
 
 CONFIG = ".ai-lessons/config.yaml"
 

@@ -20,7 +20,7 @@ from ai_lessons.app.answers import (
 )
 from ai_lessons.app.lessons import LessonGroup, Loaded
 from ai_lessons.app.running import Ran
-from ai_lessons.app.sharing import Conflicts, Resolved, TornEntry
+from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
 from ai_lessons.app.transfer import Exported, ExportedFile, Ported, Seen
 from ai_lessons.app.workspace import TierState
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
@@ -97,7 +97,7 @@ def test_a_record_becomes_its_fields_with_members_of_enums_paths_and_dates_as_te
 
 WRITTEN = Written("01J", "L-1", Kind.LESSON, "t", "p", "c")
 WROTE = {"id": "01J", "handle": "L-1", "path": "p", "commit": "c"}
-TORN = TornEntry("L-1", "t", "p", ("why",), "ours", None, "diff", "diff")
+TORN = EntryConflict("L-1", "t", "p", ("why",), "ours", None, "diff", "diff")
 CHANGE = Written("01J", "L-1", Kind.LESSON, "t", "p", None, change="added", origin="ai")
 ROW = {
     "id": "01J", "handle": "L-1", "scope": "p", "from": "ai", "status": "active", "created": None, "pattern": None,

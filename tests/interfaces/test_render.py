@@ -234,7 +234,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         interfaces_text.related((Related(entry, evil, evil, outgoing=True),), VIEW),
         interfaces_text.log((FileRevision(evil, evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
         interfaces_text.diff(f"+{evil}", VIEW),
-        text_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, (f"proposed on {evil}",)), VIEW),
+        text_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, proposed_on=evil), VIEW),
         text_jobs.imported(Imported((), 0, (Skipped(evil, evil),), None), VIEW),
         text_jobs.previews((PassagePreview(evil, evil, 1, evil),), VIEW),
         text_jobs.refreshed(

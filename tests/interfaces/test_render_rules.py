@@ -242,8 +242,8 @@ def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> 
     assert "unapproved" not in section
 
 
-def proposed(*notes: str) -> Written:
-    return Written(RULE.id, RULE.handle, Kind.RULE, RULE.title, RULE.path, COMMIT, (f"proposed on {BRANCH}", *notes))
+def proposed() -> Written:
+    return Written(RULE.id, RULE.handle, Kind.RULE, RULE.title, RULE.path, COMMIT, proposed_on=BRANCH)
 
 
 def evil(value: Any, text: str) -> Any:
@@ -275,7 +275,7 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         text_jobs.why(Why(entry, approval, (bad,), UNUSED), VIEW),
         text_jobs.context(Context((entry, entry)), VIEW),
         interfaces_text.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
-        text_jobs.written(proposed()._replace(notes=(f"proposed on {bad}",)), VIEW),
+        text_jobs.written(proposed()._replace(proposed_on=bad), VIEW),
     ]
     assert [text for text in texts if set("\x1b\x07\r\u202e") & set(text)] == []
 

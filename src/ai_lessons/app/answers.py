@@ -128,8 +128,8 @@ def finding_line(finding: EvaluationFinding) -> str:
 class Query(NamedTuple):
     """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default.
 
-    `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain`.
-    `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
+    `text` may hold phrases and filters, as `model.filters` has it, unless it is `plain`.
+    `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
     `scopes` are what a lesson may state as its scope ("" for nothing), if only some shall be found.
     `typing`: a person types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
@@ -493,10 +493,11 @@ class ModelState(NamedTuple):
     source: str | None
 
 
-@json_fields(hidden=("kind", "title", "tier", "origin"), optional=("change", "target", "notes"))
+@json_fields(hidden=("kind", "title", "tier", "origin"), optional=("proposed_on", "change", "target", "notes"))
 class Written(NamedTuple):
     """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository.
 
+    `proposed_on`: the branch on which a change of a rule is only proposed.
     Of the jobs of `lesson`: `change` (added, confirmed, wrong, promoted, unchanged), `target` where it also stands, and
     `origin`, who states it.
     """
@@ -512,6 +513,7 @@ class Written(NamedTuple):
     change: str = ""
     origin: str = ""
     target: str = ""
+    proposed_on: str = ""
 
 
 class LessonDraft(NamedTuple):

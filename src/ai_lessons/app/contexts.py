@@ -87,7 +87,7 @@ def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
         return ordered
     lights = [hit.entry for hit in hits]
     for a, b in contradictions(repo, lights):
-        first, second = sorted((a, b), key=lambda light: repo.nearness(light.tier))
+        first, second = sorted((a, b), key=lambda light: repo.tier_distance(light.tier))
         places = {hit.entry.id: place for place, hit in enumerate(ordered)}
         if places[first.id] > places[second.id]:
             ordered.insert(places[second.id], ordered.pop(places[first.id]))
@@ -105,7 +105,7 @@ def farther_copies(repo: Reading, lights: Iterable[EntrySummary]) -> set[str]:
 
     pairs = (pair for same in titled.values() for pair in combinations(same, 2))
     twice = ((a, b) for a, b in pairs if a.tier != b.tier and origins(a) & origins(b))
-    return {max(pair, key=lambda light: repo.nearness(light.tier)).id for pair in twice}
+    return {max(pair, key=lambda light: repo.tier_distance(light.tier)).id for pair in twice}
 
 
 def superseded_by(repo: Reading, entry_id: str, light: EntrySummary | None = None) -> EntrySummary | None:
@@ -161,7 +161,7 @@ def warnings(repo: Reading, lights: Iterable[EntrySummary]) -> list[str]:
     """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
     sentences = []
     for a, b in contradictions(repo, lights):
-        near = min(a, b, key=lambda light: repo.nearness(light.tier))
+        near = min(a, b, key=lambda light: repo.tier_distance(light.tier))
         why = "" if a.tier == b.tier else f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
         sentences.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
     return sentences
@@ -207,7 +207,7 @@ def suppressed(repo: Reading, lights: Sequence[EntrySummary], project: str | Non
             continue
         # its own project is nearer than what holds everywhere, that than another project
         steps = {GLOBAL_PROJECT: 1} | {project: 0}
-        far, near = ((repo.nearness(x.tier), steps.get(x.project, 2)) for x in (first, second))
+        far, near = ((repo.tier_distance(x.tier), steps.get(x.project, 2)) for x in (first, second))
         wins, loses = (second, first) if far > near else (first, second)
         if not may_silence(repo.every, wins.id, loses.id, by_id):
             wins, loses = loses, wins
@@ -354,7 +354,7 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     """Rules in force and lessons for what one is about to do; what came is recorded. Only words load an index.
 
     An entry comes because `applies_to` names one of the files (the only reason where only files are asked for), by its
-    project or a context tag, or as a global rule; of lessons those that `learning.choose` lets pass.
+    project or a context tag, or as a global rule; of lessons those that `selection.choose` lets pass.
     `ask` does the job `context`, elsewhere perhaps.
     """
     result = ask("context", query) if ask else find_context(opened, query)
@@ -429,8 +429,8 @@ def helping(
 ) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
-    The score of an entry is the chance that it helps: see `failures.chance`; where it says of the command that it
-    fails, how surely. `shown_ids` None: a person asked. `folders` as for `telling.before_a_tool`.
+    The score of an entry is the chance that it helps: see `transcripts.chance`; where it says of the command that it
+    fails, how surely. `shown_ids` None: a person asked. `folders` as for `hints.before_a_tool`.
     """
     command, output = transcripts.parted(error)
     kept, shape = repo.catalog.failures(), transcripts.shape(output)
@@ -501,7 +501,7 @@ def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
 
 
 def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[EntrySummary, int]]:
-    """The rules and lessons whose `applies_to` names one of these files, and how closely: see `globs.specificity`.
+    """The rules and lessons whose `applies_to` names one of these files, and how closely: see `filters.specificity`.
 
     Nothing is left out yet. The catalog is up to date.
     """
@@ -563,13 +563,15 @@ class _Asked:
         rule = light.kind is Kind.RULE
         # a rule of another project is not about this one's file of the same name
         here = not rule or self._project in {None, light.project} or light.project == GLOBAL_PROJECT
-        score = _BY_PATH * (here and self._names_a_path(light))
+        score = _BY_PATH if here and self._names_a_path(light) else 0.0
         if self._only_paths:
             return score
         score += context_boost(self._weights, frozenset(light.tags), self._aliases) - 1
-        score += _BY_PROJECT * (light.project == self._project)
-        holds_everywhere = light.project == GLOBAL_PROJECT and (rule or light.details.get("firm"))
-        return score + _BY_GLOBAL * bool(holds_everywhere and light.project != self._project)
+        if light.project == self._project:
+            score += _BY_PROJECT
+        elif light.project == GLOBAL_PROJECT and (rule or light.details.get("firm")):
+            score += _BY_GLOBAL
+        return score
 
     def _may_come(self, light: EntrySummary) -> bool:
         return not self._paths or not stated(light.details.get("applies_to")) or self._names_a_path(light)
@@ -636,7 +638,7 @@ class Injecting:
         *,
         rules: int = 0,
     ) -> Context:
-        """What is told of these at a moment of a session, with its texts; `choose.tell` decides.
+        """What is told of these at a moment of a session, with its texts; `selection.choose` decides.
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """

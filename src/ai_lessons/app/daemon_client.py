@@ -237,7 +237,7 @@ def ask(place: Path, request: object, kind: int = JOB) -> Any:
     """What the helper at this address answers.
 
     Raises:
-        Alone: there is none, it is silent, or it could not do it.
+        DaemonUnavailable: there is none, it is silent, or it could not do it.
     """
     try:
         if not private(place.parent):

@@ -9,8 +9,9 @@ from ai_lessons import app
 from ai_lessons.app import authorship, hints, secrets
 from ai_lessons.app.answers import Feedback, LessonDraft, Written
 from ai_lessons.app.contexts import namesakes, opposites, refuse_circle, refuse_wrong_kinds
-from ai_lessons.app.write_checks import checked, project_name
+from ai_lessons.app.write_checks import checked
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.git import files
 from ai_lessons.git.store import Applied, Change
 from ai_lessons.learning.statistics import (
     ABLATION,
@@ -24,12 +25,13 @@ from ai_lessons.learning.statistics import (
 )
 from ai_lessons.model import frontmatter, layout, lessons, markdown, transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind, Pattern, Relation
-from ai_lessons.model.layout import blob_id
+from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import REMOVE
-from ai_lessons.model.texts import escaped
+from ai_lessons.model.texts import decode, escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library, RepositorySession
@@ -38,6 +40,12 @@ UNCHANGED = "nothing changed"  # A note
 TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
 _QUOTED, _WORD = re.compile(r"`([^`\n]+)`"), re.compile(r"\w[\w.-]*\w|\w")
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
+
+
+def text_of_file(file: str, cwd: Path) -> str:
+    """The text of a file, or of a pipe such as `<(command)`. Raises as `files.typed` and `files.read`."""
+    path = files.typed(files.expanded(file), cwd)
+    return decode(files.read(path, pipes=True)[0], file)
 
 
 def add_lesson(opened: Library, draft: LessonDraft) -> Written:

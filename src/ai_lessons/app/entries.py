@@ -69,7 +69,7 @@ class Versions(NamedTuple):
         by_project = {project: fitting(asked) for project, asked in self.of_project.items()}
         return (fitting(self.others) if self.others else None), by_project
 
-    def told(self, lights: Iterable[EntrySummary]) -> list[str]:
+    def stand_ins(self, lights: Iterable[EntrySummary]) -> list[str]:
         """Notes on versions that stand in for others, as far as these entries are of such projects."""
         projects = dict.fromkeys(light.project for light in lights)
         return [self.instead[project] for project in projects if project in self.instead]
@@ -405,7 +405,7 @@ _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "so
 
 def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
     """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
-    view = repo.rules.known()
+    view = repo.rules.readable_view()
     verdict = view.verdicts.get(rule.id) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
@@ -416,7 +416,7 @@ def approvals_of(repo: Reading, rules: Iterable[EntrySummary]) -> dict[str, Appr
     """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
     lights, approvals = list(rules), dict[str, Approval]()
     tiers = {rule.tier for rule in lights}
-    views = {place.options.tier: place.rules.known() for place in repo.every if place.options.tier in tiers}
+    views = {place.options.tier: place.rules.readable_view() for place in repo.every if place.options.tier in tiers}
     for rule in lights:
         view = views.get(rule.tier)
         verdict = view.verdicts.get(rule.id) if view else None

@@ -504,7 +504,7 @@ def stats(library: Library) -> Stats:
 
 
 def _lead_time(repo: RepositorySession) -> int | None:
-    view = repo.rules.known()
+    view = repo.rules.readable_view()
     verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force] if view else []
     merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "self-merge"}}
     if not merged:

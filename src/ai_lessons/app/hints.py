@@ -60,7 +60,7 @@ _KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and o
 class Session:
     """The memory of a session that began in `folder`. `shown`: ids of entries by agent.
 
-    `told`: a row for each entry shown, as `learning.outcomes.Earlier`; from `turn` on since the last prompt.
+    `told`: a row for each entry shown, as `learning.selection.ShownEntry`; from `turn` on since the last prompt.
     `failed`: each command that failed, and the one that did its job later; `missed`: failures without a helpful entry;
     `asked`: whether the agent was reminded at the end. `failures_kept`: the last failures, for a lesson about one of
     them: command, output, folder, attempts, and whether one of these succeeded since.
@@ -190,7 +190,7 @@ def _parsed(data: bytes) -> Session:
 
 AT_THE_START = 8  # Rules and lessons told when a session begins
 _LOOKED_AT = 100
-_TOLD = frozenset({Kind.RULE, Kind.LESSON})
+_HINT_KINDS = frozenset({Kind.RULE, Kind.LESSON})
 _NAMES = {
     EXACT: "names this file", BELOW: "names its folder", BY_NAME: "names files called like it",
     BY_KIND: "about files of its kind, and about this edit", ANYTHING: "about this edit",
@@ -280,7 +280,7 @@ def before_a_tool(
     )
     projects = {tally.name for tally in catalog.projects()} if servers else set()
     for server in projects.intersection(servers):
-        for light in catalog.select(Filter(kinds=_TOLD, project=server, limit=_LOOKED_AT)):
+        for light in catalog.select(Filter(kinds=_HINT_KINDS, project=server, limit=_LOOKED_AT)):
             entries.setdefault(light.id, (light, BY_NAME, f"about {server}"))
     about = app.contexts.about_command(repo, called(command, folders[0]), folders) if command else []
     usages = repo.usages.several(about) if about else {}
@@ -332,7 +332,7 @@ def _about(repo: Reading, text: str) -> list[EntrySummary]:
     """Lessons and rules that may be about the text, likeliest first; the score says how probably."""
     if not text.strip():
         return []
-    asked = Query(text, kinds=_TOLD, plain=True)
+    asked = Query(text, kinds=_HINT_KINDS, plain=True)
     return [hit.entry for hit in app.search.find(repo, asked).hits]
 
 

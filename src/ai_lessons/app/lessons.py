@@ -15,7 +15,8 @@ from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import held
 from ai_lessons.learning.selection import harmful
 from ai_lessons.model.entries import EntrySummary, Kind, Pattern, Status, pattern_of
-from ai_lessons.model.lessons import named, place_of, title_of
+from ai_lessons.model.layout import plain_name, project_name
+from ai_lessons.model.lessons import CONFIDENCE, named, place_of, title_of
 from ai_lessons.model.texts import decode
 from ai_lessons.search.catalog import Filter
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, RepositorySession
 
 LESSONS = frozenset({Kind.LESSON})
-CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
 
 
 def lesson(
@@ -42,7 +42,7 @@ def lesson(
 
 
 def is_firm(light: EntrySummary) -> bool:
-    """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
+    """Whether the user stated it in person, as far as this machine and git's history tell; see `authorship`."""
     return bool(light.details.get("firm"))
 
 
@@ -140,7 +140,7 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     repo = opened.primary
     by = "ai" if repo.options.agent else by
     at = place_of(scope)
-    in_scope = Filter(LESSONS, app.write_checks.project_name(at.project), status=None, scopes=frozenset((at.stated,)))
+    in_scope = Filter(LESSONS, project_name(at.project), status=None, scopes=frozenset((at.stated,)))
     same = [light for light in repo.current().select(in_scope) if light.details.get("pattern") == str(pattern)]
     active = [light for light in same if light.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
@@ -216,7 +216,7 @@ def target_of(to: str, targets: Targets) -> tuple[Path, str, str]:
     kind, _, name = to.partition("/")
     if kind not in {"skill", "tool"} or not name:
         raise UsageError(f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit")
-    app.write_checks.plain_name(name, f"the name of a {kind}", "one plain name, such as tmux")
+    plain_name(name, f"the name of a {kind}", "one plain name, such as tmux")
     if kind == "skill":
         from ai_lessons.model import markdown  # lessons are read without it
 

@@ -73,7 +73,7 @@ class Limits(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What a door knows that the repository does not: this machine's folders, who is calling, how to ask.
+    """What an interface knows that the repository does not: this machine's folders, who is calling, how to ask.
 
     `cache_dir` may be deleted; `state_dir` holds what this user trusts; `index_dir`: folder or URI of the search index.
     `ask_trust(path, text)` is asked before an unknown script runs (None: refused), `ask_keys(question, keys)` once whom
@@ -263,7 +263,7 @@ class RulesInForce:
                 looks = self.looks()
         return looks[-1] if looks else None
 
-    def known(self) -> BranchView | None:
+    def readable_view(self) -> BranchView | None:
         """The same for readers: None also where the branch cannot be judged, as a note of `bring` says."""
         try:
             return self.view()

@@ -25,7 +25,7 @@ from ai_lessons.app.answers import (
     specific,
 )
 from ai_lessons.app.contexts import refuse_wrong_kinds
-from ai_lessons.app.write_checks import checked, project_name
+from ai_lessons.app.write_checks import checked
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import blob_at
@@ -48,7 +48,7 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.filters import stated
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import place, side_of
+from ai_lessons.model.layout import place, project_name, side_of
 from ai_lessons.model.texts import one_line
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import words_of
@@ -68,7 +68,7 @@ REPEATED: Final = 0.8  # Words in common of all words of two entries, from which
 TELLING: Final = 5  # as many words at least: fewer say little
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
-TOLD: Final = 5  # So many entries that are much alike are named
+MOST_NAMED: Final = 5  # So many entries that are much alike are named
 
 _FILLERS: Final = frozenset(
     words_of(
@@ -108,9 +108,9 @@ def comparable(entry: Entry, handle: str = "", state: str = "") -> ComparableTex
 
 
 def alike(text: ComparableText, texts: Iterable[ComparableText]) -> tuple[str, ...]:
-    """Names of up to `TOLD` entries that say much the same, each with how much (0 to 1), most alike first."""
+    """Names of up to `MOST_NAMED` entries that say much the same, each with how much (0 to 1), most alike first."""
     scored = [(-score, other.name) for other in texts if other.id != text.id and (score := likeness(text, other))]
-    return tuple(f"{name}, {-score:.2f}" for score, name in sorted(scored)[:TOLD])
+    return tuple(f"{name}, {-score:.2f}" for score, name in sorted(scored)[:MOST_NAMED])
 
 
 def likeness(text: ComparableText, other: ComparableText) -> float:
@@ -486,7 +486,7 @@ def open_proposals(repo: RepositorySession) -> Iterator[ProposalContext]:
 
 @contextmanager
 def deciding(repo: RepositorySession, what: str) -> Iterator[ProposalContext]:
-    """`desk`, for a person who decides. Raises Refused (an agent), UnsupportedRepository, NotFound."""
+    """`open_proposals`, for a person who decides. Raises Refused (an agent), UnsupportedRepository, NotFound."""
     refuse_agents(repo, what)
     repo.refuse_other_formats()
     with open_proposals(repo) as at:
@@ -679,8 +679,8 @@ def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) ->
 
 def as_written(made: Suggested) -> Written:
     """A proposal as the answer of a job that writes entries."""
-    note = f"proposed on {made.branch}; what is in force stays until a person takes it"
-    return Written(made.id, made.handle, Kind.RULE, made.title, made.path, made.commit, (note, *made.warnings))
+    names = made.id, made.handle, Kind.RULE, made.title, made.path
+    return Written(*names, made.commit, made.warnings, proposed_on=made.branch)
 
 
 def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:

@@ -21,7 +21,7 @@ from ai_lessons.app import secrets
 from ai_lessons.app.answers import Imported, PassagePreview, Refreshed, ResourceDraft, Stale
 from ai_lessons.app.open_repository import Trust, fingerprint
 from ai_lessons.app.running import content, interpreter_of
-from ai_lessons.app.write_checks import Planned, checked, new_files, project_name
+from ai_lessons.app.write_checks import Planned, checked, new_files
 from ai_lessons.connectors import packages
 from ai_lessons.connectors.exporters import noting
 from ai_lessons.connectors.packages import Manifest, Sources, normal
@@ -44,7 +44,7 @@ from ai_lessons.model import frontmatter, layout, markdown
 from ai_lessons.model.chunks import estimate_tokens, split
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import blob_id
+from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import MARKUPS, REMOVE
 from ai_lessons.model.texts import decode
 from ai_lessons.model.versions import IN_USE, newest_first
@@ -88,7 +88,7 @@ class Incoming:
 
 
 def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
-    """Read a file of the caller's, which its snapshot may name already. Raises as `outside.read`; Refused."""
+    """Read a file of the caller's, which its snapshot may name already. Raises as `files.read`; Refused."""
     limits.refuse_place(file.path)
     most = _LARGEST if file.path.suffix.lower() in DOCUMENTS else READ_LIMIT
     data, executable = files.read(file.path, most)

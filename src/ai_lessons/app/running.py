@@ -131,7 +131,7 @@ def run_script_file(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
 ) -> int:
-    """Run a command with our streams; its exit code, 128 + n for signal n. Raises as `programs.start`.
+    """Run a command with our streams; its exit code, 128 + n for signal n. Raises as `processes.start`.
 
     At a terminal it is in our process group, so that Ctrl-C and Ctrl-Z reach both. Elsewhere, and with a `timeout` (in
     seconds), it has a group of its own, which gets the signals that are sent to us and is ended in time.

@@ -265,7 +265,7 @@ def find(repo: Reading, query: Query) -> Answer:
         near_hits = [hit.entry for hit in hits if not weak and (hit.entry.score or 0.0) >= least]
         hits = rules_for(repo, query, found_rules, near_hits, complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
-    notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.told(lights)]
+    notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.stand_ins(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
     near_enough = (match.entry_id for match in matches if match.score >= bar)
     near_kinds = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
@@ -286,7 +286,7 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
     lights = [hit.entry for hit in hits]
     remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
-    notes = [*_notes(repo, versions), *remarks, *versions.told(lights), *warnings(repo, lights)]
+    notes = [*_notes(repo, versions), *remarks, *versions.stand_ins(lights), *warnings(repo, lights)]
     return Answer(query.text, tuple(hits), notes=tuple(notes), near_kinds=frozenset(light.kind for light in lights))
 
 
@@ -414,7 +414,7 @@ def _hits(
                 standings.get(light.id, 1.0),
                 versioned=light.kind.is_resource,
                 asked=versions.of(light.project),
-                distance=repo.nearness(light.tier),
+                distance=repo.tier_distance(light.tier),
             )
             for entry_id, light in lights.items()
             if _passes(light, query, aliases)

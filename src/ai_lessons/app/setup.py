@@ -564,8 +564,8 @@ def where(environment: Mapping[str, str], cwd: Path) -> Where:
 
 def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:
     """The agent hosts of this machine as they are now; with an `event` what our programs there answer to it."""
-    found = agent_hosts.find_hosts(at)
-    return agent_hosts.tried(found, at, event) if event else found
+    hosts_here = agent_hosts.find_hosts(at)
+    return agent_hosts.tried(hosts_here, at, event) if event else hosts_here
 
 
 def connect(

@@ -6,8 +6,6 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dulwich.objects import ObjectID
-
 from ai_lessons.app import write_checks
 from ai_lessons.app.proposals import open_proposals, refuse_agents
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
@@ -61,12 +59,12 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
     tip, draft, disk = store.head().commit, Draft(repo), dict[str, str | None]()
     if tip is None:
         return
-    head = now = draft.tree_of(ObjectID(tip.encode()))
+    head = now = draft.tree_of(tip)
     # events are a log, which stays as it is
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
     for commit in _jobs(store, tip):
-        subject, after = commit.info.message.partition("\n")[0], ObjectID(commit.tree.encode())
-        before = draft.tree_of(ObjectID(commit.parents[0].encode())) if commit.parents else None
+        subject, after = commit.info.message.partition("\n")[0], draft.tree_of(commit.id)
+        before = draft.tree_of(commit.parents[0]) if commit.parents else None
         changes = changed(store.worktree, after, before or draft.edit(None, {}))
         reverse = {p: was for p, (_, was) in changes.items() if p.startswith(prefix) and not p.startswith(events)}
         for path in (os.fsdecode(path.removeprefix(prefix)) for path in reverse):
@@ -134,17 +132,17 @@ def _changes(
 
 
 Synced = syncing.Synced
-TornEntry = git_sync.EntryConflict
-"""What the repository tells of a sync, and of a file in conflict; the doors show it as it is."""
+EntryConflict = git_sync.EntryConflict
+"""What a sync did, and the files in conflict; interfaces show them as they are."""
 
 
 class Conflicts(NamedTuple):
     """The files that need a person, and where the other side comes from."""
 
     theirs: str
-    entries: tuple[TornEntry, ...]
+    entries: tuple[EntryConflict, ...]
 
-    def as_json(self) -> tuple[TornEntry, ...]:
+    def as_json(self) -> tuple[EntryConflict, ...]:
         """The files alone."""
         return self.entries
 
@@ -205,7 +203,7 @@ def _own_proposals(repo: RepositorySession) -> dict[str, str]:
 def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
     """Merge one file as git asks its merge driver to: what comes of it is written over `ours`.
 
-    Raises Conflict: they have no merge. Those of `outside.read`; StorageFailed: it cannot be written.
+    Raises Conflict: they have no merge. Those of `files.read`; StorageFailed: it cannot be written.
     """
     texts = [files.read(file)[0] for file in (base, ours, theirs)]
     merged = merge.merge_file(path, texts[0] or None, texts[1], texts[2])
@@ -249,7 +247,7 @@ def resolve(library: Library, ref: str, take: str, *, remote: str | None = None)
     return Resolved(entry.id, entry.path, take, tuple(left), None if brought.torn else brought.head)
 
 
-def _find(repo: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornEntry:
+def _find(repo: RepositorySession, torn: Sequence[EntryConflict], ref: str) -> EntryConflict:
     names = {ref.strip(), repo.inside(ref) or ref}
     for entry in torn:
         if {entry.id, entry.path} & names or entry.id.casefold() == ref.strip().casefold():

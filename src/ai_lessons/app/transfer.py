@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -351,6 +352,11 @@ class Arrival(NamedTuple):
     entry: Entry
 
 
+def source_files(paths: Sequence[str], cwd: Path) -> list[Path]:
+    """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
+    return list(dict.fromkeys(place for path in paths for place in git_files.named(path, cwd)))
+
+
 def import_files(
     library: Library,
     files: Sequence[Path],
@@ -362,13 +368,14 @@ def import_files(
 ) -> Ported:
     """Take over what files or folders of another tool hold: entries in one commit, rules as proposals.
 
-    `form` is one that `import_sources` reads; `split_up` makes a rule of each section. What is here already stays as it
-    is; damaged parts are left out and named. Raises: as `import_sources.read_source`. InvalidEntry: also where nothing
+    `form` is one that `importers` reads; `split_up` makes a rule of each section. What is here already stays as it
+    is; damaged parts are left out and named. Raises: as `importers.read_source`. InvalidEntry: also where nothing
     of it can be read.
     """
     repo = library.primary
     repo.refuse_other_formats()
-    bundle = read_source(files, form, project, repo.options, split_up=split_up)
+    reading = partial(repo.options.each, "reading")
+    bundle = read_source(files, form, project, repo.options.now(), reading, split_up=split_up)
     name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
     sorting = _Sorting(repo)
     for item in repo.options.each("reading", bundle.items):
@@ -388,7 +395,7 @@ def import_files(
     seen = _seen(sorting, bundle, skipped, [*done.written, *queued])
     return Ported(
         written=done.written,
-        unchanged=sum(one.became == KNOWN for one in seen),
+        unchanged=sum(item.became == KNOWN for item in seen),
         skipped=tuple(starmap(Skipped, skipped)),
         relations=sum(len(entry.links) for _, entry in fresh),
         params=turned,

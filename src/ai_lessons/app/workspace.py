@@ -132,7 +132,7 @@ class RepositorySession(OpenRepository):
         """The repository that has an entry: itself."""
         return self
 
-    def nearness(self, _tier: str) -> int:
+    def tier_distance(self, _tier: str) -> int:
         """Always 0: there is one repository."""
         return 0
 
@@ -161,7 +161,7 @@ class RepositorySession(OpenRepository):
     ) -> Applied:
         """One job: the files are in place when this returns, committed or waiting. `decided`: the policies allowed it.
 
-        Raises Refused: a policy or `statements.guard` forbids it; InvalidEntry: a secret; then nothing was written.
+        Raises Refused: a policy or `authorship.guard` forbids it; InvalidEntry: a secret; then nothing was written.
         """
         if not decided:
             self.guard(changes)
@@ -298,7 +298,7 @@ class MultiRepository:
         """The repository that has the entry with this full id; of several the nearest, of none the first."""
         return next((repo for repo in self.every if repo.catalog.many([entry_id])), self.every[0])
 
-    def nearness(self, tier: str) -> int:
+    def tier_distance(self, tier: str) -> int:
         """How far a tier is from the working directory: 0 is the nearest."""
         return self._place.get(tier, len(self._place))
 
@@ -452,7 +452,7 @@ def created(light: EntrySummary) -> tuple[object, ...]:
     return (str(light.details.get("created") or ""), light.id)
 
 
-# The orders of `catalog_reading`, each a list of (key, backward), the first key deciding
+# The orders of `search.catalog`, each a list of (key, backward), the first key deciding
 _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
     "newest": ((created, True),),
     "created": ((created, False),),

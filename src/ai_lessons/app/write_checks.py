@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import secrets as app_secrets
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused
 from ai_lessons.git.files import read_file
 from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Actor, Change
@@ -14,7 +14,7 @@ from ai_lessons.model import layout, markdown
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import check_path, side_of
+from ai_lessons.model.layout import side_of
 from ai_lessons.model.texts import decode
 
 if TYPE_CHECKING:
@@ -62,23 +62,6 @@ def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]
     """The files of an entry as (path, text)."""
     files = [(path, data)] + ([] if side is None else [(side_of(path), side)])
     return [(name, content.decode("utf-8", "replace")) for name, content in files]
-
-
-def project_name(name: str) -> str:
-    """The name itself, if a project can have it: one plain folder name. Raises UsageError."""
-    return plain_name(name, "a project", "a project is the name of one folder, such as jira-api")
-
-
-def plain_name(name: str, what: str, hint: str) -> str:
-    """The name itself, if a file or folder can have it. Raises UsageError: it cannot be `what`."""
-    fault = "it has a slash" if "/" in name else ""
-    try:
-        check_path(name)
-    except Refused as error:
-        fault = error.message.partition(": ")[2]
-    if fault:
-        raise UsageError(f"{name!r} cannot be {what}: {fault}", hint=hint)
-    return name
 
 
 def _same_entry(old: Entry, new: Entry) -> None:

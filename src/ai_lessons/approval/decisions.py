@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,18 +15,25 @@ from ai_lessons.errors import Conflict, InvalidEntry, Problem, Refused, StorageF
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import (
-    NO_IDENTITY,
+    Author,
     BranchUpdate,
-    GitIdentity,
     committing,
     land,
     refuse_locked,
     until_done,
-    zone,
 )
 from ai_lessons.git.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, here, opened, person, read_commit, text_of
-from ai_lessons.git.store import Actor, PendingCommit, Store, message_of, new_name
-from ai_lessons.git.worktree import OTHERS, PROPOSALS, Worktree, branch_of, checked_out_at, proposal_refs, read_ref
+from ai_lessons.git.store import Actor, Store, message_of
+from ai_lessons.git.worktree import (
+    HEADS,
+    OTHERS,
+    PROPOSALS,
+    Worktree,
+    branch_of,
+    checked_out_at,
+    proposal_refs,
+    read_ref,
+)
 from ai_lessons.model import approval
 from ai_lessons.model.approval import TEXT_LIMIT, Proposal, is_rule, stated_id
 from ai_lessons.model.entries import HANDLE_LENGTH
@@ -42,7 +48,6 @@ if TYPE_CHECKING:
     from ai_lessons.approval.proposals import OpenProposal, Rejection
     from ai_lessons.approval.state import Trunk
 
-HEADS = "refs/heads/"
 RULE = "rule"
 
 
@@ -66,46 +71,6 @@ class Made(NamedTuple):
     branch: str
     commit: str
     notes: tuple[str, ...] = ()
-
-
-class Author:
-    """Makes commits as the user whom git knows here. Raises Refused: git knows none."""
-
-    def __init__(self, worktree: Worktree) -> None:
-        self._people, self.when = GitIdentity(worktree), int(time.time())
-        author, committer = self._people.author(), self._people.committer()
-        if not author or not committer:
-            message, _, hint = NO_IDENTITY.partition("; ")
-            raise Refused(message, hint=hint)
-        self.author, self.committer = author, committer
-
-        self.stamp = f"{committer} {self.when} {zone(self.when)}"  # the person and time of a reflog's line
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Why a commit is not signed, where it should be."""
-        return (self._people.unsigned,) if self._people.unsigned else ()
-
-    def commit(
-        self,
-        draft: Draft,
-        tree: ObjectID,
-        parents: Sequence[str],
-        message: str,
-        author: str = "",
-        *,
-        sign: bool | None = None,
-    ) -> str:
-        """Write a commit and the new objects of the draft; `author` is `Name <email>`.
-
-        `sign`: whether it has to be signed; None: as the user's settings say. Raises Refused: it cannot be.
-        """
-        job = PendingCommit(new_name(), message, self.when, time.localtime(self.when).tm_gmtoff, ())
-        people = author or self.author, self.committer, self.when
-        parent_ids = [ObjectID(parent.encode()) for parent in parents]
-        commit = self._people.commit(draft, job, tree, parent_ids, people, sign=sign)
-        draft.save()
-        return commit.decode()
 
 
 def _tree_with(store: Store, draft: Draft, base: str, files: Mapping[str, TreeEntry | None]) -> ObjectID:

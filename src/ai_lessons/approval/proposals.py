@@ -218,10 +218,10 @@ class Rejection(NamedTuple):
         """What was proposed, by path; empty for a removal."""
         if not self.files:
             return {self.path: self.text} if self.text else {}
-        texts, rest = {}, self.text.lstrip("\n").removeprefix(_heading(self.files[0]))
+        texts, remaining = {}, self.text.lstrip("\n").removeprefix(_heading(self.files[0]))
         for path, following in pairwise(self.files):
-            texts[path], _, rest = rest.partition("\n" + _heading(following))
-        return {**texts, self.files[-1]: rest}
+            texts[path], _, remaining = remaining.partition("\n" + _heading(following))
+        return {**texts, self.files[-1]: remaining}
 
 
 def joined(texts: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:

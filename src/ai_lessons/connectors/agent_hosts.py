@@ -521,14 +521,14 @@ def _groups(kind: HostKind, groups: list[Json], tools: str) -> list[Json]:
 
 def _call(kind: HostKind) -> Json:
     """How a host calls our hook: by its absolute path, because hosts have a search path of their own."""
-    program = processes.own("ai-lessons")
+    program = processes.program_path("ai-lessons")
     if kind.id in _EXEC_FORM:
         return {"command": program, "args": [*_HOOK]}
     return {"command": shlex.join([program, *_HOOK])}
 
 
 def _server(kind: HostKind) -> Json:
-    env, program = {"AI_LESSONS_AGENT": kind.id}, processes.own(PROGRAM)
+    env, program = {"AI_LESSONS_AGENT": kind.id}, processes.program_path(PROGRAM)
     if kind.id == "opencode":
         return {"type": "local", "command": [program], "environment": env, "enabled": True}
     copilot: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
@@ -641,7 +641,7 @@ def _change_toml(kind: HostKind, file: Path, content: bytes | None, job: str) ->
     settings = parsed(content, toml=True)
     if settings is None:
         return HostChange(kind.name, file, "left alone, it is no TOML: mend it first", content, content)
-    program = json.dumps(processes.own(PROGRAM), ensure_ascii=False)
+    program = json.dumps(processes.program_path(PROGRAM), ensure_ascii=False)
     server = f'[mcp_servers.{SERVER}]\ncommand = {program}\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
     plan = hooks.plan(content, job, server, _TOML)
     if SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added":

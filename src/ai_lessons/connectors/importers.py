@@ -13,8 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app.lessons import CONFIDENCE
-from ai_lessons.app.write_checks import project_name
 from ai_lessons.connectors import exporters
 from ai_lessons.connectors.exporters import (
     JOINED,
@@ -36,15 +34,16 @@ from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.lessons import place_of, project_of
+from ai_lessons.model.layout import project_name
+from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, one_line, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from ai_lessons.app.open_repository import Options
+    Reading = Callable[[Sequence["FoundFile"]], Iterable["FoundFile"]]
 
 SKILL, MEMORY = "SKILL.md", "MEMORY.md"
 _TEXT_OF_MEMORY = ("memory", "text", "content", "data")
@@ -187,11 +186,16 @@ def skill(
 
 MARKDOWN, BASIC_MEMORY, MEM0, SKILLS, AGENTS = "markdown", "basic-memory", "mem0", "skills", "agents-md"
 FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0)
+FoundFile = tuple[str, Path, bool]
+"""A file by the name to show; whether the caller named it."""
+
 LIMIT = 512 * 1024 * 1024  # Bytes of an export that we read
 _NEVER_ENTERED = frozenset((".git", ".hg", "node_modules", "__pycache__", ".venv"))
 
 
-def read_files(places: Sequence[Path], form: str, project: str | None, options: Options, *, split_up: bool) -> Bundle:
+def read_files(
+    places: Sequence[Path], form: str, project: str | None, now: datetime, reading: Reading, *, split_up: bool
+) -> Bundle:
     """What the files hold, and all files below the folders; a file that is named is taken for what `form` says.
 
     Raises InvalidEntry: there is nothing of that form in them.
@@ -199,13 +203,13 @@ def read_files(places: Sequence[Path], form: str, project: str | None, options: 
     files = [(place.name, place, True) for place in places if not place.is_dir()]
     files += [(name, path, False) for place in places if place.is_dir() for name, path in _below(place)]
     if form == MEM0:
-        return _memories(places, project, options)
+        return _memories(places, project, now)
     if form in {MARKDOWN, BASIC_MEMORY}:
-        bundle = _notes(files, form, project, options)
+        bundle = _notes(files, form, project, now, reading)
     elif form == SKILLS:
-        bundle = _skills(files, places, project, options)
+        bundle = _skills(files, places, project, now, reading)
     else:
-        bundle = _instructions(files, form, project, options, split_up=split_up)
+        bundle = _instructions(files, form, project, now, reading, split_up=split_up)
     if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
         what = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill"}.get(form, "instructions for agents")
         hint = f"looked at {len(bundle.left):,} files; name files or a quoted glob to take them as they are"
@@ -222,38 +226,34 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield path.relative_to(folder).as_posix(), path
 
 
-_Found = tuple[str, Path, bool]
-"""A file by the name to show; whether the caller named it."""
-
-
-def _memories(places: Sequence[Path], project: str | None, options: Options) -> Bundle:
+def _memories(places: Sequence[Path], project: str | None, now: datetime) -> Bundle:
     texts = ((place.name, git_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places)
-    parts = [memories(text.removeprefix("\ufeff"), name, project, options.now()) for name, text in texts]
+    parts = [memories(text.removeprefix("\ufeff"), name, project, now) for name, text in texts]
     return Bundle([item for part in parts for item in part.items], [bad for part in parts for bad in part.damaged])
 
 
-def _notes(files: Sequence[_Found], form: str, project: str | None, options: Options) -> Bundle:
+def _notes(files: Sequence[FoundFile], form: str, project: str | None, now: datetime, reading: Reading) -> Bundle:
     items: list[Item] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
-    for name, path, named in options.each("reading", files):
+    for name, path, named in reading(files):
         if any(part.startswith(".") for part in name.split("/")) and not named:
             continue
         if not layout.is_markdown(name) and not named:
             left.append((name, OTHER, "not Markdown"))
             continue
         with noting(name, damaged):
-            items.append(note(name, git_files.read(path)[0], project, options.now()))
+            items.append(note(name, git_files.read(path)[0], project, now))
     return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
 
 
 def _instructions(
-    files: Sequence[_Found], form: str, project: str | None, options: Options, *, split_up: bool
+    files: Sequence[FoundFile], form: str, project: str | None, now: datetime, reading: Reading, *, split_up: bool
 ) -> Bundle:
     items: list[Item] = []
     rules: list[exporters.Instruction] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     homes = {path.parent for _, path, _ in files if path.name == MEMORY}
-    for below, path, named in options.each("reading", files):
+    for below, path, named in reading(files):
         is_memory = path.parent in homes and layout.is_markdown(path.name)
         host_file = ("claude", below) if is_memory else exporters.host_of(path.absolute().as_posix())
         if not named and (host_file is None or form not in {host_file[0], AGENTS}):
@@ -263,7 +263,7 @@ def _instructions(
         name = host_file[1] if host_file and not exporters.host_of(below) else below
         with noting(name, damaged):
             data = git_files.read(path)[0]
-            lessons = memory(name, data, project, options.now()) if is_memory else []
+            lessons = memory(name, data, project, now) if is_memory else []
             stated = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
             items += lessons
             rules += stated
@@ -271,12 +271,12 @@ def _instructions(
                 left.append((name, SKIPPED, "it says nothing of its own"))
     kept, like = exporters.joined(rules)
     left += [(where, JOINED, other) for where, other in like]
-    return Bundle(
-        [*items, *(exporters.rule(instruction, project, options.now()) for instruction in kept)], damaged, left=left
-    )
+    return Bundle([*items, *(exporters.rule(instruction, project, now) for instruction in kept)], damaged, left=left)
 
 
-def _skills(files: Sequence[_Found], places: Sequence[Path], project: str | None, options: Options) -> Bundle:
+def _skills(
+    files: Sequence[FoundFile], places: Sequence[Path], project: str | None, now: datetime, reading: Reading
+) -> Bundle:
     items: list[Item] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     homes = {path.parent: path.parent.name for _, path, _ in files if path.name == SKILL}
@@ -284,7 +284,7 @@ def _skills(files: Sequence[_Found], places: Sequence[Path], project: str | None
         if place.parent in homes and not place.is_dir():  # the file was named: all of the skill
             files = [*files, *((name, path, False) for name, path in _below(place.parent) if path != place)]
     contents: dict[Path, dict[str, tuple[bytes, bool]]] = {home: {} for home in homes}
-    for name, path, _ in options.each("reading", files):
+    for name, path, _ in reading(files):
         home = next((folder for folder in path.parents if folder in homes), None)
         if home is None:
             left.append((name, OTHER, f"in no folder with a {SKILL}"))
@@ -293,7 +293,7 @@ def _skills(files: Sequence[_Found], places: Sequence[Path], project: str | None
             contents[home][path.relative_to(home).as_posix()] = git_files.read(path)
     for home, of_skill in contents.items():
         try:
-            made, ignored = skill(homes[home], of_skill, project, options.now())
+            made, ignored = skill(homes[home], of_skill, project, now)
             items += made
             left += [(path, OTHER, "neither Markdown nor a script") for path in ignored]
         except AiLessonsError as error:
@@ -306,20 +306,12 @@ GROOVE, LOG, SQLITE = "groove", "lessons-jsonl", "ai-lessons-sqlite"
 Row = dict[str, Any]
 
 
-def named(paths: Sequence[str], cwd: Path) -> list[Path]:
-    """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
-    return list(dict.fromkeys(place for path in paths for place in git_files.named(path, cwd)))
-
-
-def text_of(file: str, cwd: Path) -> str:
-    """The text of a file, or of a pipe such as `<(command)`. Raises as `outside.typed`, `outside.read`."""
-    return decode(git_files.read(git_files.typed(git_files.expanded(file), cwd), pipes=True)[0], file)
-
-
 def read_source(
-    files: Sequence[Path], form: str, project: str | None, options: Options, *, split_up: bool = False
+    files: Sequence[Path], form: str, project: str | None, now: datetime, reading: Reading, *, split_up: bool = False
 ) -> Bundle:
     """What files or folders hold, each part of it as far as it can be read. `split_up`: a rule for each section.
+
+    `reading` passes the files through as they are read, such as to show progress.
 
     Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: a project that it does not take.
     UnsupportedRepository: of a newer version.
@@ -330,7 +322,7 @@ def read_source(
         if not file.exists():
             raise NotFound("file", str(file), hint="name the file or folder to import")
     if form in FORMS:
-        return read_files(files, form, project, options, split_up=split_up)
+        return read_files(files, form, project, now, reading, split_up=split_up)
     if project:
         raise UsageError(f"{form} says itself which project an entry belongs to", hint="leave --project out")
     if len(files) > 1:
@@ -340,7 +332,7 @@ def read_source(
         return exporters.read(decode(git_files.read(file, LIMIT)[0], str(file)), str(file))
     if form == LOG:  # bytes that are no UTF-8 damage their line alone
         return read_log(git_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name)
-    return read_database(file, options.now())
+    return read_database(file, now)
 
 
 # --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id wins ---

@@ -21,7 +21,7 @@ from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, Stora
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.files import held_back, translated, write_new
 from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, here, opened, status_of
-from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
+from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held, new_name
 from ai_lessons.git.worktree import (
     Head,
     Worktree,
@@ -58,7 +58,7 @@ def _locked_by_git(lock: Path) -> GitLocked:
 
 
 def refuse_locked(worktree: Worktree, done: plumbing.Done) -> None:
-    """Raises Taken: a git command failed because another one holds the index."""
+    """Raises GitLocked: a git command failed because another one holds the index."""
     if done.code and "index.lock" in done.err:
         raise _locked_by_git(_lock_of(worktree.git_dir / "index"))
 
@@ -114,14 +114,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def point(worktree: Worktree, ref: str, old: str | None, new: str, log: str) -> None:
-    """Move a branch that is not checked out to `new`, with `log` in its reflog. Raises Taken: it is not at `old`."""
+    """Move a branch that is not checked out to `new`, with `log` in its reflog. Raises GitLocked: it is elsewhere."""
     if plumbing.run(worktree, "update-ref", "--no-deref", "-m", log, ref, new, old or _NONE).code:
         name = ref.removeprefix("refs/heads/")
         raise GitLocked(f"{name} was moved meanwhile, or git holds its lock; nothing was changed", hint="try again")
 
 
 def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[Path, str], log: str) -> None:
-    """Move `head`'s branch and the index. Raises Taken: one was changed, a merge began, or git holds a lock."""
+    """Move `head`'s branch and the index. Raises GitLocked: one was changed, a merge began, or git holds a lock."""
     new_index, mark = index
     target, ref = worktree.git_dir / "index", head.ref if tip not in {None, head.commit} else None
     with ExitStack() as branch:
@@ -196,7 +196,7 @@ def changed(worktree: Worktree, tip: str | None, entries: Mapping[bytes, TreeEnt
 
 
 def until_done(worktree: Worktree, attempt: Callable[[], _Done], seconds: float = SECONDS) -> _Done:
-    """Repeat an attempt, under our lock, while it raises Taken, having changed nothing.
+    """Repeat an attempt, under our lock, while it raises GitLocked, having changed nothing.
 
     Raises Conflict: it does so for too long, or the user is in the middle of a merge or the like.
     """
@@ -305,7 +305,7 @@ def land(
 
 
 def _check_out(store: Store, repo: Repo, landing: BranchUpdate, head: Head, mark: str) -> tuple[str, ...]:
-    """Move branch, index and unedited files to a commit. Raises Taken: branch or index moved."""
+    """Move branch, index and unedited files to a commit. Raises GitLocked: branch or index moved."""
     worktree, notes = store.worktree, []
     after = {path: new[1].decode() if new else None for path, (_, new) in landing.files.items()}
     before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})
@@ -407,6 +407,46 @@ class GitIdentity:
         )
 
 
+class Author:
+    """Makes commits as the user whom git knows here. Raises Refused: git knows none."""
+
+    def __init__(self, worktree: Worktree) -> None:
+        self._people, self.when = GitIdentity(worktree), int(time.time())
+        author, committer = self._people.author(), self._people.committer()
+        if not author or not committer:
+            message, _, hint = NO_IDENTITY.partition("; ")
+            raise Refused(message, hint=hint)
+        self.author, self.committer = author, committer
+
+        self.stamp = f"{committer} {self.when} {zone(self.when)}"  # the person and time of a reflog's line
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why a commit is not signed, where it should be."""
+        return (self._people.unsigned,) if self._people.unsigned else ()
+
+    def commit(
+        self,
+        draft: Draft,
+        tree: ObjectID,
+        parents: Sequence[str],
+        message: str,
+        author: str = "",
+        *,
+        sign: bool | None = None,
+    ) -> str:
+        """Write a commit and the new objects of the draft; `author` is `Name <email>`.
+
+        `sign`: whether it has to be signed; None: as the user's settings say. Raises Refused: it cannot be.
+        """
+        job = PendingCommit(new_name(), message, self.when, time.localtime(self.when).tm_gmtoff, ())
+        people = author or self.author, self.committer, self.when
+        parent_ids = [ObjectID(parent.encode()) for parent in parents]
+        commit = self._people.commit(draft, job, tree, parent_ids, people, sign=sign)
+        draft.save()
+        return commit.decode()
+
+
 def _environment(role: str, who: str, when: int, offset: int | None = None) -> dict[str, str]:
     name, _, email = who.rpartition(" <")
     stamp = f"@{when} {zone(when, offset)}"
@@ -506,7 +546,7 @@ class Committer:
         return 0.0 if outcome.insist else objects.at_work(self._worktree, last.head if last else None)
 
     def _attempt(self, repo: Repo, jobs: Sequence[PendingCommit], outcome: _Outcome) -> None:
-        """Commit these jobs. Raises Conflict; Taken: the branch or git's index is not as it was any more."""
+        """Commit these jobs. Raises Conflict; GitLocked: the branch or git's index is not as it was any more."""
         head, mark = read_head(self._worktree), objects.index_mark(self._worktree)
         if head.ref and head.commit:  # now, because a commit of ours on top of it would hide what the user's git did
             outcome.notes += messages(dropped(self._store, repo, head.commit))

@@ -128,7 +128,7 @@ def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ..
 def _note_program(worktree: Worktree, job: str) -> None:
     """Note the path of our program in git's settings, unless the user named one that exists; or remove it."""
     try:
-        ours = processes.own("ai-lessons")
+        ours = processes.program_path("ai-lessons")
     except NotFound:
         return  # run from its sources: the search path is all there is
     current = plumbing.setting(worktree, _PROGRAM, kind="path")

@@ -407,8 +407,9 @@ class Draft:
         """A new content."""
         return self._add(Blob.from_string(data))
 
-    def tree_of(self, commit: ObjectID) -> ObjectID:
+    def tree_of(self, commit: ObjectID | str) -> ObjectID:
         """The tree of a commit."""
+        commit = ObjectID(commit.encode()) if isinstance(commit, str) else commit
         made = self._new.get(commit)
         return ObjectID(made.as_raw_string()[5:45] if made else read_commit(self._store, commit).tree.encode())
 
@@ -704,7 +705,7 @@ class OnDisk(NamedTuple):
 def status_of(worktree: Worktree, draft: Draft, paths: Iterable[PendingChange]) -> OnDisk:
     """Read every path once and make its blob. Where git heeds no modes the first note says what is executable.
 
-    Raises Taken: git is writing one of the files.
+    Raises GitLocked: git is writing one of the files.
     """
     data, modes, gone, unreadable = dict[str, bytes](), dict[str, int](), set(), {}
     file_modes = read_settings(worktree.common_dir / "config").get("core.filemode", "true") != "false"
@@ -721,8 +722,8 @@ def status_of(worktree: Worktree, draft: Draft, paths: Iterable[PendingChange]) 
             if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < HALF_WRITTEN:
                 raise GitLocked(f"git is writing {path}")
             modes[path] = EXECUTABLE if (status.st_mode & 0o100 if file_modes else noted.executable) else PLAIN
-    found, failed = stored(worktree, draft, data)
-    made = {path: (modes[path], blob) for path, blob in found.items()}
+    blob_ids, failed = stored(worktree, draft, data)
+    made = {path: (modes[path], blob) for path, blob in blob_ids.items()}
     return OnDisk(data, made, frozenset(gone), {**unreadable, **failed})
 
 

@@ -60,7 +60,7 @@ def run(
 ) -> Done:
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
-    `worktree` None: on no repository, in `/` (`init`, `clone`, `--version`). `terminal`: see `programs.run`.
+    `worktree` None: on no repository, in `/` (`init`, `clone`, `--version`). `terminal`: see `processes.run`.
     Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
     """
     if (program := shutil.which("git")) is None:

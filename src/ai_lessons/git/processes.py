@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OWN = ("ai-lessons", "lesson", "ai-lessons-mcp")
 
 
-def own(name: str) -> str:
+def program_path(name: str) -> str:
     """The absolute path of one of our programs, for others to call it by.
 
     It lies beside the one that runs now, or beside our interpreter. Links are kept: an upgrade leaves the link of pipx,

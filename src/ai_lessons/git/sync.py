@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.approval import state as approval_state
-from ai_lessons.approval.decisions import HEADS, Author
 from ai_lessons.errors import (
     Conflict,
     InvalidEntry,
@@ -29,13 +28,14 @@ from ai_lessons.errors import (
 )
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commit import committing, refuse_locked, unshared
+from ai_lessons.git.commit import Author, committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
 from ai_lessons.git.plumbing import Network
 from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
 from ai_lessons.git.worktree import (
+    HEADS,
     OTHERS,
     PROPOSALS,
     Worktree,

@@ -432,7 +432,7 @@ def _digest(file: Path) -> str:
 
 SETTING: Final = "ai-lessons.approvalBranch"
 DEFAULT: Final = "main"
-_HEADS: Final = "refs/heads/"
+HEADS: Final = "refs/heads/"
 _PIN: Final = "branch"
 
 
@@ -443,7 +443,7 @@ def followed(worktree: Worktree) -> str | None:
     if not branch:
         with suppress(OSError):
             branch = (folder(worktree.state_dir) / _PIN).read_text(encoding="utf-8", errors="replace").strip()
-    ref = _HEADS + (branch or DEFAULT).removeprefix(_HEADS)
+    ref = HEADS + (branch or DEFAULT).removeprefix(HEADS)
     return _present(worktree, ref) or (ref if branch else None)
 
 
@@ -471,7 +471,7 @@ def tracking(worktree: Worktree, ref: str) -> str:
 
 def follow_first(worktree: Worktree, branch: str) -> str | None:
     """Follow `branch` from now on, or once where the state cannot be written; its full ref, None if it is missing."""
-    ref = _present(worktree, _HEADS + branch)
+    ref = _present(worktree, HEADS + branch)
     if ref is None:
         return None
     pin = folder(worktree.state_dir) / _PIN

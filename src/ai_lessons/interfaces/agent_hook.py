@@ -130,7 +130,7 @@ def respond(
     *,
     explain: bool = False,
 ) -> str:
-    """The answer to an event with these settings and this environment. Raises as `hear`."""
+    """The answer to an event with these settings and this environment. Raises as `handle_event`."""
     file = environ.get(ENVIRONMENT_FILE)
     if event.moment is Moment.BEGIN and file and not explain:
         with open(file, "a", encoding="utf-8") as out:  # the host runs these lines before each command of the session

@@ -38,7 +38,7 @@ EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 def shown(value: Shown, view: View, *, call: str = SECTION_CALL) -> str:
-    """One entry in full, each of its texts between marks; `call` as in `render.shown`."""
+    """One entry in full, each of its texts between marks; `call` as in `text.shown`."""
     value, frame = _framed(value)
     return text.shown(value, view, call=call, frame=frame)
 

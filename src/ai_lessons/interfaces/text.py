@@ -391,8 +391,8 @@ def dot(value: contexts.Graph, _view: View) -> str:
         names = " ".join(f'"{_dot(member)}";' for member in cluster)
         rows.append(f"  subgraph cluster_{number} {{ {names} }}")
     for link in value.links:
-        both = ", dir=none" if link.both_ways else ""
-        rows.append(f'  "{_dot(link.source)}" -> "{_dot(link.target)}" [label="{_dot(_relation(link))}"{both}];')
+        direction = ", dir=none" if link.both_ways else ""
+        rows.append(f'  "{_dot(link.source)}" -> "{_dot(link.target)}" [label="{_dot(_relation(link))}"{direction}];')
     return "\n".join([*rows, "}"])
 
 

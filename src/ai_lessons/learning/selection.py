@@ -46,9 +46,9 @@ UNUSED = UsageTally(NOTHING, 1.0, 1.0)
 class Candidate(NamedTuple):
     """An entry that may be shown at a moment, `why`, its usage so far, and how well it fits.
 
-    `level`: how closely it names the touched file or command (`globs.specificity`), or its evidence. `chance`: that it
-    is about the text, or helps with the failure; `similarity`: to the words of the question. `closeness`: 0 to 1, more
-    for entries of this project. `against`: why another entry comes in its place.
+    `level`: how closely it names the touched file or command (`filters.specificity`), or its evidence. `chance`: that
+    it is about the text, or helps with the failure; `similarity`: to the words of the question. `closeness`: 0 to 1,
+    more for entries of this project. `against`: why another entry comes in its place.
     """
 
     entry: EntrySummary
@@ -304,7 +304,7 @@ def measured(happened: Iterable[tuple[str, str, str]]) -> Effect | None:
 class ShownEntry(NamedTuple):
     """An entry shown earlier in the session: when, why, at which command, at a failure of which shape.
 
-    `does` is the text of the entry; `outcome` one of `fold.SEEN`; `silent`: why it is shown no more by now.
+    `does` is the text of the entry; `outcome` one of `statistics.SEEN`; `silent`: why it is shown no more by now.
     """
 
     id: str

@@ -110,7 +110,7 @@ def seen_of(fields: Mapping[str, Any]) -> Seen | None:
 
 
 def seen_in(details: Mapping[str, Any]) -> Seen | None:
-    """The counts in the details of a `Light` entry."""
+    """The counts in the details of an `EntrySummary`."""
     counts = details.get("seen")
     return Seen._make(counts) if counts else None
 

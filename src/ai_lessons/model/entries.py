@@ -157,8 +157,8 @@ class KindFacts(NamedTuple):
 
     `heading` stands above its group of results. `fields` are the keys of its frontmatter besides those of every kind,
     with the value of a new entry (None: left out); `required` must be stated, `choices` have one of these words.
-    `details` are always in its light entry (`Light.details`), `if_stated` only with a value; `light` are those of them
-    that a result shows in JSON. `opening` is the key whose text is embedded in front of the body. `shape` is that of
+    `details` are always in `EntrySummary.details`, `if_stated` only with a value; `light` are those of them that a
+    result shows in JSON. `opening` is the key whose text is embedded in front of the body. `shape` is that of
     Graphviz, `brackets` those of Mermaid.
     """
 

@@ -199,7 +199,7 @@ def parse(query: str) -> Asked:
 
 
 def gist(text: str) -> str:
-    """The lines of a long output that show the error, see `failures.telling`; a short text as it is."""
+    """The lines of a long output that show the error, see `transcripts.telling`; a short text as it is."""
     if len([line for line in text.splitlines() if line.strip()]) < _MANY_LINES:
         return text
     from ai_lessons.model.transcripts import telling  # noqa: PLC0415 - a question is short

@@ -8,7 +8,7 @@ from hashlib import sha1, sha256
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import Refused
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, SHARED, UNVERSIONED, Kind, ulid
 
 if TYPE_CHECKING:
@@ -152,6 +152,23 @@ def check_path(path: str, *, hidden: bool = False) -> None:
     reason = _path_fault(path) or next(filter(None, (_name_fault(n, hidden=hidden) for n in path.split("/"))), "")
     if reason:
         raise Refused(f"{path!r} cannot be a path in a knowledge repository: {reason}")
+
+
+def project_name(name: str) -> str:
+    """The name itself, if a project can have it: one plain folder name. Raises UsageError."""
+    return plain_name(name, "a project", "a project is the name of one folder, such as jira-api")
+
+
+def plain_name(name: str, what: str, hint: str) -> str:
+    """The name itself, if a file or folder can have it. Raises UsageError: it cannot be `what`."""
+    fault = "it has a slash" if "/" in name else ""
+    try:
+        check_path(name)
+    except Refused as error:
+        fault = error.message.partition(": ")[2]
+    if fault:
+        raise UsageError(f"{name!r} cannot be {what}: {fault}", hint=hint)
+    return name
 
 
 def _path_fault(path: str) -> str:

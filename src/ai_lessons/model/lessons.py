@@ -16,6 +16,7 @@ from ai_lessons.model.texts import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
 TITLE_LENGTH = 100  # characters of the title that a pattern gives
 _BRACKETS = 10  # pairs of brackets round a part that are taken away

@@ -98,7 +98,7 @@ class Document(NamedTuple):
 
 
 def parse(text: str, path: str = "") -> Document:
-    """Take a text apart. Raises InvalidEntry as `yaml_tree.compose`; lines count from the start of the file."""
+    """Take a text apart. Raises InvalidEntry as `yaml_edit.compose`; lines count from the start of the file."""
     matter, body = split(text)
     return Document({} if matter is None else entry_fields(matter, path), body)
 

@@ -160,7 +160,8 @@ def in_block(command: str, output: str) -> str:
     """A failure as a fenced block, see `recorded`."""
     first, further, _ = command.strip().partition("\n")
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", output))])
-    return f"{fence}\n$ {first}{' …' * bool(further)}\n{output.strip()}\n{fence}\n"
+    shortened = f"{first} …" if further else first
+    return f"{fence}\n$ {shortened}\n{output.strip()}\n{fence}\n"
 
 
 def keeps_one(text: str) -> bool:
@@ -550,7 +551,7 @@ def _gemini(to: Transcript, record: Json) -> None:
 
 
 def _opencode(to: Transcript, record: Json) -> None:
-    """opencode: parts of messages, as `repository.outside.records` reads them from its database."""
+    """opencode: parts of messages, as `git.files.records` reads them from its database."""
     part = record["part"]
     to.begins(record.get("session"), record.get("cwd"))
     if part.get("type") == "text" and record.get("role") == "user" and not part.get("synthetic"):

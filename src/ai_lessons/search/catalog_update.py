@@ -357,9 +357,9 @@ def _values(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def details_of(entry: Entry) -> dict[str, Any]:
-    """The fields that differ by kind, as in `Light.details`. Lessons and rules always have the same keys.
+    """The fields that differ by kind, as in `EntrySummary.details`. Lessons and rules always have the same keys.
 
-    But for `start`, which only a promoted lesson may have: where its confidence begins, see `origins.start_of`.
+    But for `start`, which only a promoted lesson may have: where its confidence begins, see `lessons.start_of`.
     """
     # a list or a mapping in the place of a word is left out; `validate` reports it
     fields = {key: value for key, value in entry.fields.items() if key in _LISTS or not isinstance(value, list | dict)}

@@ -193,7 +193,7 @@ class PassageFilter(NamedTuple):
 class Match(NamedTuple):
     """A passage as a search found it. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
 
-    `section` is the number of the section in which it begins, counted by `passages.sections`; 0: none.
+    `section` is the number of the section in which it begins, counted by `chunks.sections`; 0: none.
     """
 
     entry_id: str

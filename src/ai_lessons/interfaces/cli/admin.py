@@ -190,9 +190,7 @@ def import_files(
     PATH is an export, a log of lessons, a database of the predecessor, notes, skills, or memories or instructions of
     an agent: a file, a folder with such files, or a quoted glob.
     """
-    from ai_lessons.connectors import importers
-
-    places = importers.named(files, call.settings.cwd)
+    places = app.transfer.source_files(files, call.settings.cwd)
     form = form or guess(places[0])
     done = app.transfer.import_files(call.library, places, form, project=project, split_up=split_up, dry_run=dry_run)
     call.answer(done, text_jobs.ported)

@@ -341,12 +341,10 @@ def write_new(explanation: str) -> str:
 
 def read_text(file: str) -> str:
     """The text of a file, or of standard input for `-`."""
-    from ai_lessons.connectors import importers
-
     if file == "-":
         return read_input()
     try:
-        return importers.text_of(file, current_folder())
+        return app.editing.text_of_file(file, current_folder())
     except NotFound as error:
         raise UsageError(f"{file}: No such file", hint="name a text file, or - for standard input") from error
 
@@ -763,12 +761,11 @@ def _size(stream: int = 1) -> tuple[int, int]:
 
 
 def notes_of(value: object) -> list[str]:
-    """The notes of an answer or of several; where a rule is proposed is part of its text already."""
+    """The notes of an answer or of several."""
     answers: Iterable[object] = (value,)
     if isinstance(value, tuple | list) and not hasattr(value, "notes"):  # an answer may be a tuple itself
         answers = value
-    notes = [note for answer in answers for note in getattr(answer, "notes", ())]
-    return [note for note in notes if not note.startswith("proposed on ")]
+    return [note for answer in answers for note in getattr(answer, "notes", ())]
 
 
 class ProgressDisplay:

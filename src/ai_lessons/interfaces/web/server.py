@@ -154,7 +154,7 @@ class Guard:
 
 
 def _message_page(text: str, status: int, hint: str = "") -> Response:
-    return HTMLResponse(pages.render("told.html", text=text, hint=hint, status=status), status)
+    return HTMLResponse(pages.render("message.html", text=text, hint=hint, status=status), status)
 
 
 class Site:
