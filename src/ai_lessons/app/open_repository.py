@@ -448,9 +448,15 @@ class OpenRepository:
         """Raises as `Store`."""
         self.options = options
         self.store = Store(root, committing=_committer)
+        self.store.dropped = self._forget
         self.rules = RulesInForce(self.store, options)
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._config_note = ""  # why the defaults hold, where the settings cannot be used
+
+    def _forget(self, ref: str, dropped: Sequence[str], tip: str) -> None:
+        from ai_lessons.approval import state
+
+        state.forget(self.store.state_dir, ref, dropped, tip)
 
     @cached_property
     def catalog(self) -> Catalog:

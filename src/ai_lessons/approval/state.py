@@ -87,6 +87,13 @@ def save(state_dir: Path, remembered: Remembered) -> None:
     write(folder(state_dir) / REMEMBERED, raw)
 
 
+def forget(state_dir: Path, ref: str, dropped: Sequence[str], tip: str) -> None:
+    """Commits that a branch lost on purpose raise no alarm. Raises StorageFailed."""
+    remembered = load(state_dir)
+    if remembered.tips.get(ref) in dropped:
+        save(state_dir, remembered._replace(tips={**remembered.tips, ref: tip}))
+
+
 def keep(place: Path, key: str, value: object) -> None:
     """Write a value that `kept` returns for this key. Raises StorageFailed."""
     write(place, {"key": key, "value": value})

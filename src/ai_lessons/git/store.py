@@ -350,6 +350,8 @@ class Store:
         self._common = Journal(worktree._replace(git_dir=worktree.common_dir).state_dir)  # outlives a linked worktree
         self.autocommit = self.commits(None)
         self._connect = committing
+        self.dropped: Callable[[str, Sequence[str], str], None] | None = None
+        """Called with a branch, the commits that it lost on purpose, and its new tip."""
 
     @property
     def protected(self) -> bool:

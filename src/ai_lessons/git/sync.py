@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import Blob, ObjectID
 
-from ai_lessons.approval import state as approval_state
 from ai_lessons.errors import (
     Conflict,
     InvalidEntry,
@@ -543,10 +542,8 @@ def _drop_ours(store: Store, place: RemoteBranch, head: str, tip: str) -> None:
     dropped = plumbing.run(store.worktree, "rev-list", head, f"^{tip}").text.split()
     _move(store, place, tip)
     store.journal.settle(BatchRecord(tip, {}))
-    remembered, ref = approval_state.load(store.worktree.state_dir), HEADS + branch(store)
-    if remembered.tips.get(ref) in dropped:
-        remembered = remembered._replace(tips={**remembered.tips, ref: tip})
-        approval_state.save(store.worktree.state_dir, remembered)
+    if store.dropped:
+        store.dropped(HEADS + branch(store), dropped, tip)
 
 
 def _change(store: Store, place: RemoteBranch, *arguments: str) -> None:
