@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.approval import signatures
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.git import objects
+from ai_lessons.git import commits as git_commits
 from ai_lessons.git.files import inside
 from ai_lessons.git.store import Journal
 from ai_lessons.learning import statistics
@@ -115,7 +115,7 @@ def journal(data: bytes) -> None:
 
 def commit(data: bytes) -> None:
     """Whatever stands in a commit: its parents are those that git gives, and who made it is said or it is odd."""
-    found = objects.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + data)
+    found = git_commits.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + data)
     assert found.parents == ("b" * 40,)
     assert found.info.odd or (found.info.author.email and found.info.committer.email)
 

@@ -21,7 +21,8 @@ from ai_lessons.app import answers, proposals, secret_detectors, secrets
 from ai_lessons.approval import signatures
 from ai_lessons.connectors import agent_hosts, exporters, importers, packages, web
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.git import history, objects
+from ai_lessons.git import commits as git_commits
+from ai_lessons.git import history
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.web import pages
@@ -336,7 +337,7 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "line": output.line,
     "table": lambda text: output.columns([[text, text]], output.View()),
     "rendered diff": lambda text: interfaces_text.diff(text, output.View()),
-    "commit": lambda text: objects.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + text.encode()),
+    "commit": lambda text: git_commits.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + text.encode()),
     "signers": lambda text: signatures.parse_signers(text.encode()),
 }
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from ai_lessons.approval import state
 from ai_lessons.approval.state import derive
 from ai_lessons.errors import UnsupportedRepository
-from ai_lessons.git import objects
+from ai_lessons.git import commits as git_commits
 from ai_lessons.git.worktree import locate
 from ai_lessons.model.approval import ApprovalPolicy, BranchView
 from approval.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
@@ -491,7 +491,7 @@ def test_whatever_stands_in_a_commit_it_is_read_with_the_parents_that_git_sees(
     run("update-ref", MAIN, made)
     worktree = locate(root)
     derive(worktree, MAIN)
-    found = objects.commits(worktree, [made])[-1]
+    found = git_commits.commits(worktree, [made])[-1]
     assert [found.id, *found.parents] == listed.stdout.decode().split()
     assert found.info.odd or (found.info.author.email == found.info.committer.email == "human@x")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.approval import state as approval_state
 from ai_lessons.approval.state import derive
-from ai_lessons.git.objects import Ancestry
+from ai_lessons.git.commits import Ancestry
 from ai_lessons.git.worktree import Worktree, locate
 from approval.approval_world import (
     AGENT,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.search.locks import BUILD, RefreshState
+from ai_lessons.search.database import BUILD, RefreshState
 from ai_lessons.search.model_files import ModelUnavailable
 from hash_embedder import HashEmbedder
 from search.index_world import World, entry, many

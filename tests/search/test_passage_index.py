@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import pytest
 
 from ai_lessons.search import index, table
+from ai_lessons.search.database import BUILD, EMBED, RefreshState
 from ai_lessons.search.index import IndexDamaged
-from ai_lessons.search.locks import BUILD, EMBED, RefreshState
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus, PassageFilter
 from search.index_world import World, entry, many

@@ -382,11 +382,11 @@ class RulesInForce:
 
     def _read(self, paths: Mapping[str, str]) -> dict[str, bytes]:
         """Contents of blobs (at these paths), as far as they are there and are what their names say."""
-        from ai_lessons.git import objects
-        from ai_lessons.git.objects import read_blobs
+        from ai_lessons.git import commits as git_commits
+        from ai_lessons.git.commits import read_blobs
 
         texts = read_blobs(self._worktree, paths)
-        return objects.texts(
+        return git_commits.texts(
             self._worktree, paths, {blob: data for blob, data in texts.items() if blob_id(data) == blob}
         )
 

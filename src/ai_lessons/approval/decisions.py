@@ -22,7 +22,8 @@ from ai_lessons.git.commit import (
     refuse_locked,
     until_done,
 )
-from ai_lessons.git.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, here, opened, person, read_commit, text_of
+from ai_lessons.git.commits import person
+from ai_lessons.git.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, here, opened, read_commit, text_of
 from ai_lessons.git.store import Actor, Store, message_of
 from ai_lessons.git.worktree import (
     HEADS,

@@ -163,10 +163,7 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
     """
     if not commits:
         return []
-    from ai_lessons.git.objects import (
-        LITERAL,
-        PATIENCE,  # loads YAML
-    )
+    from ai_lessons.git.commits import LITERAL, PATIENCE
 
     with TemporaryDirectory(prefix="ai-lessons-signers-") as name:
         # a repository without settings of its own: its config may name programs and lists, and only the user's count
@@ -194,7 +191,7 @@ def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
 
     Raises UnsupportedRepository.
     """
-    from ai_lessons.git.objects import LITERAL  # loads YAML
+    from ai_lessons.git.commits import LITERAL
 
     lines: dict[str, str] = {}
     for commit, status, *keys in verify(worktree, commits, ()):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons.approval.verdicts import ApprovalHistory, decide, on_protected_branch
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
-from ai_lessons.git import objects
+from ai_lessons.git import commits as git_commits
 from ai_lessons.git import worktree as git_worktree
+from ai_lessons.git.commits import Ancestry, RawCommit, behind, read_texts
 from ai_lessons.git.files import append_lines, replace_file, translated
-from ai_lessons.git.objects import Ancestry, RawCommit, behind, read_texts
 from ai_lessons.git.worktree import (
     PROPOSALS,
     REMEMBERED,
@@ -305,9 +305,9 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
 
     def read(proposals: Sequence[str]) -> list[RawCommit]:
         tips = [*filter(None, [tip]), *proposals]
-        return objects.commits(worktree, tips) if tips else []
+        return git_commits.commits(worktree, tips) if tips else []
 
-    commits = {commit.id: commit for commit in objects.readable(refs, read)[0]}
+    commits = {commit.id: commit for commit in git_commits.readable(refs, read)[0]}
     return [(name, commit.info.odd) for name, commit in commits.items() if commit.info.odd]
 
 
@@ -318,7 +318,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> Cache
     if not cached or not before or cached.missing or not fits(worktree, cached, signers):
         return None
     try:
-        fresh = objects.read(worktree, [tip], [before])
+        fresh = git_commits.read(worktree, [tip], [before])
     except UnsupportedRepository:  # the old tip was collected as garbage
         return None
     # every way from the new tip back to the old one begins at a child of the old one
@@ -339,7 +339,7 @@ class _Derivation:
 
     def run(self) -> CachedView:
         """The view to cache. Raises UnsupportedRepository."""
-        commits = objects.read(self._worktree, [self._tip])
+        commits = git_commits.read(self._worktree, [self._tip])
         if not commits:
             raise UnsupportedRepository(f"{branch_name(self._ref)} points to {self._tip}, which is no commit")
         self._learn(commits)
@@ -411,7 +411,7 @@ class _Derivation:
         if not fresh:
             return seen
         tips = list(dict.fromkeys(commit for commit, _ in fresh))
-        commits, broken = objects.readable(tips, lambda part: objects.read(self._worktree, part, [self._tip]))
+        commits, broken = git_commits.readable(tips, lambda part: git_commits.read(self._worktree, part, [self._tip]))
         self._damaged = tuple(passed_over(ref, tip) for ref, tip in sorted(refs.items()) if tip in broken)
         self._learn(commits)
         noted = dict.fromkeys(proposal for several in seen.texts.values() for proposal in several)
@@ -530,7 +530,7 @@ class Trunk:
         """Those commits that the branch has."""
         unknown = [commit for commit in commits if commit not in self._has]
         if unknown:
-            inside = objects.contained(self.worktree, self.tip, unknown)
+            inside = git_commits.contained(self.worktree, self.tip, unknown)
             self._has |= {commit: commit in inside for commit in unknown}
         return {commit for commit in commits if self._has[commit]}
 
@@ -538,7 +538,7 @@ class Trunk:
         """One of these commits that is an ancestor of no other one, whatever clocks say; None of none."""
         best: str | None = None
         for commit in commits:
-            if best is None or objects.contained(self.worktree, commit, [best]):
+            if best is None or git_commits.contained(self.worktree, commit, [best]):
                 best = commit
         return best
 

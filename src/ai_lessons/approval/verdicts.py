@@ -23,7 +23,7 @@ from ai_lessons.model.approval import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.git.objects import Ancestry, RawCommit
+    from ai_lessons.git.commits import Ancestry, RawCommit
     from ai_lessons.model.approval import CommitStep, How, Known, PathChange, Signature
 
 

@@ -1,8 +1,7 @@
-"""Git objects, read strictly and built with dulwich; blobs through git's filters; what git would store for a file."""
+"""Git objects built and read with dulwich; blobs through git's filters; what git would store for a file."""
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import re
@@ -13,9 +12,8 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository, WrongObjectException
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
@@ -24,320 +22,15 @@ from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import files, plumbing
+from ai_lessons.git.commits import RawCommit, texts
 from ai_lessons.git.files import translated, write_all, write_new
 from ai_lessons.git.store import PendingChange
 from ai_lessons.git.worktree import Worktree, read_head, read_settings
-from ai_lessons.model.approval import TEXT_LIMIT, CommitInfo, PathChange, Person, is_rule, is_watched
-from ai_lessons.model.layout import is_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dulwich.object_store import BaseObjectStore
-
-T = TypeVar("T")
-PATIENCE: Final = 600.0  # seconds for the first reading of a long history
-
-# Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
-MESSAGE_LIMIT: Final = 64 * 1024
-UNKNOWN: Final = Person("", "")  # who made an odd commit
-_FEW: Final = 64  # up to this number, texts are first read as loose objects
-_MANY: Final = 1000  # above this number of pairs of trees, two runs of git share the work
-_EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-# Of the year 9999, which is as far as dates can be shown
-_LAST_SECOND: Final = 253_402_300_799
-LITERAL: Final = dict.fromkeys(("GIT_LITERAL_PATHSPECS", "GIT_NO_LAZY_FETCH"), "1") | {
-    "GIT_GRAFT_FILE": "/dev/null",
-    "GIT_FLUSH": "0",
-}
-_PERSON: Final = rb"([^<>\n]*?) ?<([^<>\n]+)> (\d{1,12}) [+-]\d{4}"
-_HEADER: Final = re.compile(
-    rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author " + _PERSON + rb"\ncommitter " + _PERSON + rb"(\n.*)?",
-    re.DOTALL,
-)
-_REST: Final = re.compile(rb"(?:\n(?:gpgsig|gpgsig-sha256|mergetag|change-id|encoding) [^\n]*(?:\n [^\n]*)*)*")
-_ENCODING: Final = re.compile(rb"^encoding (.*)$", re.MULTILINE)
-_ENCODINGS: Final = re.compile(
-    r"utf-?8|us-ascii|iso-?8859-\d{1,2}|latin-?1|(?:windows-|cp)125\d|koi8-[ru]", re.IGNORECASE
-)
-_CHANGE: Final = re.compile(
-    rb"([0-9a-f]{40}) ([0-9a-f]{40})\n|:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\0([^\0]*)\0"
-)
-_FILES: Final = frozenset((b"100644", b"100755"))
-_UNDECODED: Final = re.compile("[\ud800-\udfff]")
-
-
-class RawCommit:
-    """One commit; `parents` are those that git follows here, `changes` against each of them or the empty tree."""
-
-    def __init__(self, record: bytes) -> None:
-        """One record of `rev-list --header --parents`, whatever stands in it."""
-        names, _, self._record = record.partition(b"\n")
-        self.id, *parents = names.decode().split()
-        self.parents = tuple(parents)
-        self.tree = self._record[5:45].decode("ascii", "replace")
-        self.changes: tuple[tuple[PathChange, ...], ...] = ()
-
-    @cached_property
-    def info(self) -> CommitInfo:
-        """Its header and message, parsed at the first use."""
-        header, _, body = self._record.partition(b"\n\n")
-        match = _HEADER.fullmatch(header)
-        if match is None or not _REST.fullmatch(match[9] or b""):
-            return CommitInfo(UNKNOWN, UNKNOWN, 0, "", cut=False, odd="its header is not one that git writes")
-        cut = tuple(line[7:].decode() for line in match[2].splitlines()) != self.parents
-        try:
-            author, committer, message = _people_and_message(match, body)
-        except ValueError as error:
-            return CommitInfo(UNKNOWN, UNKNOWN, 0, "", cut, str(error))
-        return CommitInfo(author, committer, int(match[8]), message, cut, "", b"\ngpgsig " in (match[9] or b""))
-
-
-def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
-    """Commits reachable from `tips` and not from `without`, parents first. Raises UnsupportedRepository."""
-    history = commits(worktree, tips, without=without)
-    trees = {commit.id: commit.tree for commit in history}
-    outside = {parent for commit in history for parent in commit.parents} - trees.keys()
-    names = "".join(f"{parent}^{{tree}}\n" for parent in outside).encode()
-    rows = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
-    trees |= {parent: row.partition(" ")[0] for parent, row in zip(outside, rows, strict=True)}
-    pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(_EMPTY, commit.tree)] for commit in history]
-    changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
-    for commit, several in zip(history, pairs, strict=True):
-        commit.changes = tuple([changed.get(pair, ()) for pair in several])
-    return history
-
-
-def commits(
-    worktree: Worktree, tips: Sequence[str], newest: int | None = None, without: Sequence[str] = ()
-) -> list[RawCommit]:
-    """Commits as `read` returns them, or only the `newest`, without their changes. Raises UnsupportedRepository."""
-    limit = [] if newest is None else [f"--max-count={newest}"]
-    flags = ("--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *limit, "--stdin")
-    revisions = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
-    records = _git(worktree, "rev-list", *flags, stdin=revisions.encode()).split(b"\0")
-    return [RawCommit(record) for record in records if record]
-
-
-def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
-    """Those of the commits that are `tip` or an ancestor of it; never one that is missing or has missing ancestors."""
-    names = [commit for commit in dict.fromkeys(commits) if commit]
-    if not names:
-        return set()
-    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(names).encode() + b"\n")
-    present = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
-
-    def outside(part: Sequence[str]) -> list[str]:
-        revisions = "\n".join([*part, f"^{tip}"]).encode() + b"\n"
-        return _git(worktree, "rev-list", "--stdin", stdin=revisions).decode().split()
-
-    not_contained, broken = readable(present, outside)
-    return set(present) - set(not_contained) - broken
-
-
-def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> tuple[list[T], set[str]]:
-    """What `read` returns for these tips, and the tips at which it raises UnsupportedRepository.
-
-    Raises UnsupportedRepository: it also does for no tips.
-    """
-    try:
-        return read(tips), set()
-    except UnsupportedRepository:
-        if len(tips) < 2:
-            read(())  # raises where the fault is not the tip's
-            return [], set(tips)
-    half = len(tips) // 2
-    first, broken = readable(tips[:half], read)
-    second, also_broken = readable(tips[half:], read)
-    return first + second, broken | also_broken
-
-
-def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
-    """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
-    ids = set(blobs)
-    loose = _read_loose(worktree, ids) if len(ids) <= _FEW else {}
-    names = "".join(f"{blob}\n" for blob in sorted(ids - loose.keys())).encode()
-    if not names:
-        return loose
-    sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
-    rows = [line.split() for line in sizes.splitlines()]
-    small = [row[0].decode() for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
-
-    def read(part: Sequence[str]) -> list[tuple[str, bytes]]:
-        names = "".join(f"{name}\n" for name in part).encode()
-        out, at, contents = _git(worktree, "cat-file", "--batch", "--buffer", stdin=names) if names else b"", 0, []
-        while at < len(out):
-            end = out.index(b"\n", at)
-            name, *_, size = out[at:end].split(b" ")
-            contents.append((name.decode(), out[end + 1 : end + 1 + int(size)]))
-            at = end + 2 + int(size)
-        return contents
-
-    return loose | dict(readable(small, read)[0])
-
-
-def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
-    flags = ("--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
-    done = plumbing.run(worktree, *flags, *arguments, stdin=stdin, extra=LITERAL, timeout=PATIENCE)
-    if done.code:
-        what = done.err.rpartition("\n")[2] or f"git {arguments[0]} failed"
-        raise UnsupportedRepository(
-            f"the history of {worktree.top} cannot be read: {what}",
-            hint="a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck",
-        )
-    return done.out
-
-
-def person(raw: bytes) -> Person:
-    """The person of `Name <email>`, as git objects have it; UNKNOWN for anything else."""
-    match = re.fullmatch(r"(.*?) ?<([^<>]*)>", raw.decode(errors="replace"), re.DOTALL)
-    return Person(match[1], match[2]) if match else UNKNOWN
-
-
-def _people_and_message(header: re.Match[bytes], body: bytes) -> tuple[Person, Person, str]:
-    """Author, committer and message. Raises ValueError with the reason why they prove nothing."""
-    encodings = _ENCODING.findall(header[9] or b"")
-    encoding = encodings[0].decode("ascii", "replace") if encodings else "utf-8"
-    if len(encodings) > 1 or not _ENCODINGS.fullmatch(encoding):
-        raise ValueError("it is in an encoding that is not known")
-    if int(header[5]) > _LAST_SECOND or int(header[8]) > _LAST_SECOND:
-        raise ValueError("its time is not one that a calendar has")
-    try:
-        codec = codecs.lookup(encoding).name
-        # git shows every line of a message with four blanks before it
-        lines = body.decode(codec)[: 2 * MESSAGE_LIMIT].split("\n")
-        message = "\n".join(line[4:] for line in lines)[:MESSAGE_LIMIT].strip()
-        return _person(header[3], header[4], codec), _person(header[6], header[7], codec), message
-    except (UnicodeDecodeError, LookupError) as error:
-        raise ValueError("it holds bytes that are no text in its encoding") from error
-
-
-@lru_cache(maxsize=4096)
-def _person(name: bytes, email: bytes, codec: str) -> Person:
-    person = Person(name.decode(codec).strip(), email.decode(codec).strip())
-    if not person.email or not person.email.isprintable() or any(ord(c) < 32 for c in person.name):
-        raise ValueError("it does not say in plain text who made it")
-    return person
-
-
-def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[PathChange, ...]]:
-    """The differences between trees in rule files and watched files."""
-    if not pairs:
-        return {}
-    only = ("--", worktree.prefix) if worktree.prefix else ()
-    flags = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
-    lines = [f"{old} {new}\n".encode() for old, new in pairs]
-    parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        out = b"".join(pool.map(lambda part: _git(worktree, *flags, stdin=b"".join(part)), parts))
-    start, at = worktree.prefix.encode(), 0
-    changes: dict[tuple[str, str], tuple[PathChange, ...]] = {}
-    files: list[PathChange] = []
-    pair = ("", "")
-    for row in _CHANGE.finditer(out):
-        if row.start() != at:
-            break
-        at = row.end()
-        if row[1]:
-            changes[pair], files = tuple(files), []
-            pair = (row[1].decode(), row[2].decode())
-        elif (b"rules/" in row[7] or b".ai-lessons/" in row[7]) and row[7].startswith(start):
-            path = row[7].removeprefix(start).decode(errors="surrogateescape")
-            old, new = (row[n + 2].decode() if row[n] in _FILES else None for n in (3, 4))
-            # none of our files has a name that is not UTF-8
-            if old != new and not _UNDECODED.search(path) and (is_rule(path) or is_watched(path)):
-                files.append(PathChange(path, old, new))
-    if at != len(out):
-        raise UnsupportedRepository(f"git lists changes in {worktree.top} in an unknown format")
-    changes[pair] = tuple(files)
-    return changes
-
-
-def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
-    """The blobs among these that are loose objects, as new ones are: reading them costs less than a run of git."""
-    contents = {}
-    for blob in blobs:
-        try:
-            with open(worktree.common_dir / "objects" / blob[:2] / blob[2:], "rb") as file:
-                raw = zlib.decompressobj().decompress(file.read(), TEXT_LIMIT + 100)
-        except (OSError, zlib.error):
-            continue
-        header, _, data = raw.partition(b"\0")
-        if header == b"blob %d" % len(data) and len(data) <= TEXT_LIMIT:
-            contents[blob] = data
-    return contents
-
-
-def behind(commits: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
-    """A tip and its first parents among these commits, newest first, without merges: these propose nothing."""
-    commit = commits.get(tip)
-    while commit is not None:
-        if len(commit.parents) < 2:
-            yield commit
-        commit = commits.get(commit.parents[0]) if commit.parents else None
-
-
-class Ancestry:
-    """Answers whether a commit is an ancestor of another; parents have smaller numbers, and -1 stands for no commit.
-
-    The line of first parents from the tip is the trunk. For every commit there is the last trunk commit at or before it
-    (`below`) and the first that contains it (`entered`); the history is walked only where these do not decide.
-    """
-
-    def __init__(self, parents: Sequence[Sequence[int]], tip: int) -> None:
-        self.parents = parents
-        self._trunk: list[int] = []
-        while tip >= 0:
-            self._trunk.append(tip)
-            tip = parents[tip][0] if parents[tip] else -1
-        self._trunk.reverse()
-        never = len(parents) + 1
-        self._entered = [never] * len(parents)
-        for place, node in enumerate(self._trunk):
-            waiting = [node]
-            while waiting:
-                at = waiting.pop()
-                if at >= 0 and self._entered[at] == never:
-                    self._entered[at] = place
-                    waiting.extend(parents[at])
-        places = {node: place for place, node in enumerate(self._trunk)}
-        self._below: list[int] = []
-        for node, before in enumerate(parents):
-            last = max((self._below[parent] for parent in before if parent >= 0), default=-1)
-            self._below.append(places.get(node, last))
-
-    def is_ancestor(self, node: int, other: int) -> bool:
-        """True if `other` contains `node`; a commit contains itself, and every commit contains -1."""
-        if node < 0 or node == other:
-            return True
-        if node > other:
-            return False
-        return self._entered[node] <= self._below[other] or self._reaches(other, node)
-
-    def between(self, before: int, after: int) -> list[int]:
-        """Every commit that `after` contains and `before` does not, newest first."""
-        waiting, met = [after], set()
-        while waiting:
-            at = waiting.pop()
-            if at >= 0 and at not in met and not self.is_ancestor(at, before):
-                met.add(at)
-                waiting.extend(self.parents[at])
-        return sorted(met, reverse=True)
-
-    def _reaches(self, start: int, goal: int) -> bool:
-        """Walk back from `start`, not through the trunk: `_entered` and `_below` exclude that way."""
-        waiting, met = [start], set()
-        while waiting:
-            at = waiting.pop()
-            if at == goal:
-                return True
-            if at < goal or at in met:
-                continue
-            met.add(at)
-            if self._below[at] < 0 or self._entered[at] > self._below[at]:
-                waiting.extend(self.parents[at])
-        return False
-
 
 _COMMIT: Final = re.compile(rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)")
 
@@ -561,7 +254,6 @@ def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
         os.close(place)
 
 
-_MOST: Final = 1 << 20  # Bytes of attributes that are looked through
 _IN: Final = ("filter", "ident", "working-tree-encoding")
 
 
@@ -597,50 +289,9 @@ def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> di
     return made
 
 
-def texts(worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Contents by blob as a checkout at these paths (by blob, from the root) would show them, lines ended by LF.
-
-    Where a filter fails it is what git keeps. Programs are started only where there may be a filter.
-    """
-    folders: dict[str, bool] = {}
-    candidates = {
-        blob: path
-        for blob, path in paths.items()
-        if blob in raw and (_mentioned(worktree, path, folders) or (is_markdown(path) and raw[blob][:3] != b"---"))
-    }
-    filtered = plumbing.filtered(worktree, candidates.values(), ("filter",)) if candidates else frozenset()
-    names = [blob for blob, path in candidates.items() if path in filtered]
-
-    def smudged(blobs: Sequence[str]) -> list[tuple[str, bytes]]:
-        return list(plumbing.smudged(worktree, {blob: paths[blob] for blob in blobs}).items())
-
-    return {**raw, **dict(readable(names, smudged)[0])} if names else dict(raw)
-
-
 def text_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
     """The text of one blob at a path (from the root); see `texts`."""
     return texts(worktree, {blob: path}, {blob: data_of(repo, blob)})[blob]
-
-
-def read_texts(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
-    """`texts` of blobs as `read_blobs` reads them."""
-    return texts(worktree, paths, read_blobs(worktree, paths))
-
-
-def _mentioned(worktree: Worktree, path: str, folders: dict[str, bool]) -> bool:
-    """Whether attributes that may hold for a path name a filter; `folders` caches what was read before."""
-    folder = (worktree.prefix + path).rpartition("/")[0]
-    places = [os.path.expanduser("~/.config/git/attributes"), str(worktree.common_dir / "info" / "attributes")]
-    names = ["", *(folder[: n + 1] for n, sign in enumerate(folder + "/") if sign == "/")] if folder else [""]
-    places += [os.path.join(worktree.top, name.rstrip("/"), ".gitattributes") for name in names]
-    for place in places:
-        if place not in folders:
-            try:
-                with open(place, "rb") as file:
-                    folders[place] = b"filter" in file.read(_MOST)
-            except OSError:
-                folders[place] = False
-    return any(folders[place] for place in places)
 
 
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the empty blob, also that of `git add --intent-to-add`

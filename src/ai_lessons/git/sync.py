@@ -26,6 +26,7 @@ from ai_lessons.errors import (
     UnsupportedRepository,
 )
 from ai_lessons.git import commit as git_commit
+from ai_lessons.git import commits as git_commits
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import Author, committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
@@ -217,7 +218,7 @@ def _texts(worktree: Worktree, repo: Repo, versions: Iterable[tuple[bytes, TreeE
         stored = repo.object_store[blob] if stat.S_ISREG(mode) else None
         if isinstance(stored, Blob) and len(stored.data) <= READ_LIMIT:
             raw[blob.decode()], paths[blob.decode()] = stored.data, _inside(worktree, path)
-    return {ObjectID(blob.encode()): text for blob, text in objects.texts(worktree, paths, raw).items()}
+    return {ObjectID(blob.encode()): text for blob, text in git_commits.texts(worktree, paths, raw).items()}
 
 
 def _inside(worktree: Worktree, path: bytes) -> str:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from ai_lessons.errors import Conflict, StorageFailed, Unreachable
-from ai_lessons.search.database import Database, Schema
-from ai_lessons.search.locks import BUILD, EMBED, WRITE, RefreshState
+from ai_lessons.search.database import BUILD, EMBED, WRITE, Database, RefreshState, Schema
 from ai_lessons.search.model_files import ModelUnavailable, Progress, first_line, silent
 from ai_lessons.search.ranking import (
     Candidates,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from filelock import FileLock
 
 from ai_lessons.errors import StorageFailed, Unreachable
-from ai_lessons.search.locks import read_notes, write_notes
+from ai_lessons.search.database import read_notes, write_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
