@@ -15,7 +15,7 @@ from interfaces.agent_host import Host, add
 from interfaces.mcp_world import inside, over_stdio
 from interfaces.world import Run
 
-RECORDED = Path(__file__).parents[1] / "knowledge/transcripts/claude-code.jsonl"
+RECORDED = Path(__file__).parents[1] / "model/transcripts/claude-code.jsonl"
 FATAL = "fatal: The current branch till has no upstream branch."
 ASKED = r"\[k\]eep, \[n\]ever, \[s\]kip, \[q\]uit, \[\?\]: "
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"

@@ -17,7 +17,7 @@ GROUPS = {
     "contribute": (f"{HERE}.contribute:contribute", "Write down what was learned: lessons, docs, scripts, links."),
     "recall": (f"{HERE}.recall:recall", "Find, read and run what is stored."),
     "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
-    "look": (f"{HERE}.recall:serve_pages", "Search, read and review in a browser on this machine."),
+    "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
 }
 
 SHORT = {
