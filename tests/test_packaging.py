@@ -71,7 +71,7 @@ def test_the_wheel_holds_the_template_and_the_hooks_whole(wheel: Path, folder: s
 
 
 def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_of_others(wheel: Path) -> None:
-    folder = "ai_lessons/interfaces/look/"
+    folder = "ai_lessons/interfaces/web/"
     names = {name.removeprefix(folder) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)}
 
     assert names == shipped("src/" + folder.rstrip("/"))

@@ -369,8 +369,8 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
         proposals.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
 
 
-WRITES = ("store.apply(", "proposal_commits.propose(", "proposal_commits.amend(")
-LOOKS = ("gate.refuse(", "refuse_secrets(")
+WRITES = ("store.apply(", "decisions.propose(", "decisions.amend(")
+LOOKS = ("write_checks.refuse(", "gate.refuse(", "refuse_secrets(")
 
 
 def test_nothing_of_the_library_writes_without_looking() -> None:
@@ -383,5 +383,5 @@ def test_nothing_of_the_library_writes_without_looking() -> None:
             text = ast.unparse(function) if isinstance(function, ast.FunctionDef) else ""
             if any(call in text for call in WRITES):
                 writing[f"{file.stem}.{ast.unparse(function).partition('(')[0]}"] = any(look in text for look in LOOKS)
-    assert len(writing) >= 5
+    assert len(writing) >= 3
     assert [name for name, looks in writing.items() if not looks] == ["open_repository.def commit_events"]

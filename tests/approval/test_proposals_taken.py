@@ -380,16 +380,16 @@ def test_a_process_that_dies_leaves_a_sound_repository_and_the_next_one_goes_on(
     program = f"""
 import os
 from pathlib import Path
-from ai_lessons.git import branch_update, checkout
+from ai_lessons.git import commit
 from approval.proposal_world import Desk
 die = lambda *a, **k: os._exit(9)
 where = {where!r}
-if where == "placed": branch_update.install = die
-if where == "objects made": checkout.here = die
-if where == "branch locked": branch_update._put = die
+if where == "placed": commit.install = die
+if where == "objects made": commit.here = die
+if where == "branch locked": commit._put = die
 if where == "branch moved":
-    original = branch_update._put
-    branch_update._put = lambda *given: (original(*given), die())
+    original = commit._put
+    commit._put = lambda *given: (original(*given), die())
 import subprocess
 run = lambda cwd, *a: subprocess.run(["git", *a], cwd=cwd, capture_output=True, text=True, check=True).stdout.strip()
 Desk(Path({str(desk.root)!r}), run, None).approve()

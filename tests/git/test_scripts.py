@@ -19,7 +19,7 @@ SOURCE = Path(running.__file__).parents[2]
 RUN = f"""\
 import sys
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.app.running import run
+from ai_lessons.app.running import run_script_file as run
 sys.exit(run(sys.argv[1:]))
 """
 
@@ -109,7 +109,7 @@ def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
 TOLD_AT_ONCE = f"""\
 import os, pathlib, signal, subprocess, sys, time
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.app.running import run
+from ai_lessons.app.running import run_script_file as run
 
 class Told(subprocess.Popen):
     def __init__(self, *arguments, **options):

@@ -303,7 +303,7 @@ REFUSED: dict[str, tuple[Callable[[Ground], Path], type[AiLessonsError], str]] =
         "compactmap",
     ),
     "core.worktree": (files_elsewhere, UnsupportedRepository, "elsewhere"),
-    "owned by somebody else": (strangers, Refused, "another user"),
+    "owned by another user": (strangers, Refused, "another user"),
     "no repository": (no_repository, NoRepository, "repo"),
     "damaged HEAD": (damaged_head, UnsupportedRepository, "damaged"),
 }

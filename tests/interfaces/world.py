@@ -22,8 +22,8 @@ from ai_lessons.interfaces import cli
 
 PROGRAM = (sys.executable, "-m", "ai_lessons")
 _PATIENTLY = (
-    "from ai_lessons import __main__; from ai_lessons.interfaces import hook; from ai_lessons.app import warm;"
-    "hook.PATIENCE = hook.PATIENCE_TO_BEGIN = warm.GREETING = warm.SILENT = 600; __main__.main()"
+    "from ai_lessons import __main__; from ai_lessons.interfaces import hook; from ai_lessons.app import daemon_client;"
+    "hook.PATIENCE = hook.PATIENCE_TO_BEGIN = daemon_client.GREETING = daemon_client.SILENT = 600; __main__.main()"
 )
 PATIENT = (sys.executable, "-c", _PATIENTLY)
 """The program where a host and a helper wait for each other as long as a machine takes that is busy with other work."""

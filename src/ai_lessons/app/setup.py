@@ -90,9 +90,9 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
     flags = (*_AS_THEY_ARE, "commit", "-q", "--no-verify", "-m", SUBJECT, *paths)
     stdin, notes = plumbing.listed(only or ()), tuple[str, ...]()
 
-    def fault(*more: str) -> str:
+    def fault(*options: str) -> str:
         try:
-            done = plumbing.run(worktree, *flags, *more, stdin=stdin, timeout=plumbing.SIGN_TIMEOUT)
+            done = plumbing.run(worktree, *flags, *options, stdin=stdin, timeout=plumbing.SIGN_TIMEOUT)
         except StorageFailed as error:
             return error.message
         return last_line(done.err or done.text) if done.code else ""
@@ -152,31 +152,37 @@ def _data(packaged: str, beside: str) -> Path:
     raise StorageFailed(f"the installation is incomplete: {packaged} is missing", hint="install ai-lessons again")
 
 
+def _surrounding(root: Path, *, separate: bool) -> tuple[Worktree | None, tuple[str, ...]]:
+    """The worktree that a folder lies in, unless it is to be a repository of its own, which a note says."""
+    try:
+        around = locate(root)
+    except NoRepository:
+        return None, ()
+    if not separate or not around.prefix or (root / CONFIG_PATH).exists():
+        return around, ()
+    note = f"a repository of its own: what you learn everywhere does not belong into the one at {around.top}"
+    return None, (note,)
+
+
 def init(
     path: Path,
     *,
     team: bool = False,
     with_starters: bool = False,
     unwanted: Unwanted | None = None,
-    own: bool = False,
+    separate: bool = False,
 ) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
-    An empty folder gets the template without its entries, any other only the settings that it lacks. `own`: a new one
-    is a repository of its own, also within another one.
+    An empty folder gets the template without its entries, any other only the settings that it lacks. `separate`: a new
+    one is a repository of its own, also within another one.
 
     Raises Conflict, StorageFailed, UnsupportedRepository. Refused: git's own folder, another user's, starters in a
     bigger repository.
     """
     root = _make_folder(path)
-    around = None
-    with suppress(NoRepository):
-        around = locate(root)
+    around, notes = _surrounding(root, separate=separate)
     bigger = around is not None and bool(around.prefix)
-    notes: tuple[str, ...] = ()
-    if around and bigger and own and not (root / CONFIG_PATH).exists():
-        notes = (f"a repository of its own: what you learn everywhere does not belong into the one at {around.top}",)
-        around, bigger = None, False
     if bigger and with_starters:
         raise Refused(f"{root} is a folder of a bigger repository, which gets no starter set", hint=_STARTERS_HINT)
     present = frozenset(_files_below(root))
@@ -461,8 +467,8 @@ def init_repository(
     if from_url:
         made = clone(from_url, path)
     else:
-        own = any(place.name == USER and place.root.resolve() == path.resolve() for place in options.places.known)
-        made = init(path, team=team, with_starters=starters, unwanted=write_checks.why_not, own=own)
+        is_user = any(place.name == USER and place.root.resolve() == path.resolve() for place in options.places.known)
+        made = init(path, team=team, with_starters=starters, unwanted=write_checks.why_not, separate=is_user)
     with closing(RepositorySession(made.root, options)) as repo:
         bigger = repo.store.is_folder_of_bigger_repo
         lines = git_hooks.carry_out(made.root, hooks_dir(), "install") if hooks and not bigger else ()

@@ -356,8 +356,9 @@ class Store:
     @property
     def protected(self) -> bool:
         """Whether the checked-out branch has refused a push, as `sync` noted: nothing is committed there by itself."""
-        settings = read_settings(self.worktree.common_dir / "config")
-        return (self.head().ref or "").removeprefix("refs/heads/") in settings.get(PROTECTED.lower(), "").split()
+        names = read_settings(self.worktree.common_dir / "config").get(PROTECTED.lower(), "").split()
+        # a damaged HEAD stops no reader
+        return bool(names) and (self.head().ref or "").removeprefix("refs/heads/") in names
 
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed; `stated` in the repository's settings does not bind a bigger repository."""

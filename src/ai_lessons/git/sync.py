@@ -630,15 +630,15 @@ def sync(
             if brought.torn:
                 break
         arrived = tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - before))
-        own, notes = proposals(), (*notes, *followed)
-        unpushed, diverged = _unpushed_proposals(store, to.remote, own, upstream)
+        local_proposals, notes = proposals(), (*notes, *followed)
+        unpushed, diverged = _unpushed_proposals(store, to.remote, local_proposals, upstream)
         so_far = Synced(
             *source, received, merged=tuple(merged), arrived=arrived, commit=brought.head, notes=(*notes, *diverged)
         )
         if brought.torn:
             return _keep(store, networks[-1], so_far, brought, unpushed)
         synced = _push(store, networks[-1], so_far._replace(remote=place.remote, branch=place.branch), to, unpushed)
-        upstream.note(own, place, to)
+        upstream.note(local_proposals, place, to)
         if synced is not None:
             return synced._replace(notes=(*synced.notes, *unshared(store)))
         time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
@@ -833,7 +833,7 @@ class Upstream:
         if take != "theirs":
             hint = f"{AGAIN} --take theirs keeps yours on a branch here; to see what went: git log {place.name}..{name}"
             raise Conflict(f"{what}; nothing was merged or sent", hint=hint)
-        kept = f"kept/{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{slug(name)}"
+        kept = f"kept/{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{slug(name)}-{head[:7]}"
         with committing(self._store), self._store.writing():
             git_commit.point(worktree, HEADS + kept, None, head, _KEEP)
             _move(self._store, place, tip)
@@ -841,11 +841,11 @@ class Upstream:
 
     def _follow(self, network: Network, place: RemoteBranch, take: str) -> tuple[RemoteBranch, tuple[str, ...]]:
         """The branch that a deleted one was renamed to. A first push deletes nothing: then it is `place`."""
-        worktree, name, others = self._store.worktree, branch(self._store), f"refs/remotes/{place.remote}/"
+        worktree, name, remote_branches = self._store.worktree, branch(self._store), f"refs/remotes/{place.remote}/"
         settings = [plumbing.setting(worktree, f"branch.{name}.{key}") for key in ("remote", "merge")]
-        refs = plumbing.run(worktree, "for-each-ref", "--format=%(refname)", others).text.split()
+        refs = plumbing.run(worktree, "for-each-ref", "--format=%(refname)", remote_branches).text.split()
         families = ("HEAD", PROPOSALS, OTHERS, CONFLICTS)
-        if all(ref.removeprefix(others).startswith(families) for ref in refs):
+        if all(ref.removeprefix(remote_branches).startswith(families) for ref in refs):
             return place, ()
         if not self._before[place] and settings != [place.remote, HEADS + place.branch]:
             return place, ()

@@ -236,10 +236,10 @@ def foreign(text: str) -> tuple[str, str] | None:
             fields, end = toml(match[1]), match.end()
         elif match := _JSON.match(text):
             fields, end = json.JSONDecoder().raw_decode(text[:_FOREIGN_LIMIT], match.end())
-            rest = re.compile(r"[ \t]*(?:\r?\n|\Z)").match(text, end)
-            if rest is None:
+            line_end = re.compile(r"[ \t]*(?:\r?\n|\Z)").match(text, end)
+            if line_end is None:
                 return None
-            end = rest.end()
+            end = line_end.end()
         else:
             return None
     except (ValueError, RecursionError):
