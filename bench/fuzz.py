@@ -72,9 +72,8 @@ def edit(data: bytes) -> None:
         before = markdown.parse(text).fields
         after = markdown.parse(markdown.edit(text, {"title": "New: title", "tags": ["b", "a"]})).fields
         assert after["title"] == "New: title"
-        assert {k: v for k, v in after.items() if k not in {"title", "tags"}} == {
-            k: v for k, v in before.items() if k not in {"title", "tags"}
-        }
+        ours = {"title", "tags", "ai-lessons"}  # a file of another program has our keys below the last one
+        assert {k: v for k, v in after.items() if k not in ours} == {k: v for k, v in before.items() if k not in ours}
 
 
 def merge(data: bytes) -> None:

@@ -39,10 +39,6 @@ Docs (reference):
   [D-4T7QZM] (SCORE) Jira Workflows API
     v3 | "# Workflows API Create, update and delete workflows and their transitions. ## Limits At most 100 statuses a \
 workflow. ## Errors 409 means that…"
-
----
-\N{ELECTRIC LIGHT BULB} Scripts, lessons and docs cover this, but no rules. If something should always be \
-done so, suggest a rule.
 """
     )
 
