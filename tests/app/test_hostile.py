@@ -35,7 +35,6 @@ FRONTMATTER = {
     "a tag": HEAD + "x: !!binary aGVsbG8=\n",
     "a key twice": HEAD + f"id: {OTHER}\n",
     "a merge key": HEAD + "<<: {kind: rule}\nx: &m 1\n",
-    "two documents": HEAD + "... \n--- {id: x}\n",
     "an escape sequence": HEAD + "x: \x1b[31m\n",
     "a NUL": HEAD + "x: \0\n",
     "not a mapping": "- a\n- b\n",
@@ -246,14 +245,14 @@ from pathlib import Path
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
-from ai_lessons.app import browsing, editing
+from ai_lessons.app import editing, entries
 from ai_lessons.model.entries import Kind
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.answers import LessonDraft
 o = Path("/nonexistent")
 with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
-    browsing.list_entries(library)  # loads what nobody may not read
-    editing.update(library, browsing.list_entries(library).entries[0].id, content="Loaded.")
+    entries.list_entries(library)  # loads what nobody may not read
+    editing.update(library, entries.list_entries(library).entries[0].id, content="Loaded.")
 os.setgid(65534); os.setuid(65534)
 try:
     with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:

@@ -22,7 +22,7 @@ import json, sys
 from pathlib import Path
 from ai_lessons.app.answers import Query
 from ai_lessons.app.answers import LessonDraft
-from ai_lessons.app import editing, searching
+from ai_lessons.app import editing, search
 from ai_lessons.app.workspace import Library
 from app.world import options
 root, folder, job, count = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -31,7 +31,7 @@ for number in range(count):
     with Library(root, options(folder)) as library:
         if job == "write":
             editing.add_lesson(library, LessonDraft(f"lesson {sys.argv[5]} {number}", "about pomology"))
-        answer = searching.search(library, Query("pomology", limit=1000))
+        answer = search.search(library, Query("pomology", limit=1000))
         found.append(len(answer.lessons) + len(answer.docs))
 print(json.dumps(found))
 """
