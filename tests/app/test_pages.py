@@ -147,8 +147,7 @@ def test_a_document_is_kept_as_text_and_known_again(
 def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("documents", "web"):
-        monkeypatch.delitem(sys.modules, f"ai_lessons.git.{name}", raising=False)
+    monkeypatch.delitem(sys.modules, "ai_lessons.connectors.web", raising=False)
     for name in ("urllib3", "bs4", "mammoth"):
         monkeypatch.setitem(sys.modules, name, None)
     (tmp_path / "in").mkdir()
