@@ -44,16 +44,12 @@ def environment(root: Path) -> dict[str, str]:
     """The caller's environment without search paths in `root` or relative to the working folder."""
     env = dict(os.environ)
     for name in env.keys() & set(_SEARCHED):
-        paths = (path for path in env[name].split(":") if os.path.isabs(path) and not _inside(path, root))
+        paths = (path for path in env[name].split(":") if os.path.isabs(path) and not git_files.leads_into(path, root))
         env[name] = ":".join(paths)
     for name in env.keys() & set(_SWITCHES):
         if HERE.search(env[name]) or str(root) in env[name]:
             env[name] = ""
     return {name: value for name, value in env.items() if value or name not in {*_SEARCHED, *_SWITCHES}}
-
-
-def _inside(path: str, root: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 @contextmanager
@@ -113,7 +109,7 @@ def _demand_interpreter(by: Sequence[str], file: Path, root: Path | None, env: M
     else:
         program = words[0]
     paths = [word for word in words if "/" in word and not word.startswith("-")]
-    if any(not os.path.isabs(word) or (root and _inside(word, root)) for word in paths):
+    if any(not os.path.isabs(word) or (root and git_files.leads_into(word, root)) for word in paths):
         raise Refused(
             f"{file.name} names an interpreter that a pull can bring: {' '.join(words)}",
             hint="name a program by its name alone, or by its full path outside the repository",

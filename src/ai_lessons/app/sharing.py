@@ -11,7 +11,6 @@ from ai_lessons.app.proposals import open_proposals, refuse_agents
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
 from ai_lessons.git import files
 from ai_lessons.git import sync as git_sync
-from ai_lessons.git import sync as syncing
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
@@ -132,7 +131,7 @@ def _changes(
         disk[path] = None if data is None else blob_id(data)
 
 
-Synced = syncing.Synced
+Synced = git_sync.Synced
 EntryConflict = git_sync.EntryConflict
 """What a sync did, and the files in conflict; interfaces show them as they are."""
 
@@ -181,7 +180,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False, take
     write_checks.refuse_waiting(repo)
     write_checks.refuse_sharing(repo, git_sync.where(repo.store, remote).remote)
     _, event_notes = repo.usages.share(at_least=1)
-    done = syncing.sync(
+    done = git_sync.sync(
         repo.store,
         remote=remote,
         ask=ask,

@@ -16,6 +16,7 @@ from ai_lessons.approval import state
 from ai_lessons.approval.state import derive
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.git import plumbing, worktree
+from ai_lessons.git.commits import EMPTY_TREE
 from ai_lessons.git.worktree import Worktree, as_hub, branch_name, read_ref
 from ai_lessons.model.approval import REJECTED, TEXT_LIMIT, Signature, is_rule
 from ai_lessons.model.config import parse_config
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 ALLOW: Final = "ai-lessons.allowPolicyChange"
 _LINE: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
 _LINK, _SUBMODULE, _EXECUTABLE = 0o120000, 0o160000, 0o100755
-_EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _HEADS: Final = "refs/heads/"
 _LOUD: Final = ("rewritten", "weakened", "settings")
 _INSTEAD: Final = {
@@ -198,7 +198,7 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
             if update.ref.startswith(_HEADS) and _run(then, "cat-file", "-t", update.new).text != "commit":
                 refused.append(f"{branch_name(update.ref)} would point to {update.new[:10]}, which is no commit")
             # a new branch is compared with the approval branch
-            old = _tree(then, update.old or read_ref(now, ref) or _EMPTY_TREE)
+            old = _tree(then, update.old or read_ref(now, ref) or EMPTY_TREE)
             if tree := _tree(then, update.new):
                 names = _run(then, "ls-tree", "-r", "-z", "--name-only", tree, must=True).out.split(b"\0")
                 added = list(_added(then, old, tree)) if old else []

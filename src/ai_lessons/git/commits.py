@@ -28,7 +28,7 @@ MESSAGE_LIMIT: Final = 64 * 1024
 UNKNOWN: Final = Person("", "")  # who made an odd commit
 _FEW: Final = 64  # up to this number, texts are first read as loose objects
 _MANY: Final = 1000  # above this number of pairs of trees, two runs of git share the work
-_EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Of the year 9999, which is as far as dates can be shown
 _LAST_SECOND: Final = 253_402_300_799
 LITERAL: Final = dict.fromkeys(("GIT_LITERAL_PATHSPECS", "GIT_NO_LAZY_FETCH"), "1") | {
@@ -86,7 +86,7 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     names = "".join(f"{parent}^{{tree}}\n" for parent in outside).encode()
     rows = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
     trees |= {parent: row.partition(" ")[0] for parent, row in zip(outside, rows, strict=True)}
-    pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(_EMPTY, commit.tree)] for commit in history]
+    pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(EMPTY_TREE, commit.tree)] for commit in history]
     changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
     for commit, several in zip(history, pairs, strict=True):
         commit.changes = tuple([changed.get(pair, ()) for pair in several])

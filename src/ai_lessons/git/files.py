@@ -460,7 +460,7 @@ def typed(path: Path, cwd: Path) -> Path:
     return path
 
 
-def leads_into(path: Path, folder: Path) -> bool:
+def leads_into(path: Path | str, folder: Path) -> bool:
     """Whether a path is the folder or below it after all links are followed."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 

@@ -348,24 +348,35 @@ class Store:
         self.is_folder_of_bigger_repo = bool(worktree.prefix)
         self.journal = Journal(self.state_dir)
         self._common = Journal(worktree._replace(git_dir=worktree.common_dir).state_dir)  # outlives a linked worktree
-        self.autocommit = self.commits(None)
         self._connect = committing
         self.dropped: Callable[[str, Sequence[str], str], None] | None = None
         """Called with a branch, the commits that it lost on purpose, and its new tip."""
 
+    @cached_property
+    def autocommit(self) -> bool:
+        """Whether jobs are committed: as git's settings say, unless a caller sets it. No reader pays for it."""
+        return self.commits(None)
+
     @property
     def protected(self) -> bool:
         """Whether the checked-out branch has refused a push, as `sync` noted: nothing is committed there by itself."""
-        names = read_settings(self.worktree.common_dir / "config").get(PROTECTED.lower(), "").split()
+        return self._is_protected(self._settings())
+
+    def _settings(self) -> dict[str, str]:
+        return read_settings(self.worktree.common_dir / "config")
+
+    def _is_protected(self, settings: Mapping[str, str]) -> bool:
+        names = settings.get(PROTECTED.lower(), "").split()
         # a damaged HEAD stops no reader
         return bool(names) and (self.head().ref or "").removeprefix("refs/heads/") in names
 
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed; `stated` in the repository's settings does not bind a bigger repository."""
-        if self.protected:
+        settings = self._settings()
+        if self._is_protected(settings):
             return False
         if self.is_folder_of_bigger_repo:
-            return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
+            return settings.get(AUTOCOMMIT, "").lower() in TRUE
         return stated is not False
 
     def head(self) -> Head:
