@@ -42,6 +42,13 @@ FRONTMATTER = {
 }
 
 
+def test_a_second_document_after_the_frontmatter_is_text(world: World) -> None:
+    world.write("p/lessons/two.md", f"---\n{HEAD}... \n--- {{id: x}}\n\n---\nzanzibar\n")
+    (entry,) = entries.list_entries(world.library).entries
+    assert (entry.id, entry.kind, entry.title) == (LESSON, Kind.LESSON, "T")
+    assert "--- {id: x}" in entries.show(world.library, entry.id).body
+
+
 @pytest.mark.parametrize("name", FRONTMATTER)
 def test_hostile_frontmatter_is_named_and_stops_nothing_else(world: World, name: str) -> None:
     world.write("p/lessons/bad.md", f"---\n{FRONTMATTER[name]}\n---\nzanzibar\n")
