@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     Unwanted = Callable[[Path, str, bytes], str]
     """Why a file (folder, path in it, content) must not come into git; empty if it may."""
 
+__all__ = ["Host", "HostChange", "Target"]  # of connectors, for the interfaces
+
 SUBJECT = "Start the knowledge repository"
 BRANCH = "main"
 _AGAIN = "ai-lessons admin init"
@@ -550,8 +552,6 @@ def server_hook(job: HookJob, hub: Path) -> tuple[str, ...]:
 
     return git_hooks.carry_out_on_server(push_check.git_dir_of(hub), hooks_dir(), job)
 
-
-__all__ = ["Host", "HostChange", "Target", "connect", "hosts", "instruct"]
 
 HookJob = Literal["install", "uninstall", "status"]
 

@@ -774,10 +774,13 @@ def keep(worktree: Worktree, head: str, torn: Sequence[MergeConflict]) -> str:
         if plumbing.is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
             git_commit.point(worktree, HEADS + name, commit, head, _KEEP)
             return name
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
+    name = _dated(CONFLICTS, PurePosixPath(torn[0].path).stem)
     git_commit.point(worktree, HEADS + name, None, head, _KEEP)
     return name
+
+
+def _dated(prefix: str, text: str) -> str:
+    return f"{prefix}{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{slug(text)}"
 
 
 def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
@@ -833,7 +836,7 @@ class Upstream:
         if take != "theirs":
             hint = f"{AGAIN} --take theirs keeps yours on a branch here; to see what went: git log {place.name}..{name}"
             raise Conflict(f"{what}; nothing was merged or sent", hint=hint)
-        kept = f"kept/{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{slug(name)}-{head[:7]}"
+        kept = f"{_dated('kept/', name)}-{head[:7]}"
         with committing(self._store), self._store.writing():
             git_commit.point(worktree, HEADS + kept, None, head, _KEEP)
             _move(self._store, place, tip)
