@@ -83,6 +83,21 @@ def test_inside_a_folder_the_command_that_names_it_again_is_warned_of(host: Host
     assert before(host, "cd Jira_API && make", session="s3") == "", "there is one in it"
 
 
+def test_what_holds_inside_a_folder_is_told_with_another_lesson_when_a_command_goes_there(
+    host: Host, knowledge: Path
+) -> None:
+    add(knowledge, "global/lessons/in.md", "7NSDNS", "The folder is no folder of itself", INSIDE)
+    lesson(knowledge)
+    above = str(host.code.parent)
+    text = before(host, "cd Jira_API && python report.py", cwd=above)
+    assert "use `python3`" in text
+    assert "without `cd Jira_API`" in text
+    assert before(host, "cd Jira_API && make") == "", "once a session"
+    assert "without" not in before(host, "cd other && python report.py", session="s2", cwd=above)
+    (host.code / "Jira_API").mkdir()
+    assert "without" not in before(host, "cd Jira_API && python report.py", session="s3", cwd=above)
+
+
 def test_who_runs_it_all_the_same_is_told_once_more_at_the_failure(host: Host, knowledge: Path) -> None:
     lesson(knowledge)
     said = "SyntaxError: invalid syntax"

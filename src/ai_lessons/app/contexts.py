@@ -28,7 +28,16 @@ from ai_lessons.learning.statistics import (
     Event,
 )
 from ai_lessons.model import transcripts
-from ai_lessons.model.command_patterns import Called, Form, blamed_call, fits, named_forms, seen_in, when_and_does
+from ai_lessons.model.command_patterns import (
+    Called,
+    Form,
+    blamed_call,
+    fits,
+    folder_name,
+    named_forms,
+    seen_in,
+    when_and_does,
+)
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     Confidence,
@@ -466,16 +475,35 @@ def helping(
 
 def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]) -> list[EntrySummary]:
     """The rules and lessons that name one of these commands, and hold everywhere or in one of the folders."""
-    likely = repo.catalog.about_commands() if calls else []
+    # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
+    cwd = folders[0] if folders else None
+    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
+    return [
+        light
+        for light in (_about_commands(repo, folders) if calls else [])
+        if fits([form for form in named_commands(light) if form.inside not in below], calls)
+    ]
+
+
+def about_inside(repo: Reading, calls: Sequence[Called], folders: Sequence[str]) -> list[EntrySummary]:
+    """The lessons about commands inside of a folder that these commands go into."""
+    paths = [os.path.join(folders[0], words[1]) for words, _ in calls if words[0] == "cd" and len(words) > 1]
+    entered = {name for path in paths if (name := folder_name(path)) and not os.path.lexists(os.path.join(path, name))}
+    return [
+        light
+        for light in (_about_commands(repo, folders) if entered else [])
+        if entered.intersection(form.inside for form in named_commands(light))
+    ]
+
+
+def _about_commands(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
+    """The rules and lessons about commands that hold everywhere or in one of the folders."""
+    likely = repo.catalog.about_commands()
     here = {GLOBAL_PROJECT}
     for place in map(Path, folders if likely else ()):
         names = (*files.names_of(place), place.name)
         here |= {light.project for light in likely if any(files.same_name(light.project, name) for name in names)}
-    # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
-    cwd = folders[0] if folders else None
-    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
-    forms = {light.id: [form for form in named_commands(light) if form.inside not in below] for light in likely}
-    return [light for light in likely if light.project in here and fits(forms[light.id], calls)]
+    return [light for light in likely if light.project in here]
 
 
 def named_commands(light: EntrySummary) -> tuple[Form, ...]:

@@ -282,9 +282,11 @@ def before_a_tool(
     for server in projects.intersection(servers):
         for light in catalog.select(Filter(kinds=_HINT_KINDS, project=server, limit=_LOOKED_AT)):
             entries.setdefault(light.id, (light, BY_NAME, f"about {server}"))
-    about = app.contexts.about_command(repo, called(command, folders[0]), folders) if command else []
-    usages = repo.usages.several(about) if about else {}
-    for light in about:
+    calls = called(command, folders[0]) if command else []
+    about = app.contexts.about_command(repo, calls, folders)
+    inside = [light for light in app.contexts.about_inside(repo, calls, folders) if light not in about]
+    usages = repo.usages.several([*about, *inside]) if about else {}
+    for light in (*about, *inside) if about else ():
         seen, why = seen_in(light.details), "names this command"
         if carried_out(str(light.details.get("pattern") or ""), command):
             continue  # the line does already what it says
@@ -293,6 +295,8 @@ def before_a_tool(
             if seen.sessions < LEAST_SESSIONS or seen.chance(tally.held, tally.passed) <= BAR:
                 continue
             why = f"failed in {seen.failures + tally.held} of {seen.calls + tally.held + tally.passed} calls"
+        if light in inside and not entries.keys() - set(shown_before):
+            break  # about the folder that this line goes into: said along, so that it interrupts once less
         entries.setdefault(light.id, (light, EXACT, why))
     project = _project(repo, repo.options.cwd) if entries else None
     fits = [
