@@ -7,8 +7,8 @@ WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := $(VENV)/bin
 # hundreds of processes start in the tests: compiled once, our modules and what they need load in half the time
 unexport PYTHONDONTWRITEBYTECODE
-# -qq keeps pip to its errors
-PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
+# -qq keeps pip to its errors; most of what it unpacks is never imported, and the rest is compiled when it is
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
