@@ -648,6 +648,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
             rationale=draft.rationale,
             tags=draft.tags,
             applies_to=draft.applies_to,
+            check=draft.check,
             links=links,
         )
         fields |= secrets.fields(draft.allow_secrets)

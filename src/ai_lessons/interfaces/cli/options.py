@@ -15,7 +15,7 @@ from ai_lessons import app, settings
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces.cli.command import Call, options
 from ai_lessons.interfaces.output import line
-from ai_lessons.model import lessons
+from ai_lessons.model import lessons, markdown
 from ai_lessons.model.entries import Category, Confidence, Kind, Relation, Source, Status
 from ai_lessons.model.versions import listed
 
@@ -210,6 +210,19 @@ explain_option = click.option("--explain", is_flag=True, help="Show every factor
 content_options = stack(
     click.option("--content", metavar="C", help="The text; - reads standard input."),
     click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
+)
+
+
+def _mapping(_ctx: click.Context, _option: click.Parameter, text: str | None) -> dict[str, Any] | None:
+    """A mapping written as YAML. Raises InvalidEntry: it is none."""
+    return None if text is None else markdown.parse_mapping(text, "--check")
+
+
+check_option = click.option(
+    "--check",
+    metavar="YAML",
+    callback=_mapping,
+    help="What shows that it is broken: {files: …, regex: …, bad: …, good: …}, or pattern: for ast-grep.",
 )
 RELATION = OneOf(Relation, "relation")
 CONFIDENCE = OneOf(Confidence, "level")

@@ -370,6 +370,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
             "linked_resources",
             "project",
             Argument("applies_to", note="globs of files"),
+            Argument("check", note="YAML: files, regex, bad, good"),
         ],
         lambda: app.answers.Suggested,
         "Propose a rule. It is in force only after a person approves it.",
@@ -383,6 +384,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 @click.option(
     "--applies-to", metavar="GLOB", type=options.FILE_NAME, multiple=True, help="Files it is about; may be given again."
 )
+@options.check_option
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
 @options.allow_secret_option
