@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
@@ -34,6 +34,10 @@ PER_TEXT = 1.0  # seconds of CPU that a check may take for one text
 PER_EDIT = 0.2  # and all checks together for an edit
 LARGEST = rule_checks.LARGEST
 _ALLOW = re.compile(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s+because\s+(.*\w))?")
+_DIFF = (
+    *("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--diff-filter=d", "--no-renames"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+)
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _BASELINE = 1  # the form of the file
 
@@ -62,7 +66,7 @@ class Finding(NamedTuple):
 
 @json_fields(hidden=("checked",))
 class CheckReport(NamedTuple):
-    """What breaks rules in the `files` that were looked at. `allowed`: by a comment; `known`: in the baseline.
+    """What breaks rules in the `files` that were looked at. `allowed`: by a comment; `in_baseline`: known before.
 
     `checked`: the rules, and the entries of notes.
     """
@@ -71,7 +75,7 @@ class CheckReport(NamedTuple):
     files: int
     rules: int
     allowed: int = 0
-    known: int = 0
+    in_baseline: int = 0
     notes: tuple[str, ...] = ()
     checked: tuple[EntrySummary, ...] = ()
 
@@ -136,7 +140,7 @@ def check(
         raise UsageError(
             "a baseline holds what stands in all lines", hint="--baseline FILE --write-baseline, without --since"
         )
-    known = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
+    in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
     rules, notes = rules_here(repo, cwd, projects)
     changed = _Files(repo, top, [_below(top, cwd, path) for path in paths]).lines(since)
     run = _Run(rules)
@@ -147,11 +151,11 @@ def check(
     if write_baseline:
         _write_baseline(cwd / baseline, findings)
         notes.append(f"written to {baseline}: findings that are known from now on")
-        known = Counter(map(_key, findings))
+        in_baseline = Counter(map(_key, findings))
     fresh = []
     for finding in findings:
-        if known[_key(finding)] > 0:
-            known[_key(finding)] -= 1
+        if in_baseline[_key(finding)] > 0:
+            in_baseline[_key(finding)] -= 1
         else:
             fresh.append(finding)
     lights = tuple(rule.light for rule in rules)
@@ -179,7 +183,7 @@ class _Run:
         for rule in self.concerned(path):
             try:
                 for match in matches(rule.check, text, path, lines, _hurry(PER_TEXT)):
-                    self._found(rule, path, text, range(match.line, match.last + 1), lines)
+                    self._note(rule, path, text, range(match.line, match.last + 1), lines)
             except TooSlow:
                 # a file must not be able to keep a rule from being checked
                 slow = f"{rule.light.handle} was not checked to the end: this file takes too long"
@@ -187,7 +191,7 @@ class _Run:
             except InvalidPattern as error:
                 self.findings.append(_finding(rule, path, 1, "", str(error)))
 
-    def _found(self, rule: _Rule, path: str, text: str, at: range, lines: frozenset[int] | None) -> None:
+    def _note(self, rule: _Rule, path: str, text: str, at: range, lines: frozenset[int] | None) -> None:
         rows = text.split("\n") if "\n" in text else [text]
         allowed = allowance(rule.light, rows, at)
         if allowed:
@@ -245,12 +249,12 @@ class _Files:
                 raise UsageError(f"{self._top} is no git repository, so that nothing is known since {since}")
             every = files.expand([str(self._top / path) for path in self._below or [""]], self._top, recursive=True)
             names = [file.path.relative_to(self._top).as_posix() for file in every]
-            return {name: None for name in names if self._is_code(name)}
+            return _all_of(name for name in names if self._is_code(name))
         if since:
-            changed: dict[str, frozenset[int] | None] = dict(self._changed(self._git, since))
-            changed |= dict.fromkeys(self._listed(self._git, "--others", "--exclude-standard"))
+            changed = self._changed(self._git, since)
+            changed |= _all_of(self._listed(self._git, "--others", "--exclude-standard"))
         else:
-            changed = dict.fromkeys(self._listed(self._git, "--cached", "--others", "--exclude-standard"))
+            changed = _all_of(self._listed(self._git, "--cached", "--others", "--exclude-standard"))
         return {name: lines for name, lines in sorted(changed.items()) if self._is_code(name)}
 
     def _is_code(self, name: str) -> bool:
@@ -269,34 +273,60 @@ class _Files:
         names = self._ask(git, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape").split("\0")
         return [name for name in dict.fromkeys(names) if name]
 
-    def _changed(self, git: Worktree, since: str) -> Iterator[tuple[str, frozenset[int]]]:
+    def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
         """The files that changed since a commit, or since the branch left it, with the new lines."""
-        commit = plumbing.run(git, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{since}^{{commit}}")
-        if commit.code:
-            raise NotFound("commit", since, hint="in a shallow clone its history is missing: fetch it (fetch-depth: 0)")
-        left = plumbing.run(git, "merge-base", commit.text, "HEAD")
-        flags = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--diff-filter=d", "--no-renames")
-        names = ("--src-prefix=a/", "--dst-prefix=b/")
-        return _new_lines(self._ask(git, "diff", *flags, *names, commit.text if left.code else left.text))
+        commit = _commit(git, since)
+        left = plumbing.run(git, "merge-base", commit, "HEAD")
+        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, commit if left.code else left.text)))
 
 
-def _new_lines(diff: bytes) -> Iterator[tuple[str, frozenset[int]]]:
-    """Path and new lines of each file of a diff without context."""
-    name, numbers, skip = "", set[int](), 0
+def _commit(git: Worktree, rev: str) -> str:
+    """The id of a commit. Raises NotFound."""
+    done = plumbing.run(git, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+    if done.code:
+        raise NotFound("commit", rev, hint="in a shallow clone its history is missing: fetch it (fetch-depth: 0)")
+    return done.text
+
+
+def _all_of(names: Iterable[str]) -> dict[str, frozenset[int] | None]:
+    """Files of which every line is looked at."""
+    return dict.fromkeys(names)
+
+
+class _Hunk(NamedTuple):
+    """Lines that were replaced in a file, from line `start` of the new text on."""
+
+    path: str
+    start: int
+    old: list[str]
+    new: list[str]
+
+
+def _hunks(diff: bytes) -> Iterator[_Hunk]:
+    """The parts of a diff without context, made with the flags `_DIFF`."""
+    name, hunk, old, new = "", _Hunk("", 0, [], []), 0, 0
     for row in diff.split(b"\n"):
-        if skip:
-            skip -= not row.startswith(b"\\")
+        if old + new and not row.startswith(b"\\"):
+            is_old = row.startswith(b"-")
+            (hunk.old if is_old else hunk.new).append(row[1:].decode("utf-8", "replace"))
+            old, new = old - is_old, new - (not is_old)
+            if not old + new:
+                yield hunk
         elif row.startswith(b"+++ "):
-            if numbers:
-                yield name, frozenset(numbers)
-            name, numbers = _unquoted(row[4:].rstrip(b"\t")).removeprefix("b/"), set()
-        elif hunk := _HUNK.match(row):
-            old, start, new = (int(part or 1) for part in (hunk[1], hunk[2], hunk[3]))
-            old, new = (0 if part == b"0" else count for part, count in ((hunk[1], old), (hunk[3], new)))
-            numbers.update(range(start, start + new))
-            skip = old + new
-    if numbers:
-        yield name, frozenset(numbers)
+            name = _unquoted(row[4:].rstrip(b"\t")).removeprefix("b/")
+        elif match := _HUNK.match(row):
+            old, new = (1 if part is None else int(part) for part in (match[1], match[3]))
+            hunk = _Hunk(name, int(match[2]), [], [])
+
+
+def _new_lines(hunks: Iterable[_Hunk]) -> dict[str, frozenset[int] | None]:
+    """The new lines of each file that has any."""
+    numbers: dict[str, frozenset[int] | None] = {}
+    for hunk in hunks:
+        if hunk.new:
+            added = frozenset(range(hunk.start, hunk.start + len(hunk.new)))
+            numbers[hunk.path] = (numbers.get(hunk.path) or frozenset()) | added
+    return numbers
 
 
 def _unquoted(name: bytes) -> str:
@@ -380,7 +410,7 @@ def broken_by(
     for light in named:
         if (check := check_of(light.details)) and runs(check):
             rules.setdefault(light.id, _Rule(light, check))
-    found, looked = dict[str, Broken](), set(rules)
+    broken, looked = dict[str, Broken](), set(rules)
     hurry = _hurry(PER_EDIT)
     by_path: dict[str, list[Edit]] = {}
     for edit in edits if rules else ():
@@ -389,18 +419,18 @@ def broken_by(
         name = app.contexts.in_project(path, cwd)
         text, lines = _after(Path(path), its_edits)
         for rule in rules.values() if lines else ():
-            if rule.light.id in found or not rule.check.concerns(name):
+            if rule.light.id in broken or not rule.check.concerns(name):
                 continue
             try:
                 for match in matches(rule.check, text, name, lines, hurry):
                     at = range(match.line, match.last + 1)
                     if not allowance(rule.light, text.split("\n"), at):
                         line = next(number for number in at if number in lines)
-                        found[rule.light.id] = Broken(rule.light, line, rule.check.enforce)
+                        broken[rule.light.id] = Broken(rule.light, line, rule.check.enforce)
                         break
             except (TooSlow, InvalidPattern):
                 looked.discard(rule.light.id)  # it is told as a rule without a check
-    return list(found.values()), looked
+    return list(broken.values()), looked
 
 
 def _after(file: Path, edits: Sequence[Edit]) -> tuple[str, frozenset[int]]:
@@ -436,3 +466,72 @@ def _after(file: Path, edits: Sequence[Edit]) -> tuple[str, frozenset[int]]:
 
 def _after_all(text: str) -> tuple[str, frozenset[int]]:
     return text, frozenset(range(1, text.count("\n") + 2))
+
+
+# --- a check that a fix shows ---
+
+MOST_ALARMS = 3  # other lines of the repository on which a draft may fire
+MOST_HUNKS = 30
+_LESS_TELLING = re.compile(
+    r"(?i)(?:^|/)(?:tests?|docs?|examples?)(?:/|_)|test_|\.(?:md|rst|txt|toml|cfg|json|ya?ml|lock)$"
+)
+
+
+class Drafted(NamedTuple):
+    """A check that fires on the text before a fix and is silent after it; `alarms`: other lines on which it fires."""
+
+    check: dict[str, Any]
+    path: str
+    alarms: int
+
+
+def draft(library: Library, fix: str) -> Drafted:
+    """A check that a commit of the code around the caller shows. Raises NotFound: no such commit, or it shows none."""
+    cwd = library.reading.options.cwd
+    top = files.top_of(cwd)
+    if top is None:
+        raise NotFound("git repository around", str(cwd), hint="stand in the code that was fixed")
+    return draft_from(worktree.locate(top), fix)
+
+
+def draft_from(git: Worktree, fix: str) -> Drafted:
+    """As `draft`, for a repository."""
+    after = _commit(git, fix)
+    before = _commit(git, f"{after}^")
+    diff = plumbing.run(git, "diff", *_DIFF, before, after)
+    hunks = [hunk for hunk in _hunks(diff.out) if any(map(str.strip, hunk.old))]
+    hunks.sort(key=lambda hunk: bool(_LESS_TELLING.search(hunk.path)))
+    for hunk in hunks[:MOST_HUNKS]:
+        old, new = (text_at(git, commit, hunk.path) for commit in (before, after))
+        ends = new.split("\n")[hunk.start + len(hunk.new) - (1 if hunk.new else 0) :]
+        for check in rule_checks.drafts(hunk.path, hunk.old, hunk.new, ends):
+            if any(matches(check, old, hunk.path)) and not any(matches(check, new, hunk.path)):
+                alarms = _alarms(git, after, check)
+                if alarms <= MOST_ALARMS:
+                    stated = {key: value for key, value in check._asdict().items() if value}
+                    return Drafted(
+                        {k: v[0] if isinstance(v, tuple) else v for k, v in stated.items()}, hunk.path, alarms
+                    )
+    why = "it takes no line away" if not hunks else "nothing that it took away tells the text before from other lines"
+    raise NotFound("check in the fix", fix, hint=f"{why}; write one: --check '{{files: …, regex: …, bad: …, good: …}}'")
+
+
+def text_at(git: Worktree, commit: str, path: str) -> str:
+    """The text of a file in a commit; empty if it is not there."""
+    return plumbing.run(git, "cat-file", "blob", f"{commit}:{path}").out.decode("utf-8", "replace")
+
+
+def _alarms(git: Worktree, commit: str, check: Check) -> int:
+    """On how many lines of the commit a check fires; counted no farther than needed."""
+    count = 0
+    words = rule_checks.telling_word(check.regex)
+    place = ("--", *(f":(glob)**/{glob}" for glob in check.files))
+    names = plumbing.run(git, "grep", "-l", "-z", "-F", "-I", "-e", words, commit, *place).out.decode(
+        "utf-8", "surrogateescape"
+    )
+    for name in filter(None, names.split("\0")):
+        path = name.partition(":")[2]
+        count += sum(1 for _ in matches(check, text_at(git, commit, path), path, None, _hurry(PER_TEXT)))
+        if count > MOST_ALARMS:
+            break
+    return count

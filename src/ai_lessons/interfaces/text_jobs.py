@@ -124,15 +124,23 @@ def report(value: answers.Report, _view: View) -> str:
 def check_report(value: rule_checks.CheckReport, view: View) -> str:
     """A line for each finding as `path:line: handle what to do`, then what was looked at."""
     rows = []
-    for found in value.findings:
-        where = view.paint(f"{line(found.path)}:{found.line}:", "warn")
-        rows.append(
-            f"{where} {line(found.handle)} {line(found.message)}" + (f" | {line(found.text)}" if found.text else "")
-        )
+    for finding in value.findings:
+        where = view.paint(f"{line(finding.path)}:{finding.line}:", "warn")
+        words = " | ".join(filter(None, (line(finding.message), line(finding.text))))
+        rows.append(f"{where} {line(finding.handle)} {words}")
     counts = [f"{count(value.files, 'file')} looked at for {count(value.rules, 'rule')}", count(len(rows), "finding")]
     counts += [f"{value.allowed:,} allowed by comments"] if value.allowed else []
-    counts += [f"{value.known:,} in the baseline"] if value.known else []
+    counts += [f"{value.in_baseline:,} in the baseline"] if value.in_baseline else []
     return "\n".join([*rows, ", ".join(counts)])
+
+
+def drafted(value: rule_checks.Drafted) -> str:
+    """What a fix shows, and how it was tried."""
+    stated = value.check
+    unless = f" unless {stated['unless']}" if "unless" in stated else ""
+    alarms = f"; it fires on {count(value.alarms, 'other line')} now" if value.alarms else ""
+    what = f"regex {stated['regex']}{unless}"
+    return f"drafted from {value.path}: {what}; it fires on the text before and not on the one after{alarms}"
 
 
 def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
@@ -149,21 +157,21 @@ def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
     ]
     results = [
         {
-            "ruleId": found.handle,
-            **({"ruleIndex": ids.index(found.handle)} if found.handle in ids else {}),
-            "level": found.level,
-            "message": {"text": line(found.message)},
+            "ruleId": finding.handle,
+            **({"ruleIndex": ids.index(finding.handle)} if finding.handle in ids else {}),
+            "level": finding.level,
+            "message": {"text": line(finding.message)},
             "locations": [
                 {
                     "physicalLocation": {
-                        "artifactLocation": {"uri": quote(found.path, errors="replace"), "uriBaseId": "%SRCROOT%"},
-                        "region": {"startLine": found.line},
+                        "artifactLocation": {"uri": quote(finding.path, errors="replace"), "uriBaseId": "%SRCROOT%"},
+                        "region": {"startLine": finding.line},
                     }
                 }
             ],
-            "partialFingerprints": {"entryAndLine/v1": f"{found.id}:{found.mark}"},
+            "partialFingerprints": {"entryAndLine/v1": f"{finding.id}:{finding.mark}"},
         }
-        for found in value.findings
+        for finding in value.findings
     ]
     driver = {"name": "ai-lessons", "rules": rules}
     return {

@@ -261,7 +261,7 @@ class LineRegex:
         if self.piece < SHORTEST_PIECE:
             why = "its open-ended parts, such as `.*` and `x?`, can share a text in too many ways: use fewer"
             raise InvalidPattern(f"the regex {source!r} can take too long: {why}")
-        self._literal = "" if cost.folds else _longest_literal(items)
+        self.literal = "" if cost.folds else _longest_literal(items)
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -285,8 +285,8 @@ class LineRegex:
         """Number and text of each line that fits. Raises TooSlow."""
         number, at = 1, 0
         while at < len(text):
-            if self._literal:
-                place = text.find(self._literal, at)
+            if self.literal:
+                place = text.find(self.literal, at)
                 if place < 0:
                     return
                 start = text.rfind("\n", at, place) + 1 or at
@@ -438,3 +438,93 @@ def _longest_literal(items: Sequence[tuple[Any, Any]]) -> str:
         text = text + chr(value) if op is ops.LITERAL else text if op is ops.AT else ""
         texts.append(text)
     return max(texts, key=len)
+
+
+# --- drafts from a fix ---
+
+_TOKEN = re.compile(r"""(?P<blank>\s*)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
+ALIKE = 0.5  # Share of two lines that is the same, from which on one is taken for what the other became
+MOST_LINES = 12  # of a part of a fix
+SURROUNDING = (3, 2, 1, 0)  # Tokens beside the changed ones, the most telling first
+
+
+def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[str]) -> Iterator[Check]:
+    """Checks that may tell the `old` lines of a part of a fix from the `new` ones, more specific first.
+
+    `after`: the lines that follow it, for a sample where nothing takes the place of the old ones.
+    """
+    from difflib import SequenceMatcher  # noqa: PLC0415 - a list loads this module, too
+
+    name = path.rpartition("/")[2]
+    files = ("*." + name.rpartition(".")[2],) if "." in name else (name,)
+    for line in [line for line in old[:MOST_LINES] if re.search(r"\w", line)]:
+        ratios = [(SequenceMatcher(None, line.strip(), other.strip()).ratio(), other) for other in new[:MOST_LINES]]
+        ratio, other = max(ratios, default=(0.0, ""))
+        other = other if ratio >= ALIKE else ""
+        good = other or next((other for other in (*new, *after) if re.search(r"\w", other)), "")
+        samples = {"bad": (line.strip(),), "good": (good.strip(),)}
+        for regex, unless in dict.fromkeys(_generalised(line, other)):
+            check = Check(files, regex=regex, unless=unless, **samples)
+            if good and regex and len(line) <= LONGEST_PATTERN and not any(faults({"check": _stated(check)})):
+                yield check
+
+
+def _stated(check: Check) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
+
+
+def _generalised(line: str, other: str) -> Iterator[tuple[str, str]]:
+    """(regex, unless) of a line that became `other` (empty: that went)."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 - as above
+
+    tokens, others = ([(m["blank"], m["token"]) for m in _TOKEN.finditer(text.strip())] for text in (line, other))
+    texts = [token for _, token in tokens]
+    blocks = SequenceMatcher(None, texts, [token for _, token in others], autojunk=False).get_opcodes() if other else []
+    changed = [(a, b) for op, a, b, _, _ in blocks if op in {"replace", "delete"}]
+    added = [(a, others[c:d]) for op, a, _, c, d in blocks if op == "insert"]
+    for start, end in changed:
+        for beside in SURROUNDING:
+            first = max(start - beside, 0)
+            if any(re.search(r"\w", text) for text in texts[first : end + beside]):
+                yield _regex(tokens[first : end + beside]), ""
+    for at, inserted in added if not changed else ():
+        call = _call_around(texts, at)
+        words = [text for _, text in inserted if re.match(r"\w", text)]
+        if call and words:
+            yield _regex(tokens[call[0] : call[1] + 1]), _regex([("", words[0])])
+    if not changed:
+        call = _call_around(texts, len(texts))
+        yield _regex(tokens), ""
+        if call and not other:
+            yield _regex(tokens[call[0] : call[1] + 1]), ""
+
+
+def _call_around(texts: Sequence[str], at: int) -> tuple[int, int] | None:
+    """The first and the last token of `name(` or `a.b.name(` of the call in which, or at whose end, a token stands."""
+    depth = 0
+    for end in range(min(at, len(texts)) - 1, 0, -1):
+        depth += (texts[end] == ")") - (texts[end] == "(")
+        if texts[end] == "(" and re.match(r"\w", texts[end - 1]) and (depth < 0 or at == len(texts)):
+            start = end - 1
+            while start > 1 and texts[start - 1] == "." and re.match(r"\w", texts[start - 2]):
+                start -= 2
+            return start, end
+    return None
+
+
+def _regex(tokens: Sequence[tuple[str, str]]) -> str:
+    """A regex of these tokens, whatever blanks stand between them."""
+    if not tokens:
+        return ""
+    parts, before = list[str](), ""
+    for blank, token in tokens:
+        words = re.match(r"\w", token) and re.search(r"\w$", before)
+        parts.append(("" if not before else r"\s+" if words else r"\s*" if blank else "") + re.escape(token))
+        before = token
+    start, end = (r"\b" if re.search(edge, text) else "" for edge, text in ((r"^\w", tokens[0][1]), (r"\w$", before)))
+    return start + "".join(parts) + end
+
+
+def telling_word(regex: str) -> str:
+    """The longest text that stands on each line that a regex fits; empty if there is none."""
+    return LineRegex.of(regex).literal

@@ -15,7 +15,7 @@ from ai_lessons import app, settings
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces.cli.command import Call, options
 from ai_lessons.interfaces.output import line
-from ai_lessons.model import lessons, markdown
+from ai_lessons.model import lessons
 from ai_lessons.model.entries import Category, Confidence, Kind, Relation, Source, Status
 from ai_lessons.model.versions import listed
 
@@ -215,7 +215,9 @@ content_options = stack(
 
 def _mapping(_ctx: click.Context, _option: click.Parameter, text: str | None) -> dict[str, Any] | None:
     """A mapping written as YAML. Raises InvalidEntry: it is none."""
-    return None if text is None else markdown.parse_mapping(text, "--check")
+    from ai_lessons.model.markdown import parse_mapping
+
+    return None if text is None else parse_mapping(text, "--check")
 
 
 check_option = click.option(

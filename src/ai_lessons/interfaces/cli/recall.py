@@ -380,7 +380,14 @@ def replay(call: Call, folder: str, since: datetime | None) -> None:
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE_NAME)
 @click.option("--since", metavar="REV", default="", help="Only lines that changed since the branch left this commit.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="text: path:line: message; sarif: 2.1.0.",
+)
 @click.option("--baseline", metavar="FILE", default="", help="Leave out the findings that are in this file.")
 @click.option("--write-baseline", is_flag=True, help="Write what is found now into the baseline.")
 @options.several("--project", "projects", metavar="P", text="Rules of this project, in place of the folder's;")
