@@ -90,6 +90,14 @@ def check_of(fields: Mapping[str, Any]) -> Check | None:
     return Check(tuple(stated(value.get("files")) or stated(fields.get("applies_to"))), **texts, **samples)
 
 
+def described(fields: Mapping[str, Any]) -> list[str]:
+    """Lines for people: what the check of a rule looks for, and the samples that prove it; empty if there is none."""
+    if (check := check_of(fields)) is None:
+        return []
+    rows = [("breaks it", check.bad), ("keeps it", check.good)]
+    return [str(check), *(f"{name}: {' '.join(text.split())}" for name, texts in rows for text in texts)]
+
+
 def to_run(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What of a check is needed to run it, as `check_of` reads it; empty if there is none."""
     check = check_of(fields)
