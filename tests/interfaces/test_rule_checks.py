@@ -89,9 +89,8 @@ def test_the_host_asks_or_refuses_where_the_rule_says_so(checked: Host, run: Run
 
 
 def test_a_proposed_check_decides_nothing(checked: Host, run: Run) -> None:
-    check = CHECK.replace("requests", "x = ").replace("put", "2").removesuffix("}") + ", enforce: deny}"
     made = run("contribute", "update", HANDLE, "--check", '{regex: "x = 2", bad: x = 2, good: y, enforce: deny}')
-    assert made.code == 0, (made.err, check)
+    assert made.code == 0, made.err
     assert edit(checked, "x = 2") is None
 
 
@@ -117,10 +116,8 @@ def test_the_patch_of_codex_is_an_edit(checked: Host) -> None:
 
 def test_many_edits_of_one_file_are_looked_at_together(checked: Host) -> None:
     put_file(checked.code / "workflows/a.py", "x = 1\ny = 1\n")
-    edits = [
-        {"old_string": "x = 1", "new_string": "x = 0\nz = 0"},
-        {"old_string": "y = 1", "new_string": "requests.put(1)"},
-    ]
+    pairs = (("x = 1", "x = 0\nz = 0"), ("y = 1", "requests.put(1)"))
+    edits = [{"old_string": old, "new_string": new} for old, new in pairs]
     call = {"file_path": str(checked.code / "workflows/a.py"), "edits": edits}
     assert f"breaks {HANDLE} at line 3" in checked.hear("before_edit", tool_name="MultiEdit", tool_input=call)
 
@@ -130,9 +127,8 @@ def test_a_check_is_shown_and_its_proof_is_required(checked: Host, run: Run, kno
     assert "check: regex `requests\\.put\\(` unless `status`" in shown
     assert "breaks it: requests.put(1)" in shown
     silent = run("contribute", "update", HANDLE, "--check", "{regex: nothing, bad: x, good: y}")
-    assert (silent.code, "does not fire on check.bad" in silent.err) == (2 if silent.code == 2 else silent.code, True)
-    assert silent.code != 0
-    assert "takes" not in run("contribute", "update", HANDLE, "--check", '""').err
+    assert silent.code == 4
+    assert "does not fire on check.bad" in silent.err
     lesson = run("contribute", "update", "L-8F3K2A", "--check", CHECK)
     assert "only a rule has a check" in lesson.err
 
@@ -158,9 +154,8 @@ def sarif_schema() -> dict[str, Any]:
         locations=array(location), partialFingerprints={"type": "object", "additionalProperties": text},
     )  # fmt: skip
     driver = table("name", name=text, rules=array(rule))
-    run = table(
-        "tool", tool=table("driver", driver=driver), columnKind={"enum": ["unicodeCodePoints"]}, results=array(result)
-    )
+    tool, columns = table("driver", driver=driver), {"enum": ["unicodeCodePoints"]}
+    run = table("tool", tool=tool, columnKind=columns, results=array(result))
     return table("version runs", **{"$schema": text}, version={"const": "2.1.0"}, runs=array(run))
 
 
