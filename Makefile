@@ -65,5 +65,5 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml
 $(VENV)/dev: $(VENV)/installed
 	@echo "installing the tools for tests into $(VENV)"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' > $(VENV)/dev.txt
-	@$(PIP) --editable ".[intake]" --requirement $(VENV)/dev.txt
+	@$(PIP) --editable ".[intake,checks]" --requirement $(VENV)/dev.txt
 	@touch $@

@@ -169,6 +169,8 @@ PATTERN = {
     "required": ["when", "because"],
     "oneOf": [{"required": ["do"]}, {"required": ["dont"]}],
 }
+CHECK = dict.fromkeys(("pattern", "regex", "unless"), TEXT) | {"enforce": {"enum": ["ask", "deny"]}}
+CHECK |= {key: {"anyOf": [TEXT, TEXTS]} for key in ("files", "bad", "good")}
 COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
     "id": ID,
     "kind": TEXT,
@@ -191,6 +193,7 @@ OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
     "applies_to": TEXTS,
     "contexts": TEXTS,
     "versions": TEXTS,
+    "check": {"type": "object", "properties": CHECK, "additionalProperties": False, "required": ["bad", "good"]},
     "pattern": PATTERN,
     "seen": {"type": "object", "properties": dict.fromkeys(("calls", "failures", "sessions"), NUMBER)},
     "source": {"type": ["string", "object"]},

@@ -301,7 +301,8 @@ class Context(NamedTuple):
 
     `left_out` fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to 1) whose bar it
     passed only just. `ran_next`: what worked after a failure like this one in transcripts, where no entry helps.
-    `project`: that of the folder; `pending`: how many proposals wait.
+    `project`: that of the folder; `pending`: how many proposals wait. `breaks`: the rules that an edit breaks, each
+    with what its check enforces (ask, deny or nothing).
     """
 
     entries: tuple[EntrySummary, ...] = ()
@@ -314,6 +315,7 @@ class Context(NamedTuple):
     ran_next: str = ""
     project: str | None = None
     pending: int = 0
+    breaks: Mapping[str, str] = MappingProxyType({})
 
     @property
     def rules(self) -> tuple[EntrySummary, ...]:
@@ -629,6 +631,7 @@ class RuleDraft(NamedTuple):
     tags: Sequence[str] = ()
     project: str = ""
     applies_to: Sequence[str] = ()
+    check: Mapping[str, Any] | None = None
     links: Sequence[tuple[str, str]] = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
 

@@ -533,7 +533,7 @@ def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[EntrySummary, int]
 
     Nothing is left out yet. The catalog is up to date.
     """
-    files = [_in_project(path, repo.options.cwd) for path in paths]
+    files = [in_project(path, repo.options.cwd) for path in paths]
     lights = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
     pairs = ((light, stated(light.details.get("applies_to"))) for light in lights)
     return [(light, specificity(globs, files)) for light, globs in pairs if any_match(globs, files)]
@@ -544,7 +544,7 @@ class _Asked:
 
     def __init__(self, repo: Reading, query: ContextQuery, budget: int) -> None:
         self._repo, self._query, self._budget = repo, query, budget
-        self._paths = [_in_project(path, repo.options.cwd) for path in query.paths]
+        self._paths = [in_project(path, repo.options.cwd) for path in query.paths]
         # the settings are worth loading YAML only where there are tags that may have other names
         self._aliases = repo.reading_config.tag_aliases if query.context_tags else {}
         self._weights = context_weights(query.context_tags, self._aliases)
@@ -619,7 +619,7 @@ class _Asked:
         return lights + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
 
 
-def _in_project(path: str, cwd: Path) -> str:
+def in_project(path: str, cwd: Path) -> str:
     """A file of the caller's as its own project sees it: from the folder that holds `.git`, else from `cwd`."""
     whole = Path(os.path.normpath(cwd / os.path.expanduser(path)))
     root = next((folder for folder in whole.parents if (folder / ".git").exists()), cwd)

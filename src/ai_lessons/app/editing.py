@@ -127,7 +127,7 @@ def update(
     content: str | None = None,
     allow_secrets: Sequence[tuple[str, str]] = (),
     only_resources: bool = False,
-    **stated: str | Sequence[str] | None,
+    **stated: str | Sequence[str] | Mapping[str, Any] | None,
 ) -> Written:
     """Change what is given; None leaves a key alone, an empty list removes it. Versions and project move the file.
 
@@ -145,7 +145,12 @@ def update(
     given_keys = {
         key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None
     }
-    changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in given_keys.items()}
+    if "check" in given_keys and light.kind is not Kind.RULE:
+        raise UsageError(f"{light.handle} is a {light.kind}: only a rule has a check")
+    changes: dict[str, Any] = {
+        key: value if isinstance(value, str) else (value if isinstance(value, dict) else list(value)) or REMOVE
+        for key, value in given_keys.items()
+    }
     changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")

@@ -33,6 +33,7 @@ from ai_lessons.model.filters import matches, stated
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
+from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.model.texts import decode
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.catalog_update import join, units
@@ -63,7 +64,7 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
             odd = [Problem(f"commit {name[:10]}", what) for name, what in commits]
         except UnsupportedRepository as error:
             odd = [Problem("approval branch", error.message)]
-        report = report._replace(problems=(*report.problems, *odd), notes=tuple(loose(repo.store)))
+        report = report._replace(problems=(*report.problems, *odd), notes=(*report.notes, *loose(repo.store)))
     changes, fixed = _mends(repo, places) if fix else ([], [])
     if changes:
         repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
@@ -103,7 +104,10 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
         problems += _of_settings(store)
     shown = [problem for problem in problems if _concerns(problem.path, places)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
-    return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read))
+    rules = ((entry, check_of(entry.fields)) for entry in entries if entry.kind is Kind.RULE)
+    unproven = [entry.path for entry, check in rules if check and not runs(check) and _concerns(entry.path, places)]
+    notes = (f"not proven, {EXTRA}: {', '.join(unproven)}",) if unproven else ()
+    return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), notes)
 
 
 def _of_settings(store: Store) -> Iterator[Problem]:

@@ -39,12 +39,14 @@ from ai_lessons.model.command_patterns import (
 from ai_lessons.model.command_patterns import forms as command_forms
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.filters import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
+from ai_lessons.model.rule_checks import ASK, DENY
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from ai_lessons.app.daemon_client import DaemonClient
+    from ai_lessons.app.rule_checks import Broken
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
 
     Fitting = Callable[[Context], Collection[str]]
@@ -264,16 +266,23 @@ def before_a_tool(
     folders: Sequence[str],
     shown_before: Collection[str],
     text: str = "",
+    edits: Sequence[tuple[str, str, str]] = (),
 ) -> Context:
     """Rules and lessons about a call that is to be made.
 
     They name a file that it touches (`paths`), are of a project called like its MCP server, or say of the command that
     it fails more often than not. `folders`: where it is called, and where the session began; `text`: what is written.
-    What names every file, or every one of its kind, may come if it is about the text that is written.
+    What names every file, or every one of its kind, may come if it is about the text that is written. A rule with a
+    check comes only where one of the `edits` (path, old text, new text) breaks it.
     """
     repo = opened.reading
     catalog = repo.current()
     named = app.contexts.naming(repo, paths) if paths else []
+    broken: list[Broken] = []
+    if paths:
+        cwd, checks = Path(folders[0]), app.rule_checks
+        broken, looked = checks.broken_by(repo, [checks.Edit(*edit) for edit in edits], cwd, [x for x, _ in named])
+        named = [(light, near) for light, near in named if light.id not in looked]
     entries = {light.id: (light, near, _NAMES[near]) for light, near in named}
     likely = (
         {light.id: light.score or 0.0 for light in _about(repo, text)} if any(x <= BY_KIND for _, x in named) else {}
@@ -298,11 +307,17 @@ def before_a_tool(
         if light in inside and not entries.keys() - set(shown_before):
             break  # about the folder that this line goes into: said along, so that it interrupts once less
         entries.setdefault(light.id, (light, EXACT, why))
+    for rule in broken:
+        why = f"this edit breaks {rule.light.handle} at line {rule.line}"
+        entries[rule.light.id] = (rule.light, EXACT + 1, why)
+    breaks = {rule.light.id: rule.enforce for rule in broken}
     project = _project(repo, repo.options.cwd) if entries else None
     fits = [
         fit(match, why, project, level=near, chance=likely.get(match.id, 0.0)) for match, near, why in entries.values()
     ]
-    return Injecting(repo, None, FEW).tell(Moment.BEFORE_TOOL, fits, shown_before, project)
+    shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
+    offered = Injecting(repo, None, max(FEW, len(broken))).tell(Moment.BEFORE_TOOL, fits, shown, project)
+    return offered._replace(breaks=breaks, why={id_: why for id_, (_, _, why) in entries.items()} | {**offered.why})
 
 
 def at_a_failure(
@@ -356,8 +371,9 @@ class AgentEvent(NamedTuple):
     `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
     `forgotten`: the agent does not have in mind what it was told. `again`: it goes on because of an earlier answer at
     a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
-    the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `by_turn`: Codex, which names
-    turns, and at a stop takes a reason to go on and nothing else. `trial`: the memory to use, of which nothing is kept.
+    the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `edits`: path, old and new text
+    of each edit. `by_turn`: Codex, which names turns, and at a stop takes a reason to go on and nothing else. `trial`:
+    the memory to use, of which nothing is kept.
     """
 
     moment: Moment
@@ -375,6 +391,7 @@ class AgentEvent(NamedTuple):
     name: str = ""
     host: str = ""
     trial: Session | None = None
+    edits: tuple[tuple[str, str, str], ...] = ()
 
 
 class Hints(NamedTuple):
@@ -384,6 +401,11 @@ class Hints(NamedTuple):
     offered: Context = Context()
     failed: str = ""
     solved: str = ""
+
+    @property
+    def decision(self) -> str:
+        """What the host shall do about the edit, by the rules that it breaks: deny, ask, or nothing (empty)."""
+        return next((word for word in (DENY, ASK) if word in self.offered.breaks.values()), "")
 
 
 NOTHING = Hints()
@@ -463,9 +485,10 @@ def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> H
         return NOTHING
     asked = event.paths, servers, event.command if new else "", folders, shown_ids
     if event.paths and event.text:
-        offered = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT]) or asking.here("before_a_tool", *asked)
+        warm = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT], event.edits)
+        offered = warm or asking.here("before_a_tool", *asked, "", event.edits)
     else:
-        offered = asking("before_a_tool", *asked)
+        offered = asking("before_a_tool", *asked, "", event.edits)
     return _tell(asking, event, offered, fitting)
 
 
@@ -565,7 +588,7 @@ def _tell(
 ) -> Hints:  # fmt: skip
     """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
     with _memory(asking.options.state_dir, event) as session:
-        shown = set(session.ids(event.agent))
+        shown = set(session.ids(event.agent)) - offered.breaks.keys()
         if event.moment is Moment.TOOL_FAILED:
             shown -= session.only_before()
         new = tuple(entry for entry in offered.entries if entry.id not in shown)

@@ -49,6 +49,7 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.filters import stated
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import place, project_name, side_of
+from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.model.texts import one_line
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import words_of
@@ -648,13 +649,17 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
             rationale=draft.rationale,
             tags=draft.tags,
             applies_to=draft.applies_to,
+            check=draft.check,
             links=links,
         )
         fields |= secrets.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         path = layout.new_path(Kind.RULE, project, draft.title, entry_id, frontmatter.stamp(created))
         data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
-        return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
+        rule = checked(path, data)
+        made = make(at, rule, {path: data}, f"Propose rule: {draft.title}")
+    unproven = (check := check_of(rule.fields)) and not runs(check)
+    return made._replace(warnings=(*made.warnings, f"its check was not proven: {EXTRA}")) if unproven else made
 
 
 def removal(repo: RepositorySession, rule: str) -> Written:

@@ -22,10 +22,11 @@ from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, text_jobs
 from ai_lessons.interfaces.cli.command import options, whereabouts
 from ai_lessons.model.entries import Moment
+from ai_lessons.model.rule_checks import ASK, DENY
 from ai_lessons.model.transcripts import looks_failed, patched_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ai_lessons.app.answers import Context
     from ai_lessons.app.open_repository import Options
@@ -149,7 +150,9 @@ def respond(
     if explain:
         return text_jobs.explained(hints)
     text = draw(hints, root, most) if hints.moment else ""
-    return answer(event, text) if text else ""
+    if hints.decision and not text:  # no rule fits whole, and the host decides all the same
+        text = "; ".join(hints.offered.why[rule] for rule in hints.offered.breaks)
+    return answer(event, text, hints.decision) if text else ""
 
 
 def _deadline(seconds: float, began: float) -> Timer:
@@ -203,7 +206,9 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
     tool = tool if isinstance(tool, dict) else {}
     answered, command, folder = _answered(raw), _text(tool, "command"), Path(_folder(raw) or here)
     paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
+    edits = [(path, *texts) for path in paths[:1] for texts in _replaced(tool)]
     if _PATCH in command:  # Codex writes files so
+        edits = list(_hunks(command))
         tool, paths, command = {"content": _added(command)}, patched_files(command), ""
     if name == "AfterTool" and paths and "mcp_context" not in raw:
         # Gemini CLI takes no text before a tool: what is known of a file comes with the tool's result
@@ -232,6 +237,7 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         else "codex"
         if by_turn
         else "",
+        edits=tuple((str(folder / path), old, new) for path, old, new in edits if moment is Moment.BEFORE_TOOL),
     )
 
 
@@ -250,6 +256,30 @@ def _tool(raw: Mapping[str, Any]) -> str:
 
 def _added(patch: str) -> str:
     return "\n".join(line[1:] for line in patch.splitlines() if line.startswith("+"))
+
+
+def _replaced(tool: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Old and new text of each edit of one file; no old one: the new is the whole file."""
+    several = tool.get("edits")
+    for edit in several if isinstance(several, list) else [tool]:
+        if isinstance(edit, dict):
+            old, new = _text(edit, "old_string"), _text(edit, "new_string") or _text(edit, "content")
+            if old or new:
+                yield old, new
+
+
+def _hunks(patch: str) -> Iterator[tuple[str, str, str]]:
+    """Path, old and new text of each part of a patch in the form of Codex."""
+    path, old, new = "", list[str](), list[str]()
+    for row in [*patch.splitlines(), "@@"]:
+        if row.startswith(("*** ", "@@")):
+            if path and (old or new):
+                yield path, "\n".join(old), "\n".join(new)
+            old, new = [], []
+            path = row.partition(": ")[2] if row.startswith(("*** Add File", "*** Update File")) else path
+        else:
+            old += [row[1:]] if row[:1] in {" ", "-"} else []
+            new += [row[1:]] if row[:1] in {" ", "+"} else []
 
 
 def _answered(raw: Mapping[str, Any]) -> object:
@@ -311,10 +341,19 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def answer(event: AgentEvent, text: str) -> str:
-    """The JSON that adds `text` to the context of the agent. At a stop it makes the agent go on, once."""
+def answer(event: AgentEvent, text: str, decision: str = "") -> str:
+    """The JSON that adds `text` to the context of the agent. At a stop it makes the agent go on, once.
+
+    `decision`: the host shall `ask` its user whether to do what it is about to do, or refuse it (`deny`).
+    """
     if event.moment is Moment.STOP and (event.by_turn or event.name == "AfterAgent"):
         return json.dumps({"decision": "block", "reason": text})
     if event.name[:1].islower():
-        return json.dumps({"additional_context": text})
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
+        decided = {"permission": decision, "user_message": text, "agent_message": text} if decision else {}
+        return json.dumps({"additional_context": text, **decided})
+    told = {"hookEventName": event.name, "additionalContext": text}
+    if decision and event.name == "PreToolUse" and not (event.by_turn and decision == ASK):  # Codex cannot ask
+        told |= {"permissionDecision": decision, "permissionDecisionReason": text}
+    if decision == DENY and "permissionDecision" in told:
+        del told["additionalContext"]  # the agent reads why it was refused
+    return json.dumps({"hookSpecificOutput": told})

@@ -11,6 +11,7 @@ from ai_lessons.interfaces.output import View, block, clean, clip, count, line, 
 from ai_lessons.model import lessons as model_lessons
 from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, EntrySummary, Kind, pattern_of
 from ai_lessons.model.lessons import title_of
+from ai_lessons.model.rule_checks import described
 from ai_lessons.model.texts import entry_lines, scalar
 
 if TYPE_CHECKING:
@@ -172,7 +173,9 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     yield _joined(_versions(entry))
     yield _joined(("tags", ", ".join(entry.tags)))
     for key, stated in value.frontmatter.items():
-        if key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
+        if key == "check" and (rows := described(value.frontmatter)):
+            yield from (f"check: {line(rows[0])}", *(f"  {line(row)}" for row in rows[1:]))
+        elif key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
             yield f"{line(str(key))}: {view.when(_plain(stated)) if key == 'created' else line(_plain(stated))}"
     if approval:
         how = f"{approval.evidence} ({approval.how})" if approval.how else approval.evidence

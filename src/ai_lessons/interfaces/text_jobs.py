@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from ai_lessons.app.answers import Answer, Context, Hit, Why, finding_line
 from ai_lessons.interfaces import text
@@ -15,7 +16,7 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import answers, setup, sharing, transfer, workspace
+    from ai_lessons.app import answers, rule_checks, setup, sharing, transfer, workspace
     from ai_lessons.app import hints as app_hints
     from ai_lessons.app.answers import Audit, Decided, Pending, PinnedList, Promoted, Suggested
 
@@ -118,6 +119,66 @@ def report(value: answers.Report, _view: View) -> str:
     fixable = sum(problem.fixable for problem in value.problems)
     tail = f", {fixable} of them mended by: ai-lessons admin validate --fix" if fixable else ""
     return "\n".join([*lines, f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}"])
+
+
+def check_report(value: rule_checks.CheckReport, view: View) -> str:
+    """A line for each finding as `path:line: handle what to do`, then what was looked at."""
+    rows = []
+    for finding in value.findings:
+        where = view.paint(f"{line(finding.path)}:{finding.line}:", "warn")
+        words = " | ".join(filter(None, (line(finding.message), line(finding.text))))
+        rows.append(f"{where} {line(finding.handle)} {words}")
+    counts = [f"{count(value.files, 'file')} looked at for {count(value.rules, 'rule')}", count(len(rows), "finding")]
+    counts += [f"{value.allowed:,} allowed by comments"] if value.allowed else []
+    counts += [f"{value.in_baseline:,} in the baseline"] if value.in_baseline else []
+    return "\n".join([*rows, ", ".join(counts)])
+
+
+def drafted(value: rule_checks.Drafted) -> str:
+    """What a fix shows, and how it was tried."""
+    stated = value.check
+    unless = f" unless {stated['unless']}" if "unless" in stated else ""
+    alarms = f"; it fires on {count(value.alarms, 'other line')} now" if value.alarms else ""
+    what = f"regex {stated['regex']}{unless}"
+    return f"drafted from {value.path}: {what}; it fires on the text before and not on the one after{alarms}"
+
+
+def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
+    """The findings in the form 2.1.0 of OASIS, for the pages of forges."""
+    ids = [light.handle for light in value.checked]
+    rules = [
+        {
+            "id": light.handle,
+            "shortDescription": {"text": line(light.title)},
+            "fullDescription": {"text": line(str(light.details.get("rationale") or light.title))},
+            "help": {"text": f"ai-lessons show {light.handle}"},
+        }
+        for light in value.checked
+    ]
+    results = [
+        {
+            "ruleId": finding.handle,
+            **({"ruleIndex": ids.index(finding.handle)} if finding.handle in ids else {}),
+            "level": finding.level,
+            "message": {"text": line(finding.message)},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": quote(finding.path, errors="replace"), "uriBaseId": "%SRCROOT%"},
+                        "region": {"startLine": finding.line},
+                    }
+                }
+            ],
+            "partialFingerprints": {"entryAndLine/v1": f"{finding.id}:{finding.mark}"},
+        }
+        for finding in value.findings
+    ]
+    driver = {"name": "ai-lessons", "rules": rules}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    }
 
 
 def checks(values: Sequence[answers.Check], view: View) -> str:
@@ -480,7 +541,8 @@ def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
         facts = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
         state = ", ".join(["lesson, not approved", *facts])
     tier = "" if light.tier == "user" else f"{line(light.tier)}: "
-    return f"- [{line(light.handle)}] {words} ({tier}{state})"
+    name = f"{line(offered.why[light.id])}:" if light.id in offered.breaks else f"[{line(light.handle)}]"
+    return f"- {name} {words} ({tier}{state})"
 
 
 WAYS = {

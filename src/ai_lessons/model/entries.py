@@ -184,8 +184,8 @@ _OF_PAGE = ("source_url", "source_date", "etag")
 
 KINDS: Mapping[Kind, KindFacts] = {
     Kind.RULE: KindFacts(
-        "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to")), "octagon", ("{{", "}}"),
-        required=("rationale",), details=("rationale", "applies_to"), if_stated=REVIEW_KEYS,
+        "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to", "check")),
+        "octagon", ("{{", "}}"), required=("rationale",), details=("rationale", "applies_to"), if_stated=REVIEW_KEYS,
         light=("rationale", "applies_to"), opening="rationale",
     ),
     Kind.SCRIPT: KindFacts(

@@ -13,6 +13,7 @@ from ai_lessons.model.command_patterns import seen_of
 from ai_lessons.model.entries import HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
 from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, place
 from ai_lessons.model.lessons import start_of
+from ai_lessons.model.rule_checks import to_run
 
 if TYPE_CHECKING:
     import sqlite3
@@ -359,13 +360,16 @@ def _values(texts: Iterable[str]) -> tuple[str, ...]:
 def details_of(entry: Entry) -> dict[str, Any]:
     """The fields that differ by kind, as in `EntrySummary.details`. Lessons and rules always have the same keys.
 
-    But for `start`, which only a promoted lesson may have: where its confidence begins, see `lessons.start_of`.
+    But for `start`, which only a promoted lesson may have: where its confidence begins, see `lessons.start_of`; and
+    for `check`, with what is needed to run it.
     """
     # a list or a mapping in the place of a word is left out; `validate` reports it
     fields = {key: value for key, value in entry.fields.items() if key in _LISTS or not isinstance(value, list | dict)}
     kind = KINDS[entry.kind]
     details = {key: fields.get(key) for key in kind.details}
     details |= {key: fields[key] for key in kind.if_stated if fields.get(key) is not None}
+    if "check" in kind.fields and (check := to_run(entry.fields)):
+        details["check"] = check
     if details.get("rationale"):
         details["rationale"] = entry.rationale
     if entry.kind is Kind.LESSON:

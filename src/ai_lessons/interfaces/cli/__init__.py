@@ -17,6 +17,7 @@ GROUPS = {
     "contribute": (f"{HERE}.contribute:contribute", "Write down what was learned: lessons, docs, scripts, links."),
     "recall": (f"{HERE}.recall:recall", "Find, read and run what is stored."),
     "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
+    "check": (f"{HERE}.recall:check", "Show which lines of your files break rules in force."),
     "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
 }
 

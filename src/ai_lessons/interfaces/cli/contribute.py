@@ -124,6 +124,7 @@ contribute.add_command(add_lesson, "add")
 @click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; only active ones are in results.")
 @click.option("--context", "contexts", metavar="X", multiple=True, help="Replace all contexts; may be given again.")
 @click.option("--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again.")
+@options.check_option
 @options.content_options
 @options.allow_secret_option
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:

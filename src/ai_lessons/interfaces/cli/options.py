@@ -211,6 +211,21 @@ content_options = stack(
     click.option("--content", metavar="C", help="The text; - reads standard input."),
     click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
 )
+
+
+def _mapping(_ctx: click.Context, _option: click.Parameter, text: str | None) -> dict[str, Any] | None:
+    """A mapping written as YAML. Raises InvalidEntry: it is none."""
+    from ai_lessons.model.markdown import parse_mapping
+
+    return None if text is None else parse_mapping(text, "--check")
+
+
+check_option = click.option(
+    "--check",
+    metavar="YAML",
+    callback=_mapping,
+    help="What shows that it is broken: {files: …, regex: …, bad: …, good: …}, or pattern: for ast-grep.",
+)
 RELATION = OneOf(Relation, "relation")
 CONFIDENCE = OneOf(Confidence, "level")
 SOURCE = OneOf(Source, "source")

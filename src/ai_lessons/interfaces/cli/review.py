@@ -370,6 +370,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
             "linked_resources",
             "project",
             Argument("applies_to", note="globs of files"),
+            Argument("check", note="YAML: files, regex, bad, good"),
         ],
         lambda: app.answers.Suggested,
         "Propose a rule. It is in force only after a person approves it.",
@@ -383,13 +384,21 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 @click.option(
     "--applies-to", metavar="GLOB", type=options.FILE_NAME, multiple=True, help="Files it is about; may be given again."
 )
+@options.check_option
+@click.option("--from-fix", metavar="COMMIT", help="Draft the check from a commit of the code that you stand in.")
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
 @options.allow_secret_option
-def suggest_rule(call: Call, /, content: str | None, file: str | None, **fields: Any) -> None:
+def suggest_rule(call: Call, /, content: str | None, file: str | None, from_fix: str | None, **fields: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
     links = tuple(("", ref) for ref in (*fields.pop("linked_lessons"), *fields.pop("linked_resources")))
     project = fields.pop("project") or ""
+    if from_fix:
+        if fields["check"] is not None:
+            raise UsageError("a check is either stated or drafted from a fix", hint="--check or --from-fix")
+        drafted = app.rule_checks.draft(call.library, from_fix)
+        fields["check"] = drafted.check
+        call.note([text_jobs.drafted(drafted)])
     draft = RuleDraft(content=command.new_text(content, file) or "", links=links, project=project, **fields)
     call.answer(app.proposals.suggest_rule(call.library, draft), text_jobs.suggested)
 

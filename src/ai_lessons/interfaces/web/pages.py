@@ -24,6 +24,7 @@ from ai_lessons import app
 from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text
+from ai_lessons.model import rule_checks
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import ENTERPRISE, KINDS, EntrySummary, Kind
 from ai_lessons.model.merge import LineMatcher
@@ -309,8 +310,10 @@ def entry(opened: Library, asked: Asked) -> Page:
 
 def described(shown: Shown) -> dict[str, Any]:
     """What the page of an entry needs at least."""
-    stated = {key: value for key, value in shown.frontmatter.items() if key not in STATED_ELSEWHERE}
-    return {"title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated}
+    checked = rule_checks.described(shown.frontmatter)
+    elsewhere = STATED_ELSEWHERE | ({"check"} if checked else set())
+    stated = {key: value for key, value in shown.frontmatter.items() if key not in elsewhere}
+    return {"title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated, "checked": checked}
 
 
 # --- proposals ---

@@ -1,0 +1,254 @@
+"""`app.rule_checks`: which rules look at which files and lines, what is allowed, known, or about an edit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import rule_checks
+from ai_lessons.app.rule_checks import CheckReport, Edit
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.model.markdown import render
+from app.world import World
+from real_world import Git, commit_all, put_file
+
+PRINT = {"files": ["*.py"], "regex": r"\bprint\(", "bad": "print(1)", "good": "log(1)"}
+IDS = [f"01JD3Z8QK5W7M2X9V4T68F3K{n:02}" for n in range(10, 30)]
+
+
+def text_of(number: int, check: dict[str, Any]) -> str:
+    stated = {key: value for key, value in (PRINT | check).items() if value is not None}
+    fields = {"id": IDS[number], "kind": "rule", "title": f"Rule {number}", "rationale": "R", "check": stated}
+    return render(fields, "")
+
+
+def rule(world: World, number: int = 0, project: str = "global", **check: Any) -> str:
+    """A rule in force with a check, as a merge has approved it; its id."""
+    branch = f"rules/R-{IDS[number][-6:]}-x"
+    world.git(world.root, "switch", "-qc", branch)
+    world.committed(f"{project}/rules/r{number}.md", text_of(number, check))
+    world.git(world.root, "switch", "-q", "main")
+    world.git(world.root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{branch}'", branch)
+    return IDS[number]
+
+
+@pytest.fixture
+def code(world: World, git: Git, tmp_path: Path) -> Path:
+    """A code repository with one commit, in which the caller stands."""
+    folder = tmp_path / "shop"
+    put_file(folder / "src/a.py", "x = 1\nprint(x)\n")
+    put_file(folder / "src/b.txt", "print(x)\n")
+    put_file(folder / ".gitignore", "build/\n")
+    put_file(folder / "build/c.py", "print(1)\n")
+    git(folder, "init", "-q")
+    commit_all(git, folder, "first")
+    world.options = world.options._replace(cwd=folder)
+    return folder
+
+
+def look(world: World, *paths: str, **how: Any) -> CheckReport:
+    return rule_checks.check(world.fresh(), paths, **how)
+
+
+def places(report: CheckReport) -> list[str]:
+    return [f"{finding.path}:{finding.line}" for finding in report.findings]
+
+
+def test_rules_in_force_name_the_lines_that_break_them(world: World, code: Path) -> None:
+    rule_id = rule(world)
+    report = look(world)
+    assert places(report) == ["src/a.py:2"]
+    (finding,) = report.findings
+    assert (finding.id, finding.level, finding.message, finding.text) == (rule_id, "warning", "Rule 0", "print(x)")
+    assert (report.broken, report.rules, report.files) == (True, 1, 3)
+
+
+def test_only_what_is_in_force_checks(world: World, code: Path, git: Git) -> None:
+    world.write("global/rules/r0.md", text_of(0, {}))
+    assert look(world).rules == 0, "it is only in the folder"
+    git(world.root, "switch", "-qc", "rules/R-1")
+    world.commit()
+    git(world.root, "switch", "-q", "main")
+    assert look(world).rules == 0, "it is only proposed"
+
+
+def test_rules_of_another_project_do_not_look(world: World, code: Path) -> None:
+    rule(world, 0, "billing")
+    rule(world, 1, "Shop", regex="x = 1", bad="x = 1")
+    assert places(look(world)) == ["src/a.py:1"]
+    assert places(look(world, projects=["billing"])) == ["src/a.py:2"]
+
+
+def test_paths_narrow_what_is_looked_at(world: World, code: Path) -> None:
+    rule(world, files=["*.py", "*.txt"])
+    assert places(look(world, "src/b.txt")) == ["src/b.txt:1"]
+    assert places(look(world, "src", "build/c.py")) == ["src/a.py:2", "src/b.txt:1"], "git ignores build"
+    world.options = world.options._replace(cwd=code / "src")
+    assert places(look(world, "a.py")) == ["src/a.py:2"]
+    with pytest.raises(NotFound):
+        look(world, "missing.py")
+    with pytest.raises(UsageError):
+        look(world, str(world.root))
+
+
+def test_links_binary_and_huge_files_are_left_alone(world: World, code: Path, tmp_path: Path) -> None:
+    rule(world)
+    (code / "src/a.py").unlink()
+    put_file(tmp_path / "secret.py", "print(1)\n")
+    (code / "link.py").symlink_to(tmp_path / "secret.py")
+    (code / "folder").symlink_to(tmp_path)
+    put_file(code / "binary.py", b"print(1)\0\n")
+    put_file(code / "huge.py", "print(1)\n" * 200_000)
+    assert places(look(world)) == []
+    assert places(look(world, "link.py", "folder")) == []
+
+
+def test_outside_git_the_files_of_the_folder_are_looked_at(world: World, tmp_path: Path) -> None:
+    rule(world)
+    put_file(tmp_path / "plain/a.py", "print(1)\n")
+    put_file(tmp_path / "plain/.venv/b.py", "print(1)\n")
+    world.options = world.options._replace(cwd=tmp_path / "plain")
+    assert places(look(world)) == ["a.py:1"]
+    with pytest.raises(UsageError):
+        look(world, since="HEAD")
+
+
+def test_the_entries_that_hold_rules_are_no_code(world: World) -> None:
+    rule(world, files=["*"])
+    world.committed("tool.py", "print(1)\n")
+    world.options = world.options._replace(cwd=world.root)
+    assert places(look(world)) == ["tool.py:1"]
+
+
+def test_since_a_commit_only_changed_lines_are_looked_at(world: World, code: Path, git: Git) -> None:
+    rule(world)
+    git(code, "branch", "base")
+    put_file(code / "src/a.py", "x = 1\nprint(x)\nprint(2)\n")
+    put_file(code / "src/na me é.py", "print(3)\n")
+    commit_all(git, code, "second")
+    put_file(code / "new.py", "print(4)\n")
+    assert places(look(world, since="base")) == ["new.py:1", "src/a.py:3", "src/na me é.py:1"]
+    assert places(look(world, "src/a.py", since="base")) == ["src/a.py:3"]
+    assert places(look(world, since="HEAD")) == ["new.py:1"]
+    for name in ("missing", "--output=x", ""):
+        if name:
+            with pytest.raises(NotFound):
+                look(world, since=name)
+
+
+def test_since_a_branch_means_since_it_was_left(world: World, code: Path, git: Git) -> None:
+    rule(world)
+    git(code, "switch", "-qc", "feature")
+    put_file(code / "mine.py", "print(1)\n")
+    commit_all(git, code, "mine")
+    git(code, "switch", "-q", "main")
+    put_file(code / "src/a.py", "x = 1\n")
+    commit_all(git, code, "theirs takes a line away")
+    git(code, "switch", "-q", "feature")
+    assert places(look(world, since="main")) == ["mine.py:1"]
+
+
+def test_settings_of_git_change_nothing_in_what_changed(world: World, code: Path, git: Git) -> None:
+    rule(world)
+    for key, value in (("noprefix", "true"), ("external", "false"), ("mnemonicPrefix", "true"), ("renames", "copies")):
+        git(code, "config", f"diff.{key}", value)
+    git(code, "config", "color.ui", "always")
+    git(code, "mv", "src/a.py", "src/moved.py")
+    put_file(code / "src/moved.py", "x = 1\nprint(x)\n++ b/other.py\n")
+    assert places(look(world, since="HEAD")) == ["src/moved.py:2"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "allowed"),
+    [
+        ("print(1)  # ai-lessons: allow R-{end} because a person reads it", True),
+        ("# ai-lessons: allow {id} because a person reads it\nprint(1)", True),
+        ("/* ai-lessons: allow r-{end} because it is a test */\nprint(1)", True),
+        ("x = 1  # ai-lessons: allow R-{end} because of this line\nprint(1)", False),
+        ("print(1)  # ai-lessons: allow R-XXXXXX because of another rule", False),
+        ("print(1)  # ai-lessons: allow R-{end}", False),
+        ("print(1)  # ai-lessons: allow R-{end} because …", False),
+        ("print(1)  # ai-lessons: allow R-K10", False),
+    ],
+)
+def test_a_comment_with_a_reason_allows_a_line_and_is_counted(
+    world: World, code: Path, comment: str, allowed: bool
+) -> None:
+    rule_id = rule(world)
+    put_file(code / "src/a.py", comment.format(end=rule_id[-6:], id=rule_id) + "\n")
+    report = look(world)
+    assert (len(report.findings), report.allowed) == (int(not allowed), int(allowed))
+    if comment.endswith("{end}"):
+        assert "without a reason" in report.findings[0].message
+
+
+def test_known_findings_are_left_out_wherever_their_lines_move(world: World, code: Path) -> None:
+    rule(world)
+    assert look(world, baseline="known.json", write_baseline=True).in_baseline == 1
+    report = look(world, baseline="known.json")
+    assert (report.findings, report.in_baseline, report.broken) == ((), 1, False)
+    put_file(code / "src/a.py", "y = 2\n\nprint(x)\nprint(x)\nprint(y)\n")
+    report = look(world, baseline="known.json")
+    assert (places(report), report.in_baseline) == (["src/a.py:4", "src/a.py:5"], 1)
+    assert json.loads((code / "known.json").read_text())["version"] == 1
+
+
+def test_a_baseline_is_made_on_request_only(world: World, code: Path) -> None:
+    with pytest.raises(NotFound, match="baseline"):
+        look(world, baseline="known.json")
+    put_file(code / "known.json", '{"version": 9}')
+    with pytest.raises(UsageError):
+        look(world, baseline="known.json")
+    with pytest.raises(UsageError):
+        look(world, baseline="known.json", write_baseline=True, since="HEAD")
+    assert (code / "known.json").read_text() == '{"version": 9}'
+
+
+def test_a_file_that_takes_too_long_is_a_finding(world: World, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule(world)
+    monkeypatch.setattr(rule_checks, "PER_TEXT", -1.0)
+    report = look(world)
+    assert report.broken
+    assert "was not checked to the end" in report.findings[0].message
+
+
+def test_a_rule_whose_engine_is_missing_is_named(world: World, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule(world, regex=None, pattern="print($A)")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    report = look(world)
+    assert (report.rules, report.broken) == (0, False)
+    assert "not checked, pattern needs ast-grep" in report.notes[0]
+
+
+def breaks(world: World, code: Path, *edits: tuple[str, str, str]) -> list[tuple[str, int]]:
+    repo = world.fresh().reading
+    repo.current()
+    given = [Edit(str(code / path), old, new) for path, old, new in edits]
+    return [(rule.light.title, rule.line) for rule in rule_checks.broken_by(repo, given, code, ())[0]]
+
+
+def test_an_edit_is_looked_at_as_the_file_will_be(world: World, code: Path) -> None:
+    rule(world)
+    assert breaks(world, code, ("src/a.py", "x = 1", "x = 2")) == [], "what was broken before is not this edit"
+    assert breaks(world, code, ("src/a.py", "x = 1", "x = 1\nprint(y)")) == [("Rule 0", 2)]
+    assert breaks(world, code, ("src/a.py", "print(x)\n", "print(x)\ny = 2\n")) == []
+    assert breaks(world, code, ("src/a.py", "", "x = 1\nprint(x)\nz\nprint(z)\n")) == [("Rule 0", 4)]
+    assert breaks(world, code, ("src/new.py", "", "a\nprint(1)\n")) == [("Rule 0", 2)]
+    assert breaks(world, code, ("src/b.txt", "", "print(1)\n")) == []
+    two = ("src/a.py", "x = 1", "x = 3"), ("src/a.py", "print(x)", "if x:\n    print(x, x)")
+    assert breaks(world, code, *two) == [("Rule 0", 3)]
+
+
+def test_an_edit_that_does_not_fit_the_file_is_looked_at_alone(world: World, code: Path) -> None:
+    rule(world)
+    assert breaks(world, code, ("src/a.py", "not there", "a\nprint(9)")) == [("Rule 0", 2)]
+    assert breaks(world, code, ("src/a.py", "gone", "print(x)")) == [("Rule 0", 2)], "it is made already"
+
+
+def test_an_allowance_counts_in_an_edit(world: World, code: Path) -> None:
+    rule_id = rule(world)
+    comment = f"# ai-lessons: allow R-{rule_id[-6:]} because it is shown"
+    assert breaks(world, code, ("src/a.py", "x = 1", f"print(1)  {comment}")) == []

@@ -1,0 +1,214 @@
+"""Rules that check, through the commands and the hooks: told where an edit breaks them, asked or refused, as SARIF."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from ai_lessons.interfaces.cli import root
+from interfaces.agent_host import Host
+from interfaces.world import RULE, Run, run_inside
+from real_world import Git, commit_all, put_file
+
+CHECK = '{files: ["**/workflows/*.py"], regex: requests\\.put\\(, unless: status, bad: requests.put(1), good: get(1)}'
+HANDLE = "R-5N1QTC"
+
+
+@pytest.fixture
+def checked(host: Host, proposal: str, run: Run, knowledge: Path, git: Git) -> Host:
+    """A host whose code one rule in force checks, though it names the files by their globs, too."""
+    git(knowledge, "switch", "-q", "rules/R-5N1QTC-get-before-put")
+    (file,) = knowledge.glob("jira-api/rules/*.md")
+    lines = "check:\n  regex: requests\\.put\\(\n  unless: status\n  bad: requests.put(1)\n  good: get(1)\n"
+    file.write_text(file.read_text().replace("created:", f"{lines}created:"))
+    commit_all(git, knowledge, "with a check")
+    git(knowledge, "switch", "-q", "main")
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    return host
+
+
+def enforced(host: Host, run: Run, word: str) -> None:
+    check = CHECK.removesuffix("}") + f", enforce: {word}}}"
+    made = run("contribute", "update", HANDLE, "--check", check, "--json")
+    assert made.code == 0, made.err
+    assert run("admin", "approve-rule", made.json["proposed_on"], "--yes").code == 0
+
+
+def edit(host: Host, new: str, name: str = "before_edit", **more: Any) -> Any:
+    """What the host is answered before an edit that writes this text."""
+    given = {"file_path": str(host.code / "workflows/a.py"), "old_string": "x = 1", "new_string": new}
+    out = run_inside(["admin", "agent-hook"], host.code, host.event(name, tool_input=given, **more)).out
+    return json.loads(out) if out else None
+
+
+def test_an_edit_that_breaks_a_rule_is_told_so_each_time_and_no_other(checked: Host) -> None:
+    put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
+    assert edit(checked, "x = 2") is None, "the name of the file alone says nothing any more"
+    for _ in range(2):
+        answer = edit(checked, "x = requests.put(1)")["hookSpecificOutput"]
+        assert answer.keys() == {"hookEventName", "additionalContext"}
+        assert f"- this edit breaks {HANDLE} at line 2: GET a workflow before you PUT it" in answer["additionalContext"]
+    assert edit(checked, "x = requests.put(1, status=2)") is None
+
+
+def test_reading_a_file_does_not_tell_a_rule_that_checks_edits(checked: Host) -> None:
+    assert checked.hear("before_read") == ""
+
+
+def test_without_the_engine_of_its_pattern_a_rule_is_told_by_the_name_of_the_file(
+    checked: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_lessons.app.rule_checks.runs", lambda _check: False)
+    assert f"[{HANDLE}]" in edit(checked, "x = 2")["hookSpecificOutput"]["additionalContext"]
+
+
+def test_the_host_asks_or_refuses_where_the_rule_says_so(checked: Host, run: Run) -> None:
+    put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
+    enforced(checked, run, "ask")
+    answer = edit(checked, "x = requests.put(1)")["hookSpecificOutput"]
+    assert answer["permissionDecision"] == "ask"
+    assert f"breaks {HANDLE} at line 2" in answer["permissionDecisionReason"]
+    assert answer["additionalContext"] == answer["permissionDecisionReason"]
+    codex = edit(checked, "x = requests.put(1)", turn_id="1")["hookSpecificOutput"]
+    assert "permissionDecision" not in codex, "Codex cannot ask"
+    enforced(checked, run, "deny")
+    answer = edit(checked, "x = requests.put(1)")["hookSpecificOutput"]
+    assert answer.keys() == {"hookEventName", "permissionDecision", "permissionDecisionReason"}
+    assert answer["permissionDecision"] == "deny"
+    assert edit(checked, "x = requests.put(1)", turn_id="1")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    cursor = edit(checked, "x = requests.put(1)", hook_event_name="preToolUse", cursor_version="2")
+    assert cursor["permission"] == "deny"
+    assert HANDLE in cursor["agent_message"]
+    after = edit(checked, "x = requests.put(1)", hook_event_name="AfterTool")["hookSpecificOutput"]
+    assert "permissionDecision" not in after, "the edit is made already"
+    assert edit(checked, "x = 3") is None
+
+
+def test_a_proposed_check_decides_nothing(checked: Host, run: Run) -> None:
+    made = run("contribute", "update", HANDLE, "--check", '{regex: "x = 2", bad: x = 2, good: y, enforce: deny}')
+    assert made.code == 0, made.err
+    assert edit(checked, "x = 2") is None
+
+
+PATCH = """*** Begin Patch
+*** Update File: workflows/a.py
+@@
+ import requests
+-x = 1
++x = requests.put(1)
+*** Add File: workflows/b.py
++import requests
+*** End Patch
+"""
+
+
+def test_the_patch_of_codex_is_an_edit(checked: Host) -> None:
+    put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
+    call = {"tool_name": "apply_patch", "tool_input": {"command": PATCH}, "turn_id": "1"}
+    assert f"breaks {HANDLE} at line 2" in checked.hear("before_edit", **call)
+    call["tool_input"] = {"command": PATCH.replace("requests.put(1)", "2")}
+    assert checked.hear("before_edit", **call) == ""
+
+
+def test_many_edits_of_one_file_are_looked_at_together(checked: Host) -> None:
+    put_file(checked.code / "workflows/a.py", "x = 1\ny = 1\n")
+    pairs = (("x = 1", "x = 0\nz = 0"), ("y = 1", "requests.put(1)"))
+    edits = [{"old_string": old, "new_string": new} for old, new in pairs]
+    call = {"file_path": str(checked.code / "workflows/a.py"), "edits": edits}
+    assert f"breaks {HANDLE} at line 3" in checked.hear("before_edit", tool_name="MultiEdit", tool_input=call)
+
+
+def test_a_check_is_shown_and_its_proof_is_required(checked: Host, run: Run, knowledge: Path) -> None:
+    shown = run("show", HANDLE).out
+    assert "check: regex `requests\\.put\\(` unless `status`" in shown
+    assert "breaks it: requests.put(1)" in shown
+    silent = run("contribute", "update", HANDLE, "--check", "{regex: nothing, bad: x, good: y}")
+    assert silent.code == 4
+    assert "does not fire on check.bad" in silent.err
+    lesson = run("contribute", "update", "L-8F3K2A", "--check", CHECK)
+    assert "only a rule has a check" in lesson.err
+
+
+def sarif_schema() -> dict[str, Any]:
+    """The parts of SARIF 2.1.0 (OASIS, sections 3.13 to 3.49) that we write: names, types, and what is required."""
+    text, uint = {"type": "string"}, {"type": "integer", "minimum": 0}
+
+    def table(required: str, **properties: Any) -> dict[str, Any]:
+        closed = {"type": "object", "additionalProperties": False, "required": required.split()}
+        return closed | {"properties": properties}
+
+    def array(items: Any) -> dict[str, Any]:
+        return {"type": "array", "items": items}
+
+    message = table("text", text=text)
+    rule = table("id", id=text, shortDescription=message, fullDescription=message, help=message)
+    place = table("uri", uri={"type": "string", "format": "uri-reference"}, uriBaseId=text)
+    region = table("startLine", startLine={"type": "integer", "minimum": 1})
+    location = table("", physicalLocation=table("artifactLocation", artifactLocation=place, region=region))
+    result = table(
+        "message", ruleId=text, ruleIndex=uint, level={"enum": ["none", "note", "warning", "error"]}, message=message,
+        locations=array(location), partialFingerprints={"type": "object", "additionalProperties": text},
+    )  # fmt: skip
+    driver = table("name", name=text, rules=array(rule))
+    tool, columns = table("driver", driver=driver), {"enum": ["unicodeCodePoints"]}
+    run = table("tool", tool=tool, columnKind=columns, results=array(result))
+    return table("version runs", **{"$schema": text}, version={"const": "2.1.0"}, runs=array(run))
+
+
+def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_file(checked.code / "workflows/a b.py", "import requests\nrequests.put(1)\n")
+    monkeypatch.chdir(checked.code)
+    done = run("check")
+    assert (done.code, done.out.splitlines()[0]) == (
+        1, f"workflows/a b.py:2: {HANDLE} GET a workflow before you PUT it | requests.put(1)",
+    )  # fmt: skip
+    for words in (("check", "--format", "json"), ("check", "--json")):
+        answer = run(*words).json
+        assert (answer["findings"][0]["id"], answer["findings"][0]["line"]) == (RULE, 2)
+        assert answer.keys() >= {"files", "rules", "allowed", "in_baseline", "notes"}
+    done = run("check", "--format", "sarif")
+    assert done.code == 1
+    jsonschema.validate(done.json, sarif_schema())
+    (result,) = done.json["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "workflows/a%20b.py"
+    assert done.json["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == HANDLE
+    put_file(checked.code / "workflows/a b.py", "import requests\n")
+    assert run("check").code == 0
+    jsonschema.validate(run("check", "--format", "sarif").json, sarif_schema())
+    assert root.get_command(None, "check") is not None  # type: ignore[arg-type]
+
+
+def test_a_check_is_drafted_from_a_fix(checked: Host, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = put_file(checked.code / "load.py", "import yaml\ndata = yaml.load(stream)\n")
+    commit_all(git, checked.code, "first")
+    put_file(file, "import yaml\ndata = yaml.safe_load(stream)\n")
+    commit_all(git, checked.code, "Fix it")
+    put_file(checked.code / "new.py", "x = 1\n")
+    commit_all(git, checked.code, "Add something")
+    monkeypatch.chdir(checked.code)
+    words = ("contribute", "suggest-rule", "--title", "Load safely", "--rationale", "It runs code else")
+    done = run(*words, "--from-fix", "HEAD^")
+    assert done.code == 0, done.err
+    assert "yaml\\.load\\(stream" in done.err
+    none = run(*words, "--from-fix", "HEAD")
+    assert (none.code, "it takes no line away" in none.err) == (3, True)
+    assert run(*words, "--from-fix", "missing").code == 3
+    assert run(*words, "--from-fix", "HEAD^", "--check", CHECK).code == 2
+
+
+def test_where_ast_grep_is_missing_validate_says_what_it_did_not_prove(
+    run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setitem(__import__("sys").modules, "ast_grep_py", None)
+    check = '{files: "*.py", pattern: f($A), bad: f(1), good: g(1)}'
+    made = run("contribute", "suggest-rule", "--title", "x", "--rationale", "y", "--check", check, "--json")
+    assert made.code == 0, made.err
+    assert run("admin", "approve-rule", made.json["handle"], "--yes").code == 0
+    done = run("admin", "validate")
+    assert done.code == 0
+    assert "not proven, pattern needs ast-grep: pip install 'ai-lessons[checks]'" in done.err

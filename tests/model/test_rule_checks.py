@@ -1,0 +1,210 @@
+"""The check of a rule: what is refused, where it fires, and that no pattern can take for ever."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.model.checks import check_entry
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.markdown import render
+from ai_lessons.model.merge import merge_file
+from ai_lessons.model.rule_checks import InvalidPattern, LineRegex, TooSlow, check_of, faults, matches, runs
+
+SAMPLES = {"bad": "requests.get(url)", "good": "requests.get(url, timeout=5)"}
+REGEX = {"files": "src/**/*.py", "regex": r"requests\.(get|post)\(", "unless": "timeout="} | SAMPLES
+PATTERN = {"files": "src/**/*.py", "pattern": "requests.get($$$)", "unless": "timeout="} | SAMPLES
+
+
+def rule(check: object, **fields: Any) -> str:
+    fields = {"id": "01JD3Z8QK5W7M2X9V4T68F3K2A", "kind": "rule", "title": "Give a timeout", "rationale": "R"} | fields
+    return render(fields | {"check": check}, "")
+
+
+def complaints(check: object) -> list[str]:
+    text = rule(check)
+    return [f"{x.path}:{x.line}: {x.message}" for x in check_entry(read_entry("p/rules/x.md", text.encode()), text)]
+
+
+def fires(check: dict[str, Any], text: str, lines: frozenset[int] | None = None) -> list[int]:
+    parsed = check_of({"check": check})
+    assert parsed
+    return [match.line for match in matches(parsed, text, "src/a.py", lines)]
+
+
+def test_a_check_that_fires_on_bad_and_not_on_good_is_proven() -> None:
+    assert complaints(REGEX) == []
+    assert complaints(REGEX | {"bad": ["requests.get(1)", "requests.post(2)"], "enforce": "ask"}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bad": "requests.head(url)"}, "does not fire on check.bad"),
+        ({"bad": ["requests.get(1)", "x"]}, "does not fire on check.bad (number 2)"),
+        ({"good": "requests.get(url)"}, "fires on check.good"),
+        ({"good": None}, "needs bad, a text that breaks the rule, and good"),
+        ({"regex": "("}, "is none: missing )"),
+        ({"unless": "["}, "is none: unterminated character set"),
+        ({"regex": None}, "neither pattern nor regex"),
+        ({"pattern": "f($A)"}, "both pattern and regex"),
+        ({"regex": 7}, "check.regex is not text"),
+        ({"regex": ["a"]}, "check.regex is not text"),
+        ({"enforce": "shout"}, "check.enforce 'shout' is neither ask nor deny"),
+        ({"when": "x"}, "unknown key 'when'"),
+        ({"regex": "x" * 501}, "longer than 500 characters"),
+        ({"bad": "x" * 5_000}, "more than 20 texts, or than 4000 characters"),
+    ],
+)
+def test_what_is_wrong_with_a_check_is_said_at_its_line(change: dict[str, Any], words: str) -> None:
+    check = {key: value for key, value in (REGEX | change).items() if value is not None}
+    said = complaints(check)
+    assert any(words in line and line.startswith("p/rules/x.md:6: ") for line in said), said
+
+
+def test_a_check_that_is_no_table_is_refused() -> None:
+    assert "check is not `files:`" in complaints("requests.get")[0]
+    assert check_of({"check": "requests.get"}) is None
+
+
+def test_a_check_looks_at_the_files_of_applies_to_unless_it_names_others() -> None:
+    check = {"regex": "x"} | SAMPLES
+    named = check_of({"check": check, "applies_to": ["*.py"]})
+    every = check_of({"check": check})
+    assert named
+    assert every
+    assert named.concerns("a/b.py")
+    assert not named.concerns("a/b.js")
+    assert every.concerns("a/b.js")
+
+
+def test_a_regex_is_looked_for_on_each_line() -> None:
+    text = "import requests\r\nrequests.get(a)\r\nrequests.post(b, timeout=1)\n\nx = requests.post(c)\n"
+    assert fires(REGEX, text) == [2, 5]
+    assert fires(REGEX, text, frozenset({1, 5})) == [5]
+    assert fires(REGEX | {"regex": r"^$"}, "a\n\nb\n") == [2]
+    assert fires(REGEX | {"regex": r"\)$"}, text) == [2, 5]
+
+
+def test_a_pattern_is_looked_for_in_the_syntax() -> None:
+    pytest.importorskip("ast_grep_py")
+    text = "# requests.get(a)\nrequests.get(\n    a,\n)\nrequests.get(b,\n    timeout=1)\n"
+    assert complaints(PATTERN) == []
+    assert fires(PATTERN, text) == [2]
+    assert fires(PATTERN, text, frozenset({3})) == [2]
+    assert fires(PATTERN, text, frozenset({5})) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pattern": "$$$"}, "is no pattern of ast-grep: Standalone multi meta variable"),
+        ({"pattern": "a; b c"}, "is no pattern of ast-grep: Multiple AST nodes"),
+        ({"files": "docs/*"}, "names no language for the pattern"),
+        ({"pattern": "requests.head($$$)"}, "does not fire on check.bad"),
+    ],
+)
+def test_what_is_no_pattern_is_refused(change: dict[str, Any], words: str) -> None:
+    pytest.importorskip("ast_grep_py")
+    said = complaints(PATTERN | change)
+    assert any(words in line for line in said), said
+    assert not any("\n" in line or "Stack" in line for line in said)
+
+
+def test_without_ast_grep_a_pattern_is_not_run_and_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ast_grep_py", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    check = check_of({"check": PATTERN})
+    assert check
+    assert not runs(check)
+    assert list(faults({"check": PATTERN})) == []
+
+
+SLOW = [
+    "(a+)+$", "(a|a)*b", "(a|ab)*c", r"(\w+\s?)*$", "(.*a){20}", "a?" * 30 + "a" * 30, ".*.*.*.*=", "x*x*x*x*y",
+    "(x{1,99}){1,99}", r"(\d+)\1", "(?i)(ab|AC)*b", "(?:(?:ab)*)*c", r"(?=(a+))*b", r"(a*)(a*)(a*)(a*)(a*)b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SLOW)
+def test_a_regex_that_can_take_for_ever_is_refused(source: str) -> None:
+    with pytest.raises(InvalidPattern):
+        LineRegex(source)
+
+
+USEFUL = [
+    (r"requests\.(get|post)\((?!.*timeout)", "requests.get(1)", "requests.get(1, timeout=2)"),
+    (r"^\s*except\s*:\s*$", "    except :", "except ValueError:"),
+    (r"foo\s*\(\s*bar\s*,\s*baz\s*\)", "foo ( bar, baz )", "foo(bar)"),
+    (r"\w+\s*=\s*\w+\s*;", "a = b;", "a = b"),
+    (r"(?i)password\s*=\s*['\"]\w+", "PASSWORD = 'x'", "password = x"),
+    (r"\bTODO\b(?! \()", "# TODO fix", "# TODO (ada) fix"),
+    (r"(?:foo|bar)+!", "foobar!", "foo"),
+    (r"import.*from.*lodash", "import x from 'lodash'", "import x"),
+    (r"[^\s]+\s+[^\s]+", "a b", "a"),
+    (r"\.\w{1,3}\(", "x.abc(", "x.abcd("),
+]
+
+
+@pytest.mark.parametrize(("source", "bad", "good"), USEFUL)
+def test_what_people_write_is_taken(source: str, bad: str, good: str) -> None:
+    assert LineRegex(source).fits(bad)
+    assert not LineRegex(source).fits(good)
+
+
+WORST = ["a", "x", " ", "ab", "a b", "foo", "=", "import from ", "(", "\u2003 ", "K", "é9"]
+
+
+@pytest.mark.parametrize("source", [".*a.*b.*c", r"[^)]*\)[^)]*\)", r"\w+\s*=\s*\w+\s*;"])
+def test_no_line_keeps_a_regex_busy(source: str) -> None:
+    regex = LineRegex(source)
+    before = time.thread_time()
+    for text in WORST:
+        regex.fits((text * 1_000)[:1_000] + "!")
+    assert time.thread_time() - before < 5  # CPU time, of which it takes a hundredth: it would be hours
+
+
+ATOMS = st.sampled_from(["a", "b", "[ab]", ".", r"\w", r"\s", r"[^a]", "(?:a|b)", "(?:ab|cd)"])
+PARTS = st.tuples(ATOMS, st.sampled_from(["", "*", "+", "?", "*?", "{2,5}", "{3}"])).map("".join)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=6).map("".join), st.text("ab cé\u2003", max_size=30))
+def test_the_bound_changes_no_answer(source: str, line: str) -> None:
+    try:
+        regex = LineRegex(source)
+    except InvalidPattern:
+        return
+    assert regex.fits(line) == bool(re.search(source, line))
+    assert [n for n, _ in regex.lines(line, None, lambda: False)] == ([1] if line and re.search(source, line) else [])
+
+
+def test_a_short_match_is_seen_wherever_it_stands_in_a_long_line() -> None:
+    regex = LineRegex(r"import.*from.*lodash$")
+    assert regex.piece < 1_000
+    text = "import x from 'lodash"
+    for before in range(0, 1_000, 37):
+        assert regex.fits("y" * before + " " + text)
+        assert not regex.fits("y" * before + " " + text + "!" + "z" * 700), "the end of a piece is no end of a line"
+
+
+def test_a_check_stops_when_the_time_is_over() -> None:
+    check = check_of({"check": REGEX})
+    assert check
+    with pytest.raises(TooSlow):
+        list(matches(check, "requests.get(1)\n", hurry=lambda: True))
+
+
+def test_two_edits_of_a_rule_keep_its_check() -> None:
+    base, ours = rule(REGEX), rule(REGEX, tags=["a"])
+    theirs = rule(REGEX | {"enforce": "ask"})
+    merged = merge_file(
+        "p/lessons/x.md", *(text.replace("kind: rule", "kind: lesson").encode() for text in (base, ours, theirs))
+    )
+    assert merged.data
+    assert b"enforce: ask" in merged.data
+    assert b"- a" in merged.data
