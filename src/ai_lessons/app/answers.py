@@ -477,7 +477,10 @@ class Stale(NamedTuple):
 
 @json_fields(entry=True)
 class Outdated(NamedTuple):
-    """An entry to look at again. `reason`: review_by, asked, applies_to, repeats, source, failing, or never_helpful."""
+    """An entry to look at again.
+
+    `reason`: about, review_by, asked, applies_to, repeats, source, failing, or never_helpful.
+    """
 
     entry: EntrySummary
     reason: str
@@ -521,6 +524,7 @@ class LessonDraft(NamedTuple):
 
     `seen` counts the calls, failures and sessions that a lesson about a command rests on.
 
+    `about` names code as `anchors.stated` takes it (empty: what the text names, None: nothing).
     `scope` is stated as groove writes one, where the project does not say it: `user:NAME`, `project:PATH`.
     """
 
@@ -541,6 +545,7 @@ class LessonDraft(NamedTuple):
     dont: str | None = None
     because: str | None = None
     seen: Mapping[str, int] | None = None
+    about: Sequence[str] | None = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
@@ -621,7 +626,10 @@ class Feedback(NamedTuple):
 
 
 class RuleDraft(NamedTuple):
-    """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry."""
+    """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry.
+
+    `about` is as in `LessonDraft`.
+    """
 
     title: str
     rationale: str
@@ -630,6 +638,7 @@ class RuleDraft(NamedTuple):
     project: str = ""
     applies_to: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
+    about: Sequence[str] | None = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 

@@ -480,7 +480,8 @@ def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
         facts = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
         state = ", ".join(["lesson, not approved", *facts])
     tier = "" if light.tier == "user" else f"{line(light.tier)}: "
-    return f"- [{line(light.handle)}] {words} ({tier}{state})"
+    warning = f" ! {line(str(light.details['warning']))}" if light.details.get("warning") else ""
+    return f"- [{line(light.handle)}] {words} ({tier}{state}){warning}"
 
 
 WAYS = {

@@ -19,8 +19,9 @@ TIMES = frozenset({"created", "review_by", "reviewed", "source_date"})
 KEY_ORDER = (
     "id", "kind", "title", "rationale", "versions", "tags", "confidence", "source", "from", "status", "reason",
     "promoted_to", "path", "source_path", "source_ref", "source_url", "source_date", "etag", "content_hash",
-    "interpreter", "created", "category", "review_by", "reviewed", "scope", "contexts", "applies_to", "pattern",
-    "links", "when", "do", "dont", "because",
+    "interpreter", "created", "category", "review_by", "reviewed", "scope", "contexts", "applies_to", "about",
+    "pattern",
+    "links", "when", "do", "dont", "because", "code", "package", "seen", "in",
 )  # fmt: skip
 """The fixed order of the keys we know, those below `pattern` last. Unknown keys follow in the order they came."""
 

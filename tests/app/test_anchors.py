@@ -1,0 +1,254 @@
+"""Entries that name code: resolved when they are written, looked at again when they are read or told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import anchors, contexts, editing, entries, health, proposals
+from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
+from ai_lessons.app.hints import before_a_tool
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.model.entries import EntrySummary
+from app.world import World
+from real_world import Git, commit_all, put_file
+
+CART = "LIMIT = 30\n\n\nclass Cart:\n    def total(self, lines):\n        return sum(lines)\n"
+TOTAL = "src/cart.py::Cart.total"
+
+
+@pytest.fixture
+def shop(git: Git, tmp_path: Path) -> Path:
+    """A code repository of its own."""
+    top = tmp_path / "shop"
+    top.mkdir()
+    git(top, "init", "-q", "-b", "main")
+    put_file(top / "src/cart.py", CART)
+    put_file(top / "pyproject.toml", '[project]\nname = "shop"\nrequires-python = ">=3.11"\n')
+    put_file(top / "requirements.txt", "click==8.1.7\n")
+    put_file(top / "docs/cart.md", "# Cart\n")
+    commit_all(git, top, "one")
+    return top
+
+
+def add(world: World, folder: Path, title: str = "Totals", content: str = "", **more: Any) -> str:
+    draft = LessonDraft(title, content, applies_to=["src/*.py"], **more)
+    return editing.add_lesson(world.fresh(cwd=folder), draft).id
+
+
+def look(world: World, folder: Path, entry_id: str) -> EntrySummary:
+    return entries.show(world.fresh(cwd=folder), entry_id).entry
+
+
+def about(world: World, entry_id: str) -> Any:
+    return entries.show(world.library, entry_id).frontmatter.get("about")
+
+
+def told(world: World, shop: Path) -> Context:
+    """What a hook tells before an edit of the cart."""
+    opened = world.fresh(cwd=shop, session="s")
+    return before_a_tool(opened, [str(shop / "src/cart.py")], (), "", [str(shop)], ())
+
+
+def edit(shop: Path, old: str, new: str, name: str = "src/cart.py") -> None:
+    file = shop / name
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends_that(
+    world: World, git: Git, shop: Path
+) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    assert look(world, shop, lesson).details["verdict"] == "holds"
+    edit(shop, "LIMIT = 30", "LIMIT = 31  # another thing")
+    edit(shop, "class Cart:", "class Cart:\n    # a comment")
+    commit_all(git, shop, "two")
+    assert "warning" not in look(world, shop, lesson).details
+    edit(shop, "sum(lines)", "sum(lines) * 100")
+    assert "check first" in look(world, shop, lesson).details["warning"]
+    commit_all(git, shop, "three")
+    name, day = git(shop, "log", "-1", "--format=%h %as").split()
+    commit_all_again = put_file(shop / "src/other.py", "x = 1\n")
+    assert commit_all_again.exists()
+    commit_all(git, shop, "four")
+    light = look(world, shop / "src", lesson)
+    assert light.as_json()["verdict"] == "changed"
+    assert f"changed on {int(day[-2:])} " in light.as_json()["warning"]
+    assert f"({name}, " in light.as_json()["warning"]
+    assert world.search("Totals").hits[0].entry.details["verdict"] == "changed"
+    assert told(world, shop).lessons[0].details["verdict"] == "changed"
+    assert [row.reason for row in health.review(world.library)] == ["about"]
+    assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
+    (problem,) = health.validate(world.library, content=True).problems
+    assert "to be reviewed: the code it speaks of changed" in problem.message
+    assert "+        return sum(lines) * 100" in anchors.code_diff(world.library.primary, light)
+    editing.keep(world.fresh(cwd=shop), lesson)
+    assert look(world, shop, lesson).details["verdict"] == "holds"
+    assert health.review(world.library) == ()
+
+
+def test_code_that_is_not_here_has_no_verdict(world: World, git: Git, shop: Path, tmp_path: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL, "pypi/click<8.2"])
+    other = tmp_path / "other"
+    other.mkdir()
+    assert "verdict" not in look(world, other, lesson).as_json()
+    git(other, "init", "-q")
+    put_file(other / "src/cart.py", "x = 1\n")
+    assert "verdict" not in look(world, other, lesson).as_json()
+    assert "verdict" not in look(world, world.root, lesson).as_json()
+    git(tmp_path, "clone", "-q", str(shop), "elsewhere")
+    assert look(world, tmp_path / "elsewhere", lesson).details["verdict"] == "holds"
+    git(shop, "worktree", "add", "-q", str(tmp_path / "beside"))
+    assert look(world, tmp_path / "beside", lesson).details["verdict"] == "holds"
+
+
+def test_code_that_moved_is_followed_and_changed_there(world: World, git: Git, shop: Path) -> None:
+    lesson, folder = add(world, shop, about=[TOTAL]), add(world, shop, "Folder", about=["src/"])
+    git(shop, "mv", "src", "lib")
+    assert look(world, shop, lesson).details["verdict"] == "moved"  # before a commit, too
+    commit_all(git, shop, "moved")
+    assert look(world, shop, lesson).details["warning"] == (
+        f"the code it speaks of moved: {TOTAL} is lib/cart.py::Cart.total now"
+    )
+    assert "src/ is lib/ now" in look(world, shop, folder).details["warning"]
+    edit(shop, "sum(lines)", "max(lines)", "lib/cart.py")
+    assert look(world, shop, lesson).details["verdict"] == "changed"
+    commit_all(git, shop, "changed")
+    name = git(shop, "log", "-1", "--format=%h")
+    assert f"({name}, " in look(world, shop, lesson).details["warning"]
+    editing.keep(world.fresh(cwd=shop), lesson)
+    assert about(world, lesson)[0]["code"] == "lib/cart.py::Cart.total"
+    edit(shop, "    def total(self, lines):\n        return max(lines)\n", "    size = 1\n", "lib/cart.py")
+    put_file(shop / "lib/sums.py", "class Sums:\n    def total(self, lines):\n        return max(lines)\n")
+    assert "lib/sums.py::Sums.total now" in look(world, shop, lesson).details["warning"]
+
+
+def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world: World, git: Git, shop: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    draft = RuleDraft("Total in cents", "Sums", applies_to=["src/*.py"], about=[TOTAL])
+    made = proposals.suggest_rule(world.fresh(cwd=shop), draft)
+    git(world.root, "merge", "-q", "--no-ff", "-m", "take", made.branch)
+    assert {entry.title for entry in told(world, shop).entries} == {"Totals", "Total in cents"}
+    edit(shop, "total", "sum_up")
+    commit_all(git, shop, "gone")
+    light = look(world, shop, lesson)
+    assert light.details["verdict"] == "gone"
+    assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in light.details["warning"]
+    offered = told(world, shop)
+    assert [(entry.title, entry.details["verdict"]) for entry in offered.entries] == [("Total in cents", "gone")]
+    assert {left.entry.title: left.reason for left in offered.left_out} == {"Totals": "gone"}
+    asked = contexts.context(world.fresh(cwd=shop), ContextQuery(paths=["src/cart.py"]))
+    assert {entry.details["verdict"] for entry in asked.entries} == {"gone"}
+    assert len(asked.entries) == 2
+    written = editing.keep(world.fresh(cwd=shop), lesson)
+    assert any("no more looked at" in note for note in written.notes)
+    assert about(world, lesson) is None
+
+
+def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=["pypi/click<8.2"])
+    assert len(told(world, shop).lessons) == 1
+    edit(shop, "8.1.7", "8.2.1", "requirements.txt")
+    assert told(world, shop).lessons == ()
+    light = look(world, shop, lesson)
+    assert (light.details["verdict"], "8.2.1 is in use" in light.details["warning"]) == ("out-of-range", True)
+
+
+def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"])
+    edit(shop, "3.11", "3.12", "pyproject.toml")
+    light = look(world, shop, lesson)
+    assert (light.details["verdict"], "now >=3.12" in light.details["warning"]) == ("changed", True)
+    editing.keep(world.fresh(cwd=shop), lesson)
+    assert [item["code"] for item in about(world, lesson)] == [
+        'pyproject.toml::requires-python=">=3.12"',
+        "src/cart.py::LIMIT=30",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "near"),
+    [
+        ("src/crt.py", "src/cart.py"),
+        ("cart.py", "src/cart.py"),
+        ("src/cart.py::Cart.totl", "Cart.total"),
+        ("src/cart.py::total", "Cart.total"),
+        ("src/cart.py::LIMIT=31", "LIMIT=30"),
+        ("pypi/clik<8", "pypi/click"),
+        ("pypi/click<8", "holds for"),
+        ("../shop/src/cart.py::x y", "path::symbol"),
+    ],
+)
+def test_what_does_not_resolve_is_refused_with_the_nearest_names(
+    world: World, shop: Path, named: str, near: str
+) -> None:
+    with pytest.raises((NotFound, UsageError)) as refused:
+        add(world, shop, about=[named])
+    assert near in (refused.value.hint or "")
+    assert world.titles() == []
+
+
+def test_a_path_is_taken_from_the_callers_folder_too_and_a_link_out_of_the_code_is_not_read(
+    world: World, shop: Path, tmp_path: Path
+) -> None:
+    assert about(world, add(world, shop / "src", about=["cart.py::Cart"]))[0]["code"] == "src/cart.py::Cart"
+    put_file(tmp_path / "secret.py", "KEY = 3\n")
+    (shop / "linked.py").symlink_to(tmp_path / "secret.py")
+    with pytest.raises(Refused):
+        add(world, shop, "Linked", about=["linked.py::KEY"])
+    with pytest.raises(Refused, match="no code here"):
+        add(world, tmp_path, "Nowhere", about=["x.py"])
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("`Cart.total` is in cents", [TOTAL]),
+        ("see `src/cart.py` and `docs/cart.md:1`", ["src/cart.py", "docs/cart.md"]),
+        ("`cart.py` and `Cart`", ["src/cart.py::Cart"]),
+        ("`LIMIT` is `30`; `git push` and `nothing.py`", ["src/cart.py::LIMIT"]),
+        ("Cart.total without backticks", []),
+        ("~~~\n`Cart.total`\n~~~\n", []),
+    ],
+)
+def test_what_a_text_names_in_backticks_and_is_one_place_is_taken(
+    world: World, shop: Path, text: str, codes: list[str]
+) -> None:
+    lesson = add(world, shop, content=text)
+    assert [item["code"] for item in about(world, lesson) or ()] == codes
+    assert about(world, add(world, shop, "Without", content=text, about=None)) is None
+
+
+def test_a_name_of_two_places_is_not_taken(world: World, shop: Path) -> None:
+    put_file(shop / "src/bill.py", "class Cart:\n    pass\n")
+    assert about(world, add(world, shop, content="`Cart` and `Cart.total`"))[0]["code"] == TOTAL
+
+
+def test_an_update_replaces_anchors_and_takes_them_away(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    editing.update(world.fresh(cwd=shop), lesson, about=["docs/"])
+    assert [item["code"] for item in about(world, lesson)] == ["docs/"]
+    editing.update(world.fresh(cwd=shop), lesson, content="`Cart.total`")
+    assert [item["code"] for item in about(world, lesson)] == ["docs/"]
+    editing.update(world.fresh(cwd=shop), lesson, about=[])
+    assert about(world, lesson) is None
+
+
+def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: Git, shop: Path) -> None:
+    total, whole = add(world, shop, about=[TOTAL]), add(world, shop, "File", about=["src/cart.py"])
+    other = add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
+
+    def known(place: str) -> set[str]:
+        return {hit.entry.id for hit in anchors.about(world.fresh(cwd=shop), place)}
+
+    assert known("src/cart.py") == known("src") == {total, whole, other}
+    assert known(TOTAL) == known("src/cart.py::Cart") == {total, whole}
+    assert known("docs/cart.md") == set()
+    opened = world.fresh(cwd=shop)
+    touched = anchors.entries_about(opened, {"src/cart.py": {6}, "docs/cart.md": {1}})
+    assert {(entry.id, line) for entry, _, line in touched} == {(total, 6), (whole, 6)}
+    git(shop, "rm", "-q", "src/cart.py")
+    gone = anchors.entries_about(world.fresh(cwd=shop), {"src/cart.py": set()})
+    assert {entry.id for entry, _, _ in gone} == {total, whole, other}
