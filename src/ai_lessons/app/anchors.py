@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app.answers import Stale
-from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import anchors
@@ -143,13 +143,19 @@ class CodeFolder:
         if row is None or row[0] != stamp:
             row = [stamp, {}]
         if symbol not in row[1]:
-            text = files.read_file(self.top, path, anchors.LARGEST)[0].decode("utf-8", "replace")
-            row[1][symbol] = anchors.state(path, text.replace("\r\n", "\n"), symbol)
+            try:
+                row[1][symbol] = anchors.state(path, self.text(path), symbol)
+            except anchors.UnreadableCode as error:
+                raise InvalidEntry([Problem(path, f"Python cannot parse it: {error}")]) from error
             rows.pop(path, None)
             if time.time_ns() - max(stamp[:2]) > _FRESH:
                 rows[path], self._changed = row, True
         held = row[1][symbol]
         return None if held is None else State(*held)
+
+    def text(self, path: str) -> str:
+        """A file as it is now. Raises as `files.read_file`."""
+        return files.read_file(self.top, path, anchors.LARGEST)[0].decode("utf-8", "replace").replace("\r\n", "\n")
 
     def look(self, anchor: Anchor, project: str) -> AnchorVerdict:
         """What became of an anchor of an entry of this project. Raises nothing that a file can cause."""
@@ -228,9 +234,8 @@ class CodeFolder:
         flags = ("-l", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules")
         holding = self._git("grep", *flags, "-e", name).split("\0")[:-1]
         for path in holding if len(holding) <= _FILES else ():
-            with suppress(AiLessonsError):
-                text = files.read_file(self.top, path, anchors.LARGEST)[0].decode("utf-8", "replace")
-                for symbol in anchors.names(path, text):
+            with suppress(AiLessonsError, anchors.UnreadableCode):
+                for symbol in anchors.names(path, self.text(path)):
                     if re.split(r"\.|::", symbol)[-1] == name:
                         yield path, symbol
 
@@ -286,7 +291,7 @@ class CodeFolder:
                 texts.append(None if size < 0 else "")
         rows = [texts[n : n + len(paths)] for n in range(0, len(texts), len(paths))]
         pairs = (next(((p, t) for p, t in zip(paths, row, strict=True) if t is not None), None) for row in rows)
-        return [anchors.state(*pair, symbol) if pair else None for pair in pairs]
+        return [_state(*pair, symbol) if pair else None for pair in pairs]
 
     # --- versions ---
 
@@ -316,6 +321,14 @@ class CodeFolder:
             return AnchorVerdict(str(anchor), Verdict.HOLDS)
         detail = f"it speaks of {anchor}, and {version.lstrip('@')} is in use here ({path})"
         return AnchorVerdict(str(anchor), Verdict.OUT_OF_RANGE, detail)
+
+
+def _state(path: str, text: str, symbol: str) -> State | None:
+    """As `anchors.state` has it; what cannot be parsed is a state of its own."""
+    try:
+        return anchors.state(path, text, symbol)
+    except anchors.UnreadableCode:
+        return State("unreadable")
 
 
 def _listed(state: State | None) -> list[str | None] | None:
@@ -492,10 +505,9 @@ def _touched_line(library: Library, anchor: Anchor, path: str, lines: set[int]) 
         return min(lines, default=1)
     code = code_around(library.primary)
     try:
-        text = files.read_file(code.top, path, anchors.LARGEST)[0].decode("utf-8", "replace") if code else ""
-    except AiLessonsError:
+        part = anchors.definition(path, code.text(path), anchor.symbol) if code else None
+    except (AiLessonsError, anchors.UnreadableCode):
         return 0
-    part = anchors.definition(path, text.replace("\r\n", "\n"), anchor.symbol)
     spans = part.lines if part else ()
     return min((line for line in lines for first, last in spans if first <= line <= last), default=0)
 
@@ -535,7 +547,7 @@ def stated(
 
 def _typed(text: str, cwd: Path, top: Path | None) -> Anchor:
     """An anchor as it was typed: from the top of the repository, else from the caller's folder. Raises UsageError."""
-    path, mark, rest = text.strip().partition("::")
+    path, mark, tail = text.strip().partition("::")
     whole = os.path.normpath(cwd / os.path.expanduser(path))
     try:
         with suppress(ValueError):
@@ -543,7 +555,7 @@ def _typed(text: str, cwd: Path, top: Path | None) -> Anchor:
             if anchor.package or top is None or os.path.lexists(top / anchor.path) or not os.path.lexists(whole):
                 return anchor
         if top and whole.startswith(f"{top}{os.sep}"):
-            text = os.path.relpath(whole, top) + "/" * path.endswith("/") + mark + rest
+            text = os.path.relpath(whole, top) + "/" * path.endswith("/") + mark + tail
         return anchors.parse(text)
     except ValueError as error:
         hint = "path, path::symbol, path::NAME=value or pypi/name<8.2"
@@ -562,8 +574,7 @@ def _resolved(code: CodeFolder, text: str, cwd: Path) -> Anchor:
         raise NotFound("file or folder", anchor.path, hint=_near(near[:3]))
     now = code.state(anchor.path, anchor.symbol)
     if now is None:
-        text = files.read_file(code.top, anchor.path, anchors.LARGEST)[0].decode("utf-8", "replace")
-        every = anchors.names(anchor.path, text)
+        every = anchors.names(anchor.path, code.text(anchor.path))
         last = anchor.symbol.rpartition(".")[2]
         near = [x for x in every if x.rpartition(".")[2] == last][:3] or get_close_matches(anchor.symbol, every, 3, 0.4)
         raise NotFound(f"name in {anchor.path}", anchor.symbol, hint=_near(near))
@@ -670,5 +681,6 @@ def code_diff(repo: RepositorySession, light: EntrySummary) -> str:
     for anchor in anchors_of(light.details) if code else ():
         row = code.look(anchor, light.project) if code else None
         if code and row and row.verdict in {Verdict.CHANGED, Verdict.GONE} and not anchor.package:
-            parts.append(code.diff(anchor, row))
+            with suppress(anchors.UnreadableCode):
+                parts.append(code.diff(anchor, row))
     return "\n".join(filter(None, parts))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from bisect import bisect_right
 from enum import StrEnum
 from functools import cache
@@ -80,11 +81,19 @@ class Anchor(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """What a file has under a name: its text, `lines` (first and last, from 1) of each part, and plain value."""
+    """What a file has under a name: its text, `lines` (first and last, from 1) of each part, and its value, if plain.
+
+    `meaning` is what of the text counts: without comments and blanks, of Python its syntax tree.
+    """
 
     text: str
     lines: tuple[tuple[int, int], ...]
+    meaning: str
     value: str | None = None
+
+
+class UnreadableCode(ValueError):
+    """A file of Python that this Python cannot parse, mostly because it is being edited: nothing is known of it."""
 
 
 _PACKAGE = re.compile(
@@ -101,11 +110,11 @@ def parse(text: str) -> Anchor:
         raise ValueError(f"longer than {LONGEST} characters")
     if package := _PACKAGE.fullmatch(text):
         return Anchor(package=package["package"], versions="".join(package["versions"].split()))
-    path, mark, rest = text.partition("::")
+    path, mark, tail = text.partition("::")
     path = path.removeprefix("./").rstrip("/") + "/" * (path.endswith("/") and path != "/")
     if not _PATH.fullmatch(path) or path.startswith(("/", "~")) or {".", "..", ""} & {*path.rstrip("/").split("/")}:
         raise ValueError("a path is relative to the top of its repository, with `/`")
-    symbol, equals, value = rest.partition("=")
+    symbol, equals, value = tail.partition("=")
     symbol = symbol.strip()
     if mark and not _SYMBOL.fullmatch(symbol):
         raise ValueError("after `::` stands a name, such as Class.method")
@@ -149,18 +158,20 @@ def _fault(item: object) -> str:
 
 
 class State(NamedTuple):
-    """How a file has a symbol: the fingerprint of its text, and its value where it has a plain one."""
+    """How a file has a symbol: a fingerprint of its meaning, and its value where it has a plain one."""
 
     fingerprint: str
     value: str | None = None
 
 
 def state(path: str, text: str, symbol: str) -> State | None:
-    """How a file has a symbol; None: not at all. Without a symbol only that there is a file."""
+    """How a file has a symbol; None: not at all. Without a symbol only that there is a file. Raises as `definition`."""
     if not symbol:
         return State("")
-    entry = definition(path, text, symbol)
-    return State(fingerprint(path, entry.text), entry.value) if entry else None
+    part = definition(path, text, symbol)
+    if part is None:
+        return None
+    return State(sha256(part.meaning.encode("utf-8", "replace")).hexdigest()[:8], part.value)
 
 
 def judged(anchor: Anchor, now: State | None) -> Verdict:
@@ -195,32 +206,6 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def fingerprint(path: str, text: str) -> str:
-    """Eight characters that change when the text does, without comments and blanks. In Python depth counts."""
-    text = _with_depth(text) if path.endswith((".py", ".pyi")) else _without_comments(_style(path), text)
-    return sha256("".join(text.split()).encode("utf-8", "replace")).hexdigest()[:8]
-
-
-def _with_depth(text: str) -> str:
-    """A piece of Python without comments, with marks where blocks begin and end; the same by any Python."""
-    import tokenize  # noqa: PLC0415  # a look that finds nothing changed needs none of it
-
-    lines, begins, cuts = text.split("\n"), dict[int, str](), list[tuple[int, int]]()
-    readline = iter([f"{line}\n" for line in lines]).__next__
-    try:
-        for token in tokenize.generate_tokens(readline):
-            row, column = token.start[0] - 1, token.start[1]
-            if token.type == tokenize.COMMENT:
-                cuts.append((row, column))
-            elif token.type in {tokenize.INDENT, tokenize.DEDENT} and 0 < row < len(lines):
-                begins[row] = begins.get(row, "") + ("\x01" if token.type == tokenize.INDENT else "\x02")
-    except (tokenize.TokenError, SyntaxError):  # torn, or of another version
-        return _without_comments("#", text)
-    for row, column in cuts:
-        lines[row] = lines[row][:column]
-    return "\n".join(begins.get(row, "") + line for row, line in enumerate(lines)).rstrip("\x02\n ")
-
-
 # --- what a file defines ---
 
 _VALUES: Mapping[str, Callable[[str], Any]] = {".toml": toml, ".json": json.loads, ".lock": toml}
@@ -229,15 +214,13 @@ _VALUES: Mapping[str, Callable[[str], Any]] = {".toml": toml, ".json": json.load
 def definition(path: str, text: str, name: str) -> Definition | None:
     """What a file has under a name or key (the end of a key's path will do, if it is one alone); None: nothing.
 
-    Files that are huge, or that their parser refuses, are read by lines.
+    Raises UnreadableCode.
     """
     if len(text) > LARGEST:
         return None
     if path.endswith((".py", ".pyi")):
-        try:
-            return _of_python(text).get(name)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # mostly, because it is being edited
-            return _by_lines(path, text, name)
+        parts = _python_nodes(text).get(name)
+        return _of_nodes(text, parts) if parts else None
     if _style(path) == "keys":
         entries = _keys(path, text)
         matches = [key for key in entries if key.endswith(f".{name}")]
@@ -246,58 +229,71 @@ def definition(path: str, text: str, name: str) -> Definition | None:
 
 
 def names(path: str, text: str) -> list[str]:
-    """The names or keys that a file defines, as far as they can be listed."""
+    """The names or keys that a file defines, as far as they can be listed. Raises UnreadableCode."""
     if len(text) > LARGEST:
         return []
     if path.endswith((".py", ".pyi")):
-        try:
-            return list(_of_python(text))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
+        return list(_python_nodes(text))
     if _style(path) == "keys":
         return list(_keys(path, text))
     return list(dict.fromkeys(match[1] for match in re.finditer(_LISTED, _skeleton(path, text))))
 
 
-def _of_python(text: str) -> dict[str, Definition]:
-    """Functions, classes, methods and constants by their names, `Class.method`. Raises as Python's parser."""
-    import ast  # noqa: PLC0415  # as `tokenize`
+def _python_nodes(text: str) -> dict[str, list[Any]]:
+    """The nodes of functions, classes, methods and constants by their names, `Class.method`. Raises UnreadableCode."""
+    import ast  # noqa: PLC0415  # a look that finds nothing changed needs none of it
 
-    lines, parts = text.splitlines(keepends=True), dict[str, list[tuple[int, int, str | None]]]()
-    if len(lines) != text.count("\n") + (not text.endswith("\n")):  # of form feeds, which Python counts differently
-        lines = [f"{line}\n" for line in text.split("\n")]
-
-    def add(name: str, node: Any, value: Any = None) -> None:
-        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
-        short = value is not None and value.end_lineno - value.lineno < 5
-        stated = ast.get_source_segment(text, value) if short else None
-        parts.setdefault(name, []).append((first, node.end_lineno, stated))
+    nodes: dict[str, list[Any]] = {}
 
     def visit(body: Iterable[Any], within: str) -> None:
         for node in body:
-            targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                add(within + node.name, node)
+                nodes.setdefault(within + node.name, []).append(node)
                 if isinstance(node, ast.ClassDef):
                     visit(node.body, f"{within}{node.name}.")
             elif isinstance(node, ast.Assign | ast.AnnAssign):
-                for target in targets:
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     if isinstance(target, ast.Name):
-                        add(within + target.id, node, node.value)
+                        nodes.setdefault(within + target.id, []).append(node)
             elif isinstance(node, ast.If | ast.Try | ast.With):
                 blocks = [getattr(node, key, ()) for key in ("body", "orelse", "finalbody")]
                 for block in (*blocks, *(handler.body for handler in getattr(node, "handlers", ()))):
                     visit(block, within)
 
-    visit(ast.parse(text).body, "")
-    return {
-        name: Definition(
-            "".join("".join(lines[first - 1 : last]) for first, last, _ in ends),
-            tuple(end[:2] for end in ends),
-            plain(ends[0][2]) if len(ends) == 1 and ends[0][2] is not None else None,
-        )
-        for name, ends in parts.items()
-    }
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an odd escape in other people's code
+            visit(ast.parse(text).body, "")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UnreadableCode(str(error)) from error
+    return nodes
+
+
+def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
+    import ast  # noqa: PLC0415  # as above
+
+    def meaning(node: Any) -> str:
+        """The tree without places and empty fields, which is the same by every version of Python."""
+        if isinstance(node, ast.AST):
+            fields = (
+                (key, value) for key, value in ast.iter_fields(node) if key not in {"ctx", "kind", "type_comment"}
+            )
+            stated = (f"{key}={meaning(value)}" for key, value in fields if value not in (None, []))
+            return f"{type(node).__name__}({' '.join(stated)})"
+        return f"[{' '.join(map(meaning, node))}]" if isinstance(node, list) else repr(node)
+
+    rows, spans, value = text.split("\n"), list[tuple[int, int]](), None
+    for node in nodes:
+        starts = (node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ())))
+        spans.append((min(starts), node.end_lineno))
+        stated = getattr(node, "value", None)
+        segment = ast.get_source_segment(text, stated) if stated and len(spans) == 1 else None
+        value = plain(segment) if segment is not None and len(segment) < LONGEST else None
+    parts = "\n".join("\n".join(rows[first - 1 : last]) for first, last in spans)
+    try:
+        return Definition(parts, tuple(spans), "".join(map(meaning, nodes)), value)
+    except RecursionError as error:
+        raise UnreadableCode(str(error)) from error
 
 
 def _keys(path: str, text: str) -> dict[str, Definition]:
@@ -321,7 +317,7 @@ def _keys(path: str, text: str) -> dict[str, Definition]:
             name, rows = f"{within}{key}", places.get(str(key), [])
             at = bisect_right(rows, above - 1)
             row = rows[at] if at < len(rows) else above or 1
-            entries[name] = Definition(_shown(value), ((row, row),), _shown(value))
+            entries[name] = Definition(_shown(value), ((row, row),), _shown(value), _shown(value))
             todo.append((f"{name}.", value, row))
     return entries
 
@@ -341,7 +337,7 @@ def _yaml_keys(text: str) -> dict[str, Definition]:
         open_keys = [*((at, key) for at, key in open_keys if at < indent), (indent, match[2])]
         name = ".".join(key for _, key in open_keys)
         value = plain(re.sub(r"\s#.*", "", match[3] or ""))
-        entries.setdefault(name, Definition(value, ((number, number),), value or None))
+        entries.setdefault(name, Definition(value, ((number, number),), value, value or None))
     return entries
 
 
@@ -381,10 +377,6 @@ def _scanner(style: str) -> re.Pattern[str]:
     return re.compile(_NO_CODE[style])  # when it is first needed: every command imports this module
 
 
-def _without_comments(style: str, text: str) -> str:
-    return _scanner(style).sub(lambda part: "" if part[1] else part[0], text)
-
-
 def _skeleton(path: str, text: str) -> str:
     """The text with comments and strings blanked out, line for line."""
     return _scanner(_style(path)).sub(lambda part: re.sub(r"[^\n]", " ", part[0]), text)
@@ -410,7 +402,9 @@ def _by_lines(path: str, text: str, name: str) -> Definition | None:
         )
         value = plain(stated[1]) if stated and inner[0][1] - inner[0][0] == 1 else None
     lines = tuple((start + 1, end) for start, end in inner)
-    return Definition("\n".join("\n".join(rows[start:end]) for start, end in inner), lines, value)
+    parts = "\n".join("\n".join(rows[start:end]) for start, end in inner)
+    bare = _scanner(_style(path)).sub(lambda part: "" if part[1] else part[0], parts)
+    return Definition(parts, lines, "".join(bare.split()), value)
 
 
 def _spans(code: list[str], name: str, start: int, end: int, before: str = "") -> list[tuple[int, int]]:
