@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import anchors, contexts, editing, entries, health, proposals
+from ai_lessons.app import anchors, contexts, editing, entries, harvest, health, proposals, transfer
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
-from ai_lessons.app.hints import before_a_tool
+from ai_lessons.app.hints import Hints, before_a_tool
+from ai_lessons.app.workspace import Library
 from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.model.entries import EntrySummary
+from ai_lessons.interfaces import text_jobs
+from ai_lessons.model.command_patterns import Seen, happened
+from ai_lessons.model.entries import EntrySummary, Moment
+from ai_lessons.model.merge import merge_file
+from ai_lessons.model.transcripts import Step
 from app.world import World
 from real_world import Git, commit_all, put_file
 
@@ -254,3 +259,76 @@ def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: G
     git(shop, "rm", "-q", "src/cart.py")
     gone = anchors.entries_about(world.fresh(cwd=shop), {"src/cart.py": set()})
     assert {entry.id for entry, _, _ in gone} == {total, whole, other}
+
+
+def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_use(world: World, shop: Path) -> None:
+    steps = [
+        Step("command", "click build", "boom", failed=True, cwd=str(shop)),
+        Step("edit", str(shop / "src/cart.py"), cwd=str(shop)),
+        Step("edit", "docs/cart.md", cwd=str(shop)),
+        Step("command", "click build", "", failed=False, cwd=str(shop)),
+    ]
+    failure, success = happened(steps, "s1", "shop", "claude-code", "x.jsonl")
+    assert (failure.edits, success.edits) == ((str(shop / "src/cart.py"), str(shop / "docs/cart.md")), ())
+    draft = harvest.HarvestedLesson(
+        "27ecf4a6", "pattern", "shop", "`click build` fails", "running `click build`", "run `make`", "boom",
+        "", (), Seen(3, 3, 3), (), (), edited=failure.edits,
+    )  # fmt: skip
+    kept = harvest.keep(world.fresh(cwd=shop), draft, "user")
+    assert kept
+    assert [item.get("code") or item["package"] for item in about(world, kept.id)] == [
+        "src/cart.py", "docs/cart.md", "pypi/click^8.1.7",
+    ]  # fmt: skip
+    elsewhere = harvest.keep(world.fresh(cwd=world.root), draft._replace(title="Elsewhere"), "user")
+    assert elsewhere
+    assert about(world, elsewhere.id) is None
+
+
+def test_a_hook_tells_the_warning_behind_the_entry(world: World, shop: Path) -> None:
+    add(world, shop, about=[TOTAL])
+    edit(shop, "sum(lines)", "max(lines)")
+    text = text_jobs.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), "repo", 900)
+    assert f"! the code it speaks of changed: check first, {TOTAL}" in text
+
+
+def test_a_hook_of_many_lessons_asks_git_a_few_times_and_looks_at_each_file_once(
+    world: World, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(6):
+        put_file(shop / f"src/part{n}.py", f"def part{n}():\n    return {n}\n")
+        add(world, shop, f"Part {n}", about=[f"src/part{n}.py::part{n}"])
+    told(world, shop)
+    reads: list[str] = []
+    monkeypatch.setattr(anchors.CodeFolder, "text", lambda _, path: reads.append(path))
+    assert len(told(world, shop).entries) == 2
+    assert reads == []
+    monkeypatch.undo()
+    asked: list[str] = []
+    since = anchors.CodeFolder._since
+    monkeypatch.setattr(anchors.CodeFolder, "_since", lambda *each: (asked.append(str(each[1])), since(*each))[1])
+    for n in range(6):
+        edit(shop, "return", "yield", f"src/part{n}.py")
+    assert {entry.details["verdict"] for entry in told(world, shop).entries} == {"changed"}
+    assert len(asked) <= anchors.UNASKED
+
+
+def test_both_sides_that_look_again_leave_one_anchor(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL, "docs/"])
+    path = next(world.root.glob("global/lessons/*/*.md"))
+    base = path.read_bytes()
+    seen = about(world, lesson)[0]["seen"].encode()
+    merged = merge_file("global/lessons/x.md", base, base.replace(seen, b"aaaaaaaa"), base.replace(seen, b"bbbbbbbb"))
+    assert merged.conflicts == ()
+    assert merged.data is not None
+    assert merged.data.count(b"code:") == 2
+    assert b"bbbbbbbb" in merged.data
+
+
+def test_anchors_go_along_with_an_export_and_an_import(world: World, shop: Path, git: Git, tmp_path: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    bundle = tmp_path / "bundle.json"
+    transfer.export_file(world.library, bundle)
+    git(tmp_path, "init", "-q", "other")
+    with Library(tmp_path / "other", world.options._replace(cwd=tmp_path)) as other:
+        transfer.import_files(other, [bundle], "groove")
+        assert entries.show(other, lesson).frontmatter["about"] == about(world, lesson)

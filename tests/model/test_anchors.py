@@ -178,7 +178,7 @@ def test_what_is_only_used_or_is_there_twice_is_not_found(path: str, text: str, 
     ("path", "before", "after", "same"),
     [
         ("a.py", "def f(a):\n    if a:\n        b()\n", "def f( a ):\n  # why\n\n  if a:  # so\n    b()\n", True),
-        ("a.py", "def f(a):\n    return 'x', a\n", 'def f(\n    a,\n):\n    return (\n        "x",\n        a,\n    )\n', True),
+        ("a.py", "def f(a):\n    return 'x', a\n", 'def f(\n  a,\n):\n  return (\n    "x",\n    a,\n  )\n', True),
         ("a.py", "def f():\n if a:\n  b()\n  c()\n", "def f():\n if a:\n  b()\n c()\n", False),
         ("a.py", "f = '# no comment'\n", "f = '# other'\n", False),
         ("a.ts", "function f() { return 1 }", "function f() {\n  // why\n  return 1\n}", True),

@@ -545,6 +545,22 @@ def stated(
     return [each.fields for each in dict.fromkeys(chosen)], notes if chosen and not named else []
 
 
+def of_session(repo: RepositorySession, edited: Iterable[str], programs: Iterable[str], project: str) -> list[str]:
+    """Anchors for what a session taught: the files that were edited in it, and the versions like those in use here.
+
+    None where the caller's folder is not the code of the project.
+    """
+    code = code_around(repo)
+    if code is None or not (code.whole or code.is_called(project)):
+        return []
+    pins = {program: code.pins().get(f"pypi/{program}", ("", ""))[0] for program in programs}
+    inside = (os.path.relpath(code.top / file, code.top) for file in edited)
+    paths = [path for path in dict.fromkeys(inside) if path in code.paths]
+    code.close()
+    versions = [f"pypi/{program}^{version[1:]}" for program, version in pins.items() if version.startswith("@")]
+    return [*paths, *versions][: anchors.MOST]
+
+
 def _typed(text: str, cwd: Path, top: Path | None) -> Anchor:
     """An anchor as it was typed: from the top of the repository, else from the caller's folder. Raises UsageError."""
     path, mark, tail = text.strip().partition("::")
