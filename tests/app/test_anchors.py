@@ -154,6 +154,22 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world
     assert about(world, lesson) is None
 
 
+def test_code_of_another_branch_has_no_verdict_on_this_one(world: World, git: Git, shop: Path) -> None:
+    git(shop, "switch", "-qc", "new")
+    put_file(shop / "src/bill.py", "def bill():\n    return 1\n")
+    edit(shop, "class Cart", "def fresh():\n    return 2\n\n\nclass Cart")
+    commit_all(git, shop, "bill")
+    file, symbol = add(world, shop, about=["src/bill.py::bill"]), add(world, shop, "B", about=["src/cart.py::fresh"])
+    git(shop, "switch", "-q", "main")
+    assert "verdict" not in look(world, shop, file).as_json() | look(world, shop, symbol).as_json()
+    git(shop, "switch", "-q", "new")
+    assert look(world, shop, file).details["verdict"] == look(world, shop, symbol).details["verdict"] == "holds"
+    put_file(shop / "src/draft.py", "def draft():\n    return 1\n")
+    draft = add(world, shop, "C", about=["src/draft.py::draft"])
+    (shop / "src/draft.py").unlink()
+    assert look(world, shop, draft).details["warning"] == "the code it speaks of is gone: src/draft.py::draft"
+
+
 def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, shop: Path) -> None:
     lesson = add(world, shop, about=["pypi/click<8.2"])
     assert len(told(world, shop).lessons) == 1

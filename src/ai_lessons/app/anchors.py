@@ -16,6 +16,7 @@ from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app.answers import Stale
@@ -41,6 +42,7 @@ UNASKED = 3  # Questions to git of one telling that nobody asked for
 _COMMITS, _AT_ONCE = 60, 6  # Commits of a file that are looked at, and read together
 _HOPS = 5  # Renames of a file that are followed
 _FILES = 40  # Files that are looked through for a name
+_MOST_QUOTED = 30  # Words in backticks that are looked for
 _FRESH = 50_000_000  # Nanoseconds after a change in which a stat may not show the next one
 _MOST_KEPT = 5_000  # Files that the state folder has rows of
 _QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
@@ -194,6 +196,8 @@ class CodeFolder:
             now = self.state(place.path, place.symbol)
             verdict = Verdict.MOVED if anchors.judged(place, now) is Verdict.HOLDS else Verdict.CHANGED
         commit, changes = (None, 0) if verdict is Verdict.MOVED else self._since(anchor, place, now)
+        if verdict is Verdict.GONE and commit is None and self._is_on_another_branch(anchor):
+            verdict = Verdict.ELSEWHERE
         where = str(place._replace(value=None)) if place else ""
         return verdict.value, commit, where, now.value if now else None, changes, _listed(now)
 
@@ -257,6 +261,13 @@ class CodeFolder:
                 return path
         return None
 
+    def _is_on_another_branch(self, anchor: Anchor) -> bool:
+        """Whether commits that HEAD does not have brought it: this branch is only older, or another one."""
+        named = [f"-S{anchor.symbol.rpartition('.')[2]}"] if anchor.symbol else []
+        return bool(
+            self._git("log", "-1", "--format=%H", *named, "--all", "--not", "HEAD", "--", anchor.path.rstrip("/"))
+        )
+
     def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[Commit | None, int]:
         """The commit since which the anchor does not hold (None: not committed), and how many changed it since."""
         paths = [*([place.path.rstrip("/")] if place else []), anchor.path.rstrip("/")]
@@ -271,8 +282,8 @@ class CodeFolder:
                 if anchors.judged(anchor, then) is Verdict.HOLDS or (later is None and then != now):
                     return later, changes
                 later, latest = (commit[0], commit[1], commit[2]), then
-        # it was never committed as the anchor has it: all that is known is the last change
-        return (commits[0][1], commits[0][2], commits[0][3]) if commits else None, changes
+        # it was never committed as the anchor has it: all that is known is the last change of what is there
+        return (commits[0][1], commits[0][2], commits[0][3]) if commits and now else None, changes
 
     def _states(self, commits: Sequence[str], paths: Sequence[str], symbol: str) -> list[State | None]:
         """How each commit has the symbol, in the first of these paths that it has."""
@@ -371,6 +382,8 @@ def _verdict_of(
         detail = f"the code it speaks of moved: {anchor._replace(value=None)} is {place} now"
     elif verdict is Verdict.GONE:
         detail = f"the code it speaks of is gone{since.replace(' on', ' since', 1)}: {anchor}"
+    elif verdict is Verdict.ELSEWHERE:
+        detail = ""
     return AnchorVerdict(str(anchor), verdict, detail, name, author, day, place)
 
 
@@ -621,7 +634,7 @@ def _near(names: Iterable[str]) -> str:
 def _proposed(code: CodeFolder, text: str) -> list[Anchor]:
     """The files and symbols that a text names in backticks, each of which is one place here."""
     symbols, paths = list[Anchor](), list[Anchor]()
-    for quoted in dict.fromkeys(_QUOTED.findall(_FENCE.sub("", text))):
+    for quoted in islice(dict.fromkeys(_QUOTED.findall(_FENCE.sub("", text))), _MOST_QUOTED):
         anchor = _place_named(code, quoted.strip())
         if anchor is not None:
             (symbols if anchor.symbol else paths).append(anchor)
@@ -677,7 +690,9 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
         if row.verdict is Verdict.ELSEWHERE:
             notes.append(f"{anchor} is not here, so it was not looked at")
         place = anchors.parse(row.place)._replace(repository=anchor.repository) if row.place else anchor
-        now = code.state(place.path, place.symbol) if row.verdict in {Verdict.CHANGED, Verdict.MOVED} else None
+        unseen = row.verdict is Verdict.HOLDS and anchor.value is None and not (anchor.seen or anchor.package)
+        look = unseen or row.verdict in {Verdict.CHANGED, Verdict.MOVED}
+        now = code.state(place.path, place.symbol) if look else None
         if now is None:
             renewed.append(anchor)
         elif anchor.value is not None and now.value is not None:
