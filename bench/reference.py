@@ -27,6 +27,7 @@ from ai_lessons.interfaces.lesson import lesson
 from ai_lessons.interfaces.mcp import server
 from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool, tools
 from ai_lessons.learning.selection import ShownEntry
+from ai_lessons.model import anchors
 from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, values_of
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
@@ -188,6 +189,16 @@ COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
     "reviewed": DATE,
     "release_to": {"type": "array", "items": {"type": "object", "additionalProperties": TEXT}},
     "allow_secrets": {"type": "array", "items": {"type": "object", "additionalProperties": TEXT}},
+    "about": {
+        "type": "array",
+        "maxItems": anchors.MOST,
+        "items": {
+            "type": "object",
+            "properties": dict.fromkeys(("code", "package", "seen", "in"), TEXT),
+            "oneOf": [{"required": ["code"]}, {"required": ["package"]}],
+            "additionalProperties": False,
+        },
+    },
 }
 OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
     "applies_to": TEXTS,

@@ -48,6 +48,7 @@ _VOLATILE = (
     (re.compile(r"SHA256:[A-Za-z0-9+/]{43}"), "KEY"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d| UTC)"), "TIME"),
     (re.compile(r"\b20\d\d-\d\d-\d\d\b"), "DATE"),
+    (re.compile(r"(?<= on )\d{1,2} [A-Z][a-z]+(?: 20\d\d)?(?= \()"), "DAY"),
     (re.compile(r"(?<=/rejected/)20\d\d\b"), "YEAR"),
     (re.compile(r"\b20\d\d-\d\d(?=/)"), "MONTH"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"), "HASH"),

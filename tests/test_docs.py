@@ -58,7 +58,7 @@ EXAMPLE = "recall random"
 
 NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
-    "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
+    "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi(?!/)|registry|mirror|proxy)\b", re.IGNORECASE),
     "how it was made": re.compile(
         r"\b(?:TODO|FIXME|claude-(?!(?:code|rules|plugin)\b)\w+|subagent|contract\.md|design\.md)\b"
     ),

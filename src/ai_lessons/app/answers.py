@@ -479,7 +479,10 @@ class Stale(NamedTuple):
 
 @json_fields(entry=True)
 class Outdated(NamedTuple):
-    """An entry to look at again. `reason`: review_by, asked, applies_to, repeats, source, failing, or never_helpful."""
+    """An entry to look at again.
+
+    `reason`: about, review_by, asked, applies_to, repeats, source, failing, or never_helpful.
+    """
 
     entry: EntrySummary
     reason: str
@@ -523,6 +526,7 @@ class LessonDraft(NamedTuple):
 
     `seen` counts the calls, failures and sessions that a lesson about a command rests on.
 
+    `about` names code as `anchors.stated` takes it (empty: what the text names, None: nothing).
     `scope` is stated as groove writes one, where the project does not say it: `user:NAME`, `project:PATH`.
     """
 
@@ -543,6 +547,7 @@ class LessonDraft(NamedTuple):
     dont: str | None = None
     because: str | None = None
     seen: Mapping[str, int] | None = None
+    about: Sequence[str] | None = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
@@ -623,7 +628,10 @@ class Feedback(NamedTuple):
 
 
 class RuleDraft(NamedTuple):
-    """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry."""
+    """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry.
+
+    `about` is as in `LessonDraft`.
+    """
 
     title: str
     rationale: str
@@ -633,6 +641,7 @@ class RuleDraft(NamedTuple):
     applies_to: Sequence[str] = ()
     check: Mapping[str, Any] | None = None
     links: Sequence[tuple[str, str]] = ()
+    about: Sequence[str] | None = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 

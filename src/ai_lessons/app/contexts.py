@@ -28,6 +28,7 @@ from ai_lessons.learning.statistics import (
     Event,
 )
 from ai_lessons.model import transcripts
+from ai_lessons.model.anchors import is_silenced
 from ai_lessons.model.command_patterns import (
     Called,
     Form,
@@ -39,6 +40,7 @@ from ai_lessons.model.command_patterns import (
     when_and_does,
 )
 from ai_lessons.model.entries import (
+    ABOUT,
     GLOBAL_PROJECT,
     Confidence,
     EntrySummary,
@@ -66,6 +68,12 @@ LOWERED = 0.5  # What is left of the score of a superseded entry where it is sho
 
 SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
 CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`; longer chains are mistakes
+
+
+def judged(repo: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
+    """The entries with what became of the code they speak of: see `anchors.judge`, which is loaded where one does."""
+    speaking = any(light.details.get(ABOUT) for light in lights)
+    return app.anchors.judge(repo, lights, unasked=unasked) if speaking else list(lights)
 
 
 def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
@@ -395,7 +403,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     similar = similarities(repo, query.query) if near and query.query.strip() else {}
     fits = [Candidate(light, level=light.score or 0.0, similarity=similar.get(light.id)) for light in near]
     result = injecting.tell(None, fits, None, query.project, rules=len(rules))
-    chosen = rules[: injecting.budget - len(result.entries)]
+    chosen = judged(repo, rules[: injecting.budget - len(result.entries)])
     notes = [*result.notes]
     if len(rules) > len(chosen):
         notes.append(f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}")
@@ -670,12 +678,19 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages = self._repo.usages.several([candidate.entry for candidate in fits])
+        usages, unasked = self._repo.usages.several([candidate.entry for candidate in fits]), shown_ids is not None
         every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
         could = tell(moment, every, shown_ids, self._bars._replace(budget=len(every) + 1)).chosen
-        lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
+        looked_at = {x.id: x for x in judged(self._repo, [candidate.entry for candidate in could], unasked=unasked)}
+        every = [candidate._replace(entry=looked_at.get(candidate.entry.id, candidate.entry)) for candidate in every]
+        lessons = [light for light in looked_at.values() if light.kind is Kind.LESSON]
+        gone = {
+            x.id: (x.details["verdict"], x.details["warning"]) for x in lessons if unasked and is_silenced(x.details)
+        }
+        lessons = [light for light in lessons if light.id not in gone]
         often = [light for light in lessons if usages[light.id].tallies.injected >= OFTEN]
         away = suppressed(self._repo, lessons, project)
+        away |= gone
         every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)

@@ -24,7 +24,7 @@ from ai_lessons.learning.statistics import (
     learned,
 )
 from ai_lessons.model import frontmatter, layout, lessons, markdown, transcripts
-from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind, Pattern, Relation
+from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind, Pattern, Relation
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, escaped
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 UNCHANGED = "nothing changed"  # A note
 TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
 _QUOTED, _WORD = re.compile(r"`([^`\n]+)`"), re.compile(r"\w[\w.-]*\w|\w")
-_NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
+_NOT_FIELDS = {"links", "content", "project", "allow_secrets", "about"}
 
 
 def text_of_file(file: str, cwd: Path) -> str:
@@ -65,9 +65,11 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
     if repo.options.agent:
         stated["origin"] = authorship.AI  # whoever it says that it speaks for
-    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **stated)
-    fields |= secrets.fields(draft.allow_secrets)
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+    written = " \n".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
+    about, about_notes = app.anchors.stated(repo, draft.about, written, project)
+    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, about=about, **stated)
+    fields |= secrets.fields(draft.allow_secrets)
     path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
     data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
     entry = checked(path, data)
@@ -76,7 +78,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         authorship.remember(repo, authorship.USER, entry)
     done = repo.written_one(entry, applied)
     # as the last look found them: a write does not pay for another one
-    notes = [*done.notes, *namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
+    notes = [*done.notes, *about_notes, *namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
     action = draft.do or draft.dont
     if draft.when and action and draft.because:
         repo.current()
@@ -127,6 +129,7 @@ def update(
     content: str | None = None,
     allow_secrets: Sequence[tuple[str, str]] = (),
     only_resources: bool = False,
+    about: Sequence[str] | None = None,
     **stated: str | Sequence[str] | Mapping[str, Any] | None,
 ) -> Written:
     """Change what is given; None leaves a key alone, an empty list removes it. Versions and project move the file.
@@ -151,6 +154,8 @@ def update(
         key: value if isinstance(value, str) else (value if isinstance(value, dict) else list(value)) or REMOVE
         for key, value in given_keys.items()
     }
+    if about is not None:
+        changes[ABOUT] = app.anchors.stated(repo, about, "", project or light.project)[0] or REMOVE
     changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
@@ -177,13 +182,15 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 def keep(opened: Library, ref: str) -> Written:
     """Write down that an entry was looked at today and holds: `review` leaves it alone for half a year.
 
-    What silenced it does not count any more.
+    What silenced it does not count any more, and the code that it speaks of is what that is now.
     """
     repo, light = opened.writing(ref)
-    today = frontmatter.stamp(repo.options.now())[:10]
-    done = change(repo, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
+    about, notes = app.anchors.looked_again(repo, light)
+    changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
+    changes |= {} if about is None else {ABOUT: about or REMOVE}
+    done = change(repo, light, changes, f"Keep {light.kind}: {light.title}")
     repo.usages.note_status(light, light.details.get("status"))
-    return done
+    return done._replace(notes=(*done.notes, *notes))
 
 
 def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Approval, Listing, Related, Shown, Why
-from ai_lessons.app.contexts import CHAIN, related_of, superseded
+from ai_lessons.app.contexts import CHAIN, judged, related_of, superseded
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.model import lessons, links
 from ai_lessons.model.approval import BranchView, Evidence, Verdict, moment
@@ -220,7 +220,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     else:  # most are kept here, and need no look elsewhere
         notes = tuple(app.health.told_of_scripts(opened, [light]) if light.details.get("path") else ())
     return Shown(
-        entry=light,
+        entry=judged(opened.reading, [light])[0],
         body=text,
         raw=raw,
         frontmatter=entry.fields,

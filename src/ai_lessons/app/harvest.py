@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ai_lessons.connectors.agent_hosts import Where
     from ai_lessons.model.transcripts import Shape
 
+MOST_EDITED = 2  # Files of a draft that were edited after its failure, the most frequent first
 _SAID, _TITLE = 400, 100  # Characters of what a user said, and of a title
 _PATTERN, _FAILURE, _CORRECTION = "pattern", "failure", "correction"
 _CORRECTS = re.compile(
@@ -109,9 +110,10 @@ class HarvestedLesson(NamedTuple):
     """A draft of a lesson, what it rests on, and where that was seen, newest first.
 
     `sort`: pattern (a command that fails more often than not), failure, or correction. `do` is empty where only a
-    person can say what helps; `done` has what was run after it and worked, also what may destroy. `warned`, `helped`
-    and `told` say what the draft would have changed in the sessions after those that it could be learned from: failures
-    that it would have been told before and at, and how often it would have been told.
+    person can say what helps; `done` has what was run after it and worked, also what may destroy; `edited` the files
+    that were edited then, time and again. `warned`, `helped` and `told` say what the draft would have changed in the
+    sessions after those that it could be learned from: failures that it would have been told before and at, and how
+    often it would have been told.
     """
 
     id: str
@@ -129,6 +131,7 @@ class HarvestedLesson(NamedTuple):
     warned: int = 0
     helped: int = 0
     told: int = 0
+    edited: tuple[str, ...] = ()
 
     @property
     def sessions(self) -> int:
@@ -193,6 +196,8 @@ def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
     title, when, do, because = texts(pattern)
     projects = {call.project for call in pattern.examples}
     machine = len(projects) > 1 or any(_MISSING.search(line) for line in pattern.messages)
+    edits = Counter(file for file, _ in {(file, call.session) for call in pattern.examples for file in call.edits})
+    edited = tuple(file for file, times in edits.most_common(MOST_EDITED) if times >= LEAST_SESSIONS)
     blocks = (f"~~~\n$ {pattern.forms[0]}\n{line}\n~~~\n" for line in pattern.messages)
     name = "\n".join(
         [*map(str, pattern.forms[:1]), pattern.forms[0].inside, *([] if pattern.before else pattern.messages[:1])]
@@ -202,7 +207,7 @@ def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
         _PATTERN if pattern.before else _FAILURE,
         GLOBAL_PROJECT if machine else next(iter(projects)),
         _short(title), when, do, because, "\n".join(blocks), (), pattern.seen, pattern.done,
-        _evidence(pattern.examples),
+        _evidence(pattern.examples), edited=edited,
     )  # fmt: skip
 
 
@@ -224,7 +229,7 @@ def _of_remarks(remarks: Iterable[Remark]) -> Iterator[HarvestedLesson]:
         yield HarvestedLesson(
             sha256(key.encode("utf-8", "replace")).hexdigest()[:8], _CORRECTION, newest.project, _short(do),
             when, do, f"the user said so, in {count(sessions, 'session')}", "", files, Seen(sessions=sessions), (),
-            _evidence(group),
+            _evidence(group), edited=(newest.file,) if newest.file else (),
         )  # fmt: skip
 
 
@@ -488,8 +493,15 @@ def keep(
     if lesson is None:
         return None
     seen = candidate.seen._asdict() if candidate.seen.calls else None
+    programs = [form.words[0] for form in named_forms(candidate.when)]
+    about = app.anchors.of_session(opened.primary, candidate.edited, programs, candidate.project)
     lesson = lesson._replace(
-        project=candidate.project, applies_to=candidate.applies_to, origin=origin, source="tested", seen=seen
+        about=about,
+        project=candidate.project,
+        applies_to=candidate.applies_to,
+        origin=origin,
+        source="tested",
+        seen=seen,
     )
     written = app.editing.add_lesson(opened, lesson)
     decide(opened, candidate, "kept")
@@ -640,7 +652,8 @@ class TranscriptContents(NamedTuple):
 
 def _remembered(row: list[Any]) -> Happened:
     words, folder, failed, output, ways, *place = row
-    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *place)
+    *place, edits = place
+    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *place, tuple(edits))
 
 
 class _Memory:

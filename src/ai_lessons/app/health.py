@@ -11,7 +11,7 @@ from hashlib import sha256
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import authorship, proposals, secrets, setup
+from ai_lessons.app import anchors, authorship, proposals, secrets, setup
 from ai_lessons.app.answers import Check, Outdated, Report, Stale, Stats, Written
 from ai_lessons.app.contexts import superseded_by
 from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
@@ -231,7 +231,7 @@ FAILURES = 3  # A script whose last runs, so many, all failed is asked about
 
 
 def review(library: Library) -> tuple[Outdated, ...]:
-    """Active entries that may have gone stale, the oldest first, once for each reason. See `editing.keep`."""
+    """Active entries that may have gone stale, once for each reason: see `_Review.everything`, and `editing.keep`."""
     return tuple(_Review(library.primary).everything())
 
 
@@ -243,15 +243,17 @@ class _Review:
         self._today: date = repo.options.now().astimezone(UTC).date()
 
     def everything(self) -> Iterator[Outdated]:
-        """Entries with what there is to say of them, the oldest first."""
+        """Entries with what there is to say of them: those whose code changed most, then the oldest first."""
         catalog = self._repo.current()
         self._tallies = self._repo.usages.tallies()
         self._cache = self._repo.usages.cache
         self._asked = authorship.questions(self._repo)
         self._repeated = proposals.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in stale(self._repo)}
+        self._speaking = {light.id: light for light in anchors.outdated(self._repo)}
         self._code = packages.around(self._repo.options.cwd, self._repo.store.worktree.top, self._repo.store.root)
-        for light in catalog.select(Filter(sort="created")):
+        lights = {light.id: light for light in catalog.select(Filter(sort="created"))}
+        for light in ({entry_id: lights[entry_id] for entry_id in self._speaking} | lights).values():
             findings = list(self._findings(light))
             if findings and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
                 yield from findings
@@ -266,6 +268,8 @@ class _Review:
             for day, question in self._asked.get(light.id, ())
             if seen is None or str(seen) < day
         )
+        if light.id in self._speaking:
+            yield Outdated(light, "about", self._speaking[light.id].details["warning"])
         if rests:
             return
         patterns = stated(light.details.get("applies_to"))

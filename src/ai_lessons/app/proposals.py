@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.app import contexts, secrets, write_checks
+from ai_lessons.app import anchors, contexts, secrets, write_checks
 from ai_lessons.app.answers import (
     LONGEST,
     NOTE,
@@ -642,6 +642,9 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         entry_id = frontmatter.new_id(created)
         links = frontmatter.resolved(draft.links, repo.resolve)
         refuse_wrong_kinds(repo, Kind.RULE, links)
+        project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+        text = " \n".join((draft.title, draft.rationale, draft.content))
+        about, _ = anchors.stated(repo, draft.about, text, project)
         fields = frontmatter.rule_fields(
             entry_id,
             frontmatter.stamp(created),
@@ -651,9 +654,9 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
             applies_to=draft.applies_to,
             check=draft.check,
             links=links,
+            about=about,
         )
         fields |= secrets.fields(draft.allow_secrets)
-        project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         path = layout.new_path(Kind.RULE, project, draft.title, entry_id, frontmatter.stamp(created))
         data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
         rule = checked(path, data)

@@ -111,15 +111,20 @@ def direct(path: str, text: str) -> list[str]:
     whole = json.loads(text) if path.endswith(".json") else toml(text)
     if path.endswith(".json"):
         return list(dict.fromkeys(name for key in ("dependencies", "devDependencies") for name in _at(whole, key)))
-    project, poetry = _at(whole, "project"), _at(whole, "tool", "poetry")
-    lists = [project.get("dependencies"), *_at(project, "optional-dependencies").values()]
-    lists += _at(whole, "dependency-groups").values()
-    rows = "\n".join(row for names in lists if isinstance(names, list) for row in names if isinstance(row, str))
+    rows, poetry = _asked_of(whole), _at(whole, "tool", "poetry")
     tables = [_at(poetry, "dependencies")]
     tables += [_at(group, "dependencies") for group in _at(poetry, "group").values()]
     named = [re.split(r"[\s\[<>=!~;@(]", row.strip(), maxsplit=1)[0] for row in rows.splitlines()]
     named += [name for table in tables for name in table if name != PYTHON]
     return list(dict.fromkeys(filter(None, map(normal, named))))
+
+
+def _asked_of(whole: object) -> str:
+    """The requirements of a `pyproject.toml`, one a line."""
+    project = _at(whole, "project")
+    lists = [project.get("dependencies"), *_at(project, "optional-dependencies").values()]
+    lists += _at(whole, "dependency-groups").values()
+    return "\n".join(row for names in lists if isinstance(names, list) for row in names if isinstance(row, str))
 
 
 def _at(table: object, *keys: str) -> Mapping[str, Any]:
@@ -264,6 +269,40 @@ def _language(path: str) -> tuple[str, int]:
 
 def _reader(name: str) -> Callable[[str], Iterable[Found]] | None:
     return next((reader for pattern, _, reader in _READERS if fnmatchcase(name, pattern)), None)
+
+
+_REGISTRIES = {PYTHON: "pypi", "javascript": "npm", "go": "go", "rust": "cargo"}
+_STATING = ("pyproject.toml", "package.json")  # What states versions where no lock file does
+
+
+def stating(cwd: Path) -> list[Manifest]:
+    """The lock and manifest files of the code around a folder, and what states versions without locks."""
+    top, texts = git_files.top_of(cwd) or cwd, manifests(cwd)[0]
+    for distance, folder in enumerate(x for x in (cwd, *cwd.parents) if x.is_relative_to(top)):
+        for name in _STATING:
+            if text := git_files.beginning(folder / name, top):
+                texts.append(Manifest((folder / name).relative_to(top).as_posix(), text, distance))
+    return texts
+
+
+def pins(files: Iterable[Manifest]) -> dict[str, Use]:
+    """What these files pin, the nearest first and a lock file before others, by registry and name: `pypi/click`."""
+    uses: dict[str, Use] = {}
+    for manifest in sorted(
+        files, key=lambda file: (file.distance, file.path.endswith(_STATING), _language(file.path)[1])
+    ):
+        stated, language = packages(manifest.path, manifest.text), _language(manifest.path)[0]
+        with suppress(ValueError, RecursionError):
+            if manifest.path.endswith("package.json"):
+                whole, language = json.loads(manifest.text), "javascript"
+                asked = {**_at(whole, "devDependencies"), **_at(whole, "dependencies")}
+                stated = [(x, IN_USE + y if y[:1].isdigit() else y) for x, y in asked.items() if isinstance(y, str)]
+            elif manifest.path.endswith("pyproject.toml"):
+                stated = [*_requirements(_asked_of(toml(manifest.text)))]
+        for package, version in stated:
+            if len(package) <= LONGEST_NAME >= len(version):
+                uses.setdefault(f"{_REGISTRIES[language]}/{normal(package)}", Use(package, version, manifest.path))
+    return uses
 
 
 class Code(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import lessons as model_lessons
+from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, EntrySummary, Kind, pattern_of
 from ai_lessons.model.lessons import title_of
 from ai_lessons.model.rule_checks import described
@@ -17,7 +18,7 @@ from ai_lessons.model.texts import entry_lines, scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import answers, contexts, harvest, hints, lessons
+    from ai_lessons.app import anchors, answers, contexts, harvest, hints, lessons
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
     from ai_lessons.app.harvest import HarvestedLesson
     from ai_lessons.model.links import Line
@@ -28,7 +29,7 @@ PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
 WORDS = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE", "rationale": "Why:"}
 SAID_ELSEWHERE = frozenset({
     "id", "kind", "title", "tags", "versions", "links", "pattern", "rationale", "confidence", "source", "status",
-    "path",
+    "path", "about",
 })  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
 WIDEST = 60  # cells of a title in a drawing
@@ -57,6 +58,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     extra = origin(entry, result.approvals) if view.framed else []
     factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())
     extra += [f"score: {factors}"] if factors else []
+    extra += warning(entry, view)
     text = line(str(details.get("rationale") or "") if rule else entry.snippet)
     if not view.verbose:
         facts = [str(details.get(key)) for key in ("confidence", "source") if lesson and details.get(key)]
@@ -75,6 +77,12 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
     words = f'rationale: "{text}"' if rule else f'"{text}"'
     return block(title, [*facts, view.mark(words, result.query) if text else "", *extra])
+
+
+def warning(entry: EntrySummary, view: View) -> list[str]:
+    """What became of the code that it speaks of, unless that is as it was."""
+    text = entry.details.get("warning")
+    return [view.paint(f"! {line(str(text))}", "warn")] if text else []
 
 
 def origin(entry: EntrySummary, approvals: Mapping[str, Approval]) -> list[str]:
@@ -182,6 +190,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
     if value.usage and is_used(value.usage):
         yield from usage(value.usage, view)
+    yield _joined(("about", ", ".join(map(str, anchors_of(value.frontmatter)))))
+    yield from warning(entry, view)
     if value.silent:
         yield view.paint(silent(value.entry.handle, value.silent), "warn")
     yield f"path: {_where(entry, view)}"
@@ -212,6 +222,18 @@ def _navigation(value: Shown, view: View, call: str) -> str:
         return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call}{value.sections[0].number}"])
     steps = (("Previous", value.section - 1), ("Next", value.section + 1))
     return "\n".join(f"{name}: {call}{number}" for name, number in steps if 0 < number <= len(value.sections))
+
+
+def about(values: Sequence[anchors.EntryAbout], view: View) -> str:
+    """Entries that speak of a place, each with the anchor that says so and what became of it."""
+    rows = [
+        block(
+            f"{_label(hit.entry, view)} {line(hit.entry.title)}",
+            [f"about: {line(hit.anchor)}", *warning(hit.entry, view)],
+        )
+        for hit in values
+    ]
+    return "\n".join(rows) or "No entry speaks of this place."
 
 
 def listing(value: answers.Listing, view: View) -> str:

@@ -542,7 +542,8 @@ def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
         state = ", ".join(["lesson, not approved", *facts])
     tier = "" if light.tier == "user" else f"{line(light.tier)}: "
     name = f"{line(offered.why[light.id])}:" if light.id in offered.breaks else f"[{line(light.handle)}]"
-    return f"- {name} {words} ({tier}{state})"
+    warning = f" ! {line(str(light.details['warning']))}" if light.details.get("warning") else ""
+    return f"- {name} {words} ({tier}{state}){warning}"
 
 
 WAYS = {

@@ -80,7 +80,7 @@ class NotShown(NamedTuple):
     """An entry that fitted and is not shown: a word for the reason, and a sentence with the figures.
 
     The words: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts; at a moment of a
-    session also starter, told, unused, chance, room.
+    session also starter, told, unused, chance, room, gone, out-of-range.
     """
 
     entry: EntrySummary

@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.model import layout, lessons, links, rule_checks
+from ai_lessons.model import anchors, layout, lessons, links, rule_checks
 from ai_lessons.model.command_patterns import MOST_SEEN, Seen
-from ai_lessons.model.entries import KINDS, SHARED, Entry, Kind, Relation, stated_id
+from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
 from ai_lessons.model.texts import OURS, TITLE_LENGTH
@@ -196,6 +196,11 @@ def _check_check(entry: Entry) -> Iterator[Complaint]:
         yield from (("check", fault) for fault in rule_checks.faults(entry.fields))
 
 
+def _check_about(entry: Entry) -> Iterator[Complaint]:
+    if (about := entry.fields.get(ABOUT)) is not None:
+        yield from ((ABOUT, fault) for fault in anchors.faults(about))
+
+
 def _check_links(entry: Entry) -> Iterator[Complaint]:
     links = entry.fields.get("links")
     if links is not None and not isinstance(links, list):
@@ -231,7 +236,7 @@ def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
 
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
     _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_seen,
-    _check_check, _check_links,
+    _check_check, _check_about, _check_links,
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from itertools import takewhile
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,7 +137,10 @@ class Difference(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """One simple command that ended: `output` has the telling lines of a failure, `ways` what worked in its place."""
+    """One simple command that ended: `output` has the telling lines of a failure, `ways` what worked in its place.
+
+    `edits`: the files that were edited between a failure and the next command.
+    """
 
     words: tuple[str, ...]
     folder: str
@@ -149,6 +153,7 @@ class Happened(NamedTuple):
     place: str
     at: str
     host: str
+    edits: tuple[str, ...] = ()
 
     def fits(self, forms: Iterable[Form]) -> bool:
         """Whether it is of one of the forms."""
@@ -258,7 +263,15 @@ def happened(steps: Sequence[Step], session: str, project: str, host: str, file:
             yield Happened(
                 words, folder, failed, step.output if failed else "",
                 (done[0],) if done[0] else (), done[1], session, project, f"{file}:{step.line}", step.at, host,
+                tuple(_edited(steps[at + 1 :])) if failed else (),
             )  # fmt: skip
+
+
+def _edited(later: Iterable[Step]) -> Iterator[str]:
+    """The files that are edited before the next command, as paths of the machine where their folder is known."""
+    for step in takewhile(lambda step: step.sort != "command", later):
+        if step.sort == "edit" and step.text:
+            yield step.text if step.text.startswith("/") or not step.cwd else f"{step.cwd}/{step.text}"
 
 
 def folder_name(cwd: str) -> str:

@@ -179,6 +179,7 @@ class KindFacts(NamedTuple):
 
 
 REVIEW_KEYS = ("review_by", "reviewed")
+ABOUT = "about"  # The key of any kind that holds its anchors, see `model.anchors`
 _COPIED = ("source_path", "source_ref", "content_hash")
 _OF_PAGE = ("source_url", "source_date", "etag")
 
@@ -342,7 +343,8 @@ class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
     `handle` is unique in the repository at the time it was read. `details` carries what differs by kind:
-    lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`.
+    lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`. `about` is
+    what it says of code, `verdict` and `warning` what became of that: see `app.anchors.judge`.
     """
 
     id: str
@@ -374,7 +376,8 @@ class EntrySummary(NamedTuple):
         }
         if scored:
             data["score"] = self.score
-        return data | {key: self.details.get(key) for key in KINDS[self.kind].light}
+        data |= {key: self.details.get(key) for key in KINDS[self.kind].light}
+        return data | {key: self.details[key] for key in ("verdict", "warning") if key in self.details}
 
 
 _LETTERS = frozenset(kind.letter for kind in Kind)

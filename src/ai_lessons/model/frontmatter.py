@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.model.entries import (
+    ABOUT,
     KINDS,
     SHARED,
     UNVERSIONED,
@@ -73,7 +74,7 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
     if "pattern" in facts.fields:
         stated["pattern"] = _without_empty({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
     links = [{relation: target} for relation, target in stated.pop("links", ())]
-    if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
+    if unknown := stated.keys() - facts.fields.keys() - {"tags", ABOUT} - ({"versions"} if facts.versioned else set()):
         raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
     kind_fields = {**facts.fields, **stated}
     for key, value in kind_fields.items():

@@ -10,7 +10,7 @@ from difflib import Match, SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.model.entries import Kind
+from ai_lessons.model.entries import ABOUT, Kind
 from ai_lessons.model.layout import CONFIG_PATH, is_markdown, place
 from ai_lessons.model.markdown import REMOVE, edit_mapping, line_end, parse, reads_as
 from ai_lessons.model.texts import SORTED_KEYS, cut, decode, same
@@ -265,8 +265,9 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
         return ours
     if same(ours, base):
         return theirs
-    if key == "reviewed" and isinstance(ours, str) and isinstance(theirs, str):
-        return max(ours, theirs)  # of two looks the later one counts, and days sort as text
+    if key in {"reviewed", "seen"} and isinstance(ours, str) and isinstance(theirs, str):
+        # of two looks the later one counts, and days sort as text; of two fingerprints the next look decides
+        return max(ours, theirs)
     present = [value for value in (base, ours, theirs) if value is not _MISSING]
     if all(isinstance(value, list) for value in present):
         lists = ([] if value is _MISSING else value for value in (base, ours, theirs))
@@ -282,11 +283,12 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
 def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
     """Lists as sets: what either added is in, what either took out is not; ours come first, in their order."""
     sides = []
+    beside = {"links": {"weight"}, ABOUT: {"seen", "in"}}.get(key, set())  # keys that make no other item of it
     for items in lists:  # by what makes two items the same: of a link relation and target, of all else the whole value
         side = {}
         for item in items:
-            is_link = key == "links" and isinstance(item, dict)
-            identity = {name: value for name, value in item.items() if name != "weight"} if is_link else item
+            keyed = beside and isinstance(item, dict)
+            identity = {name: value for name, value in item.items() if name not in beside} if keyed else item
             side[json.dumps(identity, sort_keys=True, default=str)] = item
         if len(side) != len(items):  # an item is there twice, so the list is no set
             raise _Conflict(key)

@@ -20,7 +20,7 @@ KEY_ORDER = (
     "id", "kind", "title", "rationale", "versions", "tags", "confidence", "source", "from", "status", "reason",
     "promoted_to", "path", "source_path", "source_ref", "source_url", "source_date", "etag", "content_hash",
     "interpreter", "created", "category", "review_by", "reviewed", "scope", "contexts", "applies_to", "check",
-    "pattern", "links", "when", "do", "dont", "because",
+    "about", "pattern", "links", "when", "do", "dont", "because", "code", "package", "seen", "in",
 )  # fmt: skip
 """The fixed order of the keys we know, those below `pattern` last. Unknown keys follow in the order they came."""
 

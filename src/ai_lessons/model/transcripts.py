@@ -296,7 +296,7 @@ def base_name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2] or program
 
 
-READER = 6
+READER = 7
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({

@@ -390,9 +390,10 @@ def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
 
 @admin.command("list-stale")
 def list_stale(call: Call) -> None:
-    """List docs and scripts whose source changed or is gone, and packages that have a newer version."""
+    """List entries whose code or source changed or is gone, and packages that have a newer version."""
     parts = call.library.primary
-    call.answer((*app.health.stale(parts), *app.resources.stale(parts)), text_jobs.stale)
+    rows = (*app.anchors.stale(parts), *app.health.stale(parts), *app.resources.stale(parts))
+    call.answer(rows, text_jobs.stale)
 
 
 @admin.group("model")

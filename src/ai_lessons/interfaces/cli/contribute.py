@@ -60,6 +60,7 @@ def contribute() -> None:
             "do",
             "dont",
             "because",
+            Argument("about", note="code: path::symbol, pypi/name<8"),
             "anyway",
         ],
         lambda: app.answers.Written,
@@ -91,6 +92,7 @@ def contribute() -> None:
 @click.option("--do", metavar="D", help="what to do,")
 @click.option("--dont", metavar="D", help="or what not to do,")
 @click.option("--because", metavar="B", help="and why.")
+@options.about_options
 @click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
 @options.allow_secret_option
 def add_lesson(
@@ -103,7 +105,8 @@ def add_lesson(
     if content in {None, "-"} and not is_pattern and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
     project = fields.pop("project") or ""
-    draft = LessonDraft(content=text or "", project=project, origin=call.caller, **fields)
+    about = options.about(fields)
+    draft = LessonDraft(content=text or "", project=project, origin=call.caller, about=about, **fields)
     if not anyway:
         app.proposals.refuse_repetition(call.library, draft)
     call.answer(app.editing.add_lesson(call.library, draft), text_jobs.written)
@@ -125,12 +128,22 @@ contribute.add_command(add_lesson, "add")
 @click.option("--context", "contexts", metavar="X", multiple=True, help="Replace all contexts; may be given again.")
 @click.option("--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again.")
 @options.check_option
+@options.about_options
 @options.content_options
 @options.allow_secret_option
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:
     """Change the fields of an entry, or its text. Only lines that change are written."""
     fields["content"] = command.new_text(content, file)
+    about = options.about(fields)
+    fields["about"] = ("",) if about is None else about
     call.answer(app.editing.update(call.library, ref, **options.changes(fields)), text_jobs.written)
+
+
+@contribute.command("keep", examples=["L-8F3K2A"])
+@options.id_argument
+def keep(call: Call, ref: str) -> None:
+    """Say that an entry still holds: `admin review` leaves it alone, and its code is looked at anew."""
+    call.answer(app.editing.keep(call.library, ref), text_jobs.written)
 
 
 @contribute.command("edit", examples=["EDITOR=nano {} L-8F3K2A"])

@@ -20,7 +20,7 @@ from ai_lessons.model.entries import Category, Confidence, Kind, Relation, Sourc
 from ai_lessons.model.versions import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from enum import StrEnum
 
     from click.shell_completion import CompletionItem
@@ -211,6 +211,20 @@ content_options = stack(
     click.option("--content", metavar="C", help="The text; - reads standard input."),
     click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
 )
+about_options = stack(
+    several(
+        "--about", "about", metavar="CODE", text="Code it speaks of: path, path::symbol, path::NAME=value, pypi/name<8;"
+    ),
+    click.option("--no-about", is_flag=True, help="Name no code, also where the text does."),
+)
+
+
+def about(fields: dict[str, Any]) -> Sequence[str] | None:
+    """Takes what `about_options` hold out of the fields; None for no code at all. Raises UsageError: both are given."""
+    named, without = fields.pop("about"), fields.pop("no_about")
+    if named and without:
+        raise UsageError("--about names code, --no-about none: give one of them")
+    return None if without else tuple(named)
 
 
 def _mapping(_ctx: click.Context, _option: click.Parameter, text: str | None) -> dict[str, Any] | None:
@@ -226,6 +240,8 @@ check_option = click.option(
     callback=_mapping,
     help="What shows that it is broken: {files: …, regex: …, bad: …, good: …}, or pattern: for ast-grep.",
 )
+
+
 RELATION = OneOf(Relation, "relation")
 CONFIDENCE = OneOf(Confidence, "level")
 SOURCE = OneOf(Source, "source")

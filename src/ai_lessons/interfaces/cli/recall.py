@@ -261,6 +261,13 @@ def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -
     call.answer(answer, text_jobs.context)
 
 
+@recall.command("about", examples=["src/shop/cart.py", "src/shop/cart.py::Cart.total --json"])
+@click.argument("place", metavar="PATH[::SYMBOL]", type=options.FILE_NAME)
+def about(call: Call, place: str) -> None:
+    """Show what is known of a place in your code: a file, a folder, a symbol in a file."""
+    call.answer(app.anchors.about(call.library, place), interfaces_text.about)
+
+
 @recall.command("tags")
 def tags(call: Call) -> None:
     """Tags, with the number of entries of each kind."""

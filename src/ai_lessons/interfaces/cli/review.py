@@ -261,6 +261,9 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
     entry = reasons[0].entry
     warnings = [call.view.paint(f"! {line(reason.detail)}", "warn") for reason in reasons]
     text = interfaces_text.shown(app.entries.show(call.library, entry.id), call.view)
+    if any(reason.reason == "about" for reason in reasons):
+        changed = app.anchors.code_diff(call.library.primary, entry)
+        text += f"\n\nThe code it speaks of:\n{interfaces_text.diff(changed, call.view)}" if changed else ""
     _card(call, "\n".join([*warnings, "", text]))
     choices = dict(STALE_CHOICES)
     if entry.kind is not Kind.LESSON:
@@ -371,6 +374,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
             "project",
             Argument("applies_to", note="globs of files"),
             Argument("check", note="YAML: files, regex, bad, good"),
+            Argument("about", note="code: path::symbol"),
         ],
         lambda: app.answers.Suggested,
         "Propose a rule. It is in force only after a person approves it.",
@@ -388,6 +392,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 @click.option("--from-fix", metavar="COMMIT", help="Draft the check from a commit of the code that you stand in.")
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
+@options.about_options
 @options.allow_secret_option
 def suggest_rule(call: Call, /, content: str | None, file: str | None, from_fix: str | None, **fields: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
@@ -399,7 +404,8 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, from_fix:
         drafted = app.rule_checks.draft(call.library, from_fix)
         fields["check"] = drafted.check
         call.note([text_jobs.drafted(drafted)])
-    draft = RuleDraft(content=command.new_text(content, file) or "", links=links, project=project, **fields)
+    about, text = options.about(fields), command.new_text(content, file) or ""
+    draft = RuleDraft(content=text, links=links, project=project, about=about, **fields)
     call.answer(app.proposals.suggest_rule(call.library, draft), text_jobs.suggested)
 
 

@@ -400,7 +400,10 @@ def health(opened: Library, asked: Asked) -> Page:
     checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
     every = Link("Compare every entry with its sources and with each other", "/health?all=yes")  # takes seconds
-    stale = [(row.entry, row.detail) for row in app.health.review(opened)] if asked.get("all") else [(every, "")]
+    changed = [(light, light.details["warning"]) for light in app.anchors.outdated(opened.primary)]
+    stale = (
+        [(row.entry, row.detail) for row in app.health.review(opened)] if asked.get("all") else [*changed, (every, "")]
+    )
     kept = app.sharing.recover(opened, only_list=True).kept
     try:
         torn = app.sharing.conflicts(opened).entries

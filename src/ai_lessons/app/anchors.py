@@ -1,0 +1,717 @@
+"""What became of the code and the versions that entries speak of: on the disk, in git's history, in a text.
+
+A look costs a stat: what a file held is kept in the state folder until its stat changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import time
+from collections import Counter
+from contextlib import suppress
+from datetime import date
+from difflib import get_close_matches
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.app.answers import Stale
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.git import files, plumbing
+from ai_lessons.git.worktree import locate, read_head
+from ai_lessons.model import anchors
+from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, json_fields
+from ai_lessons.search.catalog import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.app.workspace import Library, Reading, RepositorySession
+    from ai_lessons.git.worktree import Worktree
+
+    Commit = tuple[str, str, str]  # Its short name, its author, the day
+
+FOLDER = "anchors"
+UNASKED = 3  # Questions to git of one telling that nobody asked for
+_COMMITS, _AT_ONCE = 60, 6  # Commits of a file that are looked at, and read together
+_HOPS = 5  # Renames of a file that are followed
+_FILES = 40  # Files that are looked through for a name
+_MOST_QUOTED = 30  # Words in backticks that are looked for
+_FRESH = 50_000_000  # Nanoseconds after a change in which a stat may not show the next one
+_MOST_KEPT = 5_000  # Files that the state folder has rows of
+_QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
+_FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
+_A_PATH = re.compile(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
+_A_NAME = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
+_MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
+
+
+class AnchorVerdict(NamedTuple):
+    """What became of one anchor, in a word and (unless it holds) a sentence.
+
+    `commit`, `author` and `date` (ISO 8601) are of the change, empty while that is not committed. `place`: where it is
+    now, if elsewhere. `changes`: how many commits changed it since.
+    """
+
+    anchor: str
+    verdict: Verdict
+    detail: str = ""
+    commit: str = ""
+    author: str = ""
+    date: str = ""
+    place: str = ""
+    changes: int = 0
+
+
+@json_fields("anchor", "verdict", "detail", entry=True)
+class EntryAbout(NamedTuple):
+    """An entry that speaks of a place, with the anchor that says so and what became of it."""
+
+    entry: EntrySummary
+    anchor: str
+    verdict: Verdict
+    detail: str = ""
+
+
+def _stamp(path: Path) -> list[int] | None:
+    """What shows that a file changed; None where there is none."""
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, stat.S_IFMT(status.st_mode)]
+
+
+class CodeFolder:
+    """The code below one top folder of git, as far as entries speak of it. For one job; `close` keeps what was seen.
+
+    `whole`: the knowledge lies in it. `questions`: how often git may be asked (None: as often as it takes).
+    """
+
+    def __init__(self, top: Path, cwd: Path, state_dir: Path, *, whole: bool, questions: int | None = None) -> None:
+        """Raises as `locate`: git's folder is not there, or not to be trusted."""
+        self.top, self._cwd, self.whole, self._questions = top, cwd, whole, questions
+        self.worktree: Worktree = locate(top)
+        self._folder, self._file = state_dir / FOLDER, f"{sha256(os.fsencode(top)).hexdigest()[:16]}.json"
+        self._kept: dict[str, dict[str, Any]] = {"files": {}, "git": {}, "packages": {}}
+        with suppress(AiLessonsError, ValueError, RecursionError):  # mostly, because it is the first look
+            kept = json.loads(files.read_file(self._folder, self._file, 1 << 26)[0])
+            if isinstance(kept, dict) and kept.keys() == self._kept.keys():
+                self._kept = kept
+        self._changed, self._called = False, dict[str, bool]()
+
+    def close(self) -> None:
+        """Keep what was seen for the next look, where the state folder can be written."""
+        if self._changed:
+            for rows in self._kept.values():
+                for name in list(rows)[:-_MOST_KEPT]:
+                    del rows[name]
+            with suppress(AiLessonsError, OSError):  # then the next look costs as much
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                files.write_file(self._folder, self._file, json.dumps(self._kept).encode(), durable=False)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the project is called: by its remote, its package, its folder."""
+        return files.names_of(self.top)
+
+    def is_called(self, name: str) -> bool:
+        """Whether the project has this name."""
+        if name not in self._called:
+            self._called[name] = any(files.same_name(x, name) for x in self.names)
+        return self._called[name]
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Every file of it that git does not ignore."""
+        return tuple(self._git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")[:-1])
+
+    # --- now ---
+
+    def state(self, path: str, symbol: str) -> State | None:
+        """How a file has a symbol now (without one: whether it is there). Raises: it cannot be looked into."""
+        file = self.top / path.rstrip("/")
+        stamp = _stamp(file)
+        if stamp is None or not symbol:
+            return None if stamp is None else State("")
+        rows = self._kept["files"]
+        row = rows.get(path)
+        if row is None or row[0] != stamp:
+            row = [stamp, {}]
+        if symbol not in row[1]:
+            try:
+                row[1][symbol] = anchors.state(path, self.text(path), symbol)
+            except anchors.UnreadableCode as error:
+                raise InvalidEntry([Problem(path, f"Python cannot parse it: {error}")]) from error
+            rows.pop(path, None)
+            if time.time_ns() - max(stamp[:2]) > _FRESH:
+                rows[path], self._changed = row, True
+        held = row[1][symbol]
+        return None if held is None else State(*held)
+
+    def text(self, path: str) -> str:
+        """A file as it is now. Raises as `files.read_file`."""
+        return files.read_file(self.top, path, anchors.LARGEST)[0].decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def look(self, anchor: Anchor, project: str) -> AnchorVerdict:
+        """What became of an anchor of an entry of this project. Raises nothing that a file can cause."""
+        try:
+            return self._package(anchor) if anchor.package else self._code(anchor, project)
+        except AiLessonsError:  # a link, a file too large, git that does not answer: nothing is known
+            return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
+
+    def _code(self, anchor: Anchor, project: str) -> AnchorVerdict:
+        name = anchor.repository or ("" if self.whole or project == GLOBAL_PROJECT else project)
+        if name and not self.is_called(name):
+            return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
+        verdict = anchors.judged(anchor, now := self.state(anchor.path, anchor.symbol))
+        if verdict is Verdict.HOLDS:
+            return AnchorVerdict(str(anchor), verdict)
+        if verdict is Verdict.GONE and not name and not self.whole:
+            return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)  # nothing says that it was ever here
+        index = _stamp(self.worktree.git_dir / "index") or [0]
+        stamp = [read_head(self.worktree).commit, index[0], _listed(now)]
+        key, kept = f"{anchor} {anchor.seen}", self._kept["git"]
+        row = kept.get(key)
+        if row is None or row[0] != stamp or (row[3] and _listed(self.state(*_at(anchors.parse(row[3])))) != row[6]):
+            if self._questions == 0:
+                return _verdict_of(anchor, verdict, None, "", now.value if now else None)
+            self._questions = None if self._questions is None else self._questions - 1
+            row = kept[key] = [stamp, *self._explained(anchor, verdict, now)]
+            self._changed = True
+        return _verdict_of(anchor, Verdict(row[1]), *row[2:5])._replace(changes=row[5])
+
+    def _explained(
+        self, anchor: Anchor, verdict: Verdict, now: State | None
+    ) -> tuple[str, Commit | None, str, str | None, int, list[str | None] | None]:
+        """The verdict, the commit since which it is so, the place, its value, its changes, its state."""
+        place = self.moved(anchor) if verdict is Verdict.GONE else None
+        if place is not None:
+            now = self.state(place.path, place.symbol)
+            verdict = Verdict.MOVED if anchors.judged(place, now) is Verdict.HOLDS else Verdict.CHANGED
+        commit, changes = (None, 0) if verdict is Verdict.MOVED else self._since(anchor, place, now)
+        if verdict is Verdict.GONE and commit is None and self._is_on_another_branch(anchor):
+            verdict = Verdict.ELSEWHERE
+        where = str(place._replace(value=None)) if place else ""
+        return verdict.value, commit, where, now.value if now else None, changes, _listed(now)
+
+    def diff(self, anchor: Anchor, row: AnchorVerdict) -> str:
+        """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
+        from ai_lessons.git.history import unified
+
+        before = self._git("cat-file", "blob", f"{row.commit}^:{anchor.path}" if row.commit else f"HEAD:{anchor.path}")
+        place = anchors.parse(row.place) if row.place else anchor
+        after = files.beginning(self.top / place.path, self.top, anchors.LARGEST)
+        old, new = (anchors.definition(x.path, text, x.symbol) for x, text in ((anchor, before), (place, after)))
+        return unified(anchor.path, old.text.encode(), new.text.encode() if new else None) if old else ""
+
+    # --- git's history ---
+
+    def _git(self, *arguments: str, stdin: bytes = b"") -> str:
+        done = plumbing.run(self.worktree, *arguments, stdin=stdin, extra={"GIT_LITERAL_PATHSPECS": "1"})
+        return "" if done.code else done.out.decode("utf-8", "surrogateescape")
+
+    def moved(self, anchor: Anchor) -> Anchor | None:
+        """The anchor where it is now: in the file that git says it was renamed to, else the one place of that text."""
+        renamed = None if _stamp(self.top / anchor.path.rstrip("/")) else self._renamed(anchor.path)
+        if renamed and self.state(renamed, anchor.symbol):
+            return anchor._replace(path=renamed)
+        if not anchor.symbol or not (anchor.seen or anchor.value is not None):
+            return None
+        last = anchor.symbol.rpartition(".")[2]
+        matches = [
+            place
+            for path, symbol in self.defining(last)
+            if anchors.judged(place := anchor._replace(path=path, symbol=symbol), self.state(path, symbol))
+            is Verdict.HOLDS
+        ]
+        return matches[0] if len(matches) == 1 else None
+
+    def defining(self, name: str) -> Iterator[tuple[str, str]]:
+        """Files and whole names of what is called so, unless too many files hold the word."""
+        flags = ("-l", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules")
+        holding = self._git("grep", *flags, "-e", name).split("\0")[:-1]
+        for path in holding if len(holding) <= _FILES else ():
+            with suppress(AiLessonsError, anchors.UnreadableCode):
+                for symbol in anchors.names(path, self.text(path)):
+                    if re.split(r"\.|::", symbol)[-1] == name:
+                        yield path, symbol
+
+    def _renamed(self, path: str) -> str | None:
+        """The path that a file or folder has by now, as git's similarity says; None: it was removed."""
+        for _ in range(_HOPS):
+            done = self._git("diff", "-M", "--name-status", "-z", "--diff-filter=R", "HEAD")
+            newer = _renames(path, done)
+            if newer is None:
+                removed = self._git(
+                    "log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", path.rstrip("/")
+                )
+                flags = ("--no-commit-id", "-r", "-M", "--name-status", "-z", "--diff-filter=R", "--root")
+                newer = _renames(path, self._git("diff-tree", *flags, removed.strip())) if removed.strip() else None
+            if newer is None:
+                return None
+            path = newer
+            if _stamp(self.top / path.rstrip("/")):
+                return path
+        return None
+
+    def _is_on_another_branch(self, anchor: Anchor) -> bool:
+        """Whether commits that HEAD does not have brought it: this branch is only older, or another one."""
+        named = [f"-S{anchor.symbol.rpartition('.')[2]}"] if anchor.symbol else []
+        return bool(
+            self._git("log", "-1", "--format=%H", *named, "--all", "--not", "HEAD", "--", anchor.path.rstrip("/"))
+        )
+
+    def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[Commit | None, int]:
+        """The commit since which the anchor does not hold (None: not committed), and how many changed it since."""
+        paths = [*([place.path.rstrip("/")] if place else []), anchor.path.rstrip("/")]
+        log = self._git("log", f"-{_COMMITS}", "--no-renames", "--format=%H%x00%h%x00%an%x00%as", "--", *paths)
+        commits = [tuple(row.split("\0")) for row in log.splitlines()]
+        later, latest, changes = None, now, 0
+        for start in range(0, len(commits), _AT_ONCE):
+            part = commits[start : start + _AT_ONCE]
+            states = self._states([commit[0] for commit in part], paths, anchor.symbol)
+            for (_, *commit), then in zip(part, states, strict=True):
+                changes += later is not None and then != latest
+                if anchors.judged(anchor, then) is Verdict.HOLDS or (later is None and then != now):
+                    return later, changes
+                later, latest = (commit[0], commit[1], commit[2]), then
+        # it was never committed as the anchor has it: all that is known is the last change of what is there
+        return (commits[0][1], commits[0][2], commits[0][3]) if commits and now else None, changes
+
+    def _states(self, commits: Sequence[str], paths: Sequence[str], symbol: str) -> list[State | None]:
+        """How each commit has the symbol, in the first of these paths that it has."""
+        asked = [f"{commit}:{path}" for commit in commits for path in paths]
+        mode = "--batch" if symbol else "--batch-check"
+        done = plumbing.run(self.worktree, "cat-file", mode, stdin="".join(f"{name}\n" for name in asked).encode())
+        at, texts = 0, list[str | None]()
+        for _ in asked:
+            end = done.out.find(b"\n", at)
+            head, at = done.out[at:end].split(b" "), end + 1
+            size = int(head[-1]) if len(head) == 3 and head[-1].isdigit() else -1
+            if symbol and size >= 0:
+                texts.append(done.out[at : at + size].decode("utf-8", "replace").replace("\r\n", "\n"))
+                at += size + 1
+            else:
+                texts.append(None if size < 0 else "")
+        rows = [texts[n : n + len(paths)] for n in range(0, len(texts), len(paths))]
+        pairs = (next(((p, t) for p, t in zip(paths, row, strict=True) if t is not None), None) for row in rows)
+        return [_state(*pair, symbol) if pair else None for pair in pairs]
+
+    # --- versions ---
+
+    def pins(self) -> dict[str, tuple[str, str]]:
+        """The version and the file by package, `pypi/click`, as the nearest lock and manifest files have it."""
+        folders = [x for x in (self._cwd, *self._cwd.parents) if x.is_relative_to(self.top)] or [self.top]
+        kept, row = self._kept["packages"], self._kept["packages"].get(str(self._cwd))
+        if (
+            row is None
+            or row[0] != [_stamp(folder) for folder in folders]
+            or row[1] != [_stamp(folders[-1] / x) for x in row[2]]
+        ):
+            from ai_lessons.connectors import packages
+
+            texts = packages.stating(self._cwd)
+            uses, names = packages.pins(texts), [text.path for text in texts]
+            stamps = [_stamp(folder) for folder in folders], [_stamp(folders[-1] / name) for name in names]
+            row = [*stamps, names, {name: (use.version, use.path) for name, use in uses.items()}]
+            kept[str(self._cwd)], self._changed = row, True
+        return {name: (version, path) for name, (version, path) in row[3].items()}
+
+    def _package(self, anchor: Anchor) -> AnchorVerdict:
+        version, path = self.pins().get(_package_name(anchor), ("", ""))
+        if not version:
+            return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
+        if anchors.in_range(anchor.versions, version):
+            return AnchorVerdict(str(anchor), Verdict.HOLDS)
+        detail = f"it speaks of {anchor}, and {version.lstrip('@')} is in use here ({path})"
+        return AnchorVerdict(str(anchor), Verdict.OUT_OF_RANGE, detail)
+
+
+def _state(path: str, text: str, symbol: str) -> State | None:
+    """As `anchors.state` has it; what cannot be parsed is a state of its own."""
+    try:
+        return anchors.state(path, text, symbol)
+    except anchors.UnreadableCode:
+        return State("unreadable")
+
+
+def _listed(state: State | None) -> list[str | None] | None:
+    """As it comes back from JSON."""
+    return list(state) if state else None
+
+
+def _at(anchor: Anchor) -> tuple[str, str]:
+    return anchor.path, anchor.symbol
+
+
+def _package_name(anchor: Anchor) -> str:
+    registry, _, name = anchor.package.partition("/")
+    return f"{registry}/{re.sub(r'[-_.]+', '-', name.casefold())}"
+
+
+def _renames(path: str, out: str) -> str | None:
+    """What a file, or all of a folder, is called by the rows of `--name-status -z` that are renames."""
+    parts, new = out.split("\0"), Counter[str]()
+    for _, old, newer in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+        folder = path.rstrip("/") + "/"
+        if old == path.rstrip("/"):
+            return newer
+        if old.startswith(folder) and newer.endswith(inner := old[len(folder) - 1 :]):
+            new[f"{newer.removesuffix(inner)}/"] += 1
+    return next((name for name, _ in new.most_common(1) if name != "/"), None)
+
+
+def _verdict_of(
+    anchor: Anchor, verdict: Verdict, commit: Sequence[str] | None, place: str, value: str | None
+) -> AnchorVerdict:
+    """The verdict of an anchor that does not hold, with its sentence."""
+    name, author, day = commit or ("", "", "")
+    since = f" on {_day(day)} ({name}, {author})" if commit else ""
+    now = (f" (now {place})" if place else "") + (
+        f", now {value}" if anchor.value is not None and value is not None else ""
+    )
+    detail = f"the code it speaks of changed{since}: check first, {anchor}{now}"
+    if verdict is Verdict.MOVED:
+        detail = f"the code it speaks of moved: {anchor._replace(value=None)} is {place} now"
+    elif verdict is Verdict.GONE:
+        detail = f"the code it speaks of is gone{since.replace(' on', ' since', 1)}: {anchor}"
+    elif verdict is Verdict.ELSEWHERE:
+        detail = ""
+    return AnchorVerdict(str(anchor), verdict, detail, name, author, day, place)
+
+
+def _day(text: str) -> str:
+    """A day as people say it: 3 November, with its year unless it is this one."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return text
+    year = "" if day.year == date.today().year else f" {day.year}"
+    return f"{day.day} {_MONTHS[day.month - 1]}{year}"
+
+
+# --- entries ---
+
+
+def code_around(repo: RepositorySession, questions: int | None = None) -> CodeFolder | None:
+    """The code that entries of this repository may speak of: around the knowledge, else around the caller's folder."""
+    whole = repo.store.worktree.top != repo.store.root
+    top = repo.store.worktree.top if whole else files.top_of(repo.options.cwd)
+    if top is None or (not whole and top.resolve() == repo.store.root.resolve()):
+        return None
+    try:
+        repo.options.limits.refuse_place(top)
+        return CodeFolder(top, repo.options.cwd, repo.options.state_dir, whole=whole, questions=questions)
+    except AiLessonsError:  # of another user, or of a form that is not read
+        return None
+
+
+def judge(reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
+    """The entries, those that state anchors with `verdict` (of the worst), `warning` and `anchors` in their details.
+
+    Where the caller's folder is not their code they stay as they are. `unasked`: history is asked little.
+    """
+    codes: dict[int, CodeFolder | None] = {}
+    judged = []
+    for light in lights:
+        rows = list[AnchorVerdict]()
+        if stated := anchors_of(light.details):
+            repo = reading.of(light.id)
+            if id(repo) not in codes:
+                codes[id(repo)] = code_around(repo, UNASKED if unasked else None)
+            code = codes[id(repo)]
+            rows = [code.look(anchor, light.project) for anchor in stated] if code else []
+        worst = max(rows, key=lambda row: row.verdict.rank, default=None)
+        if worst and worst.verdict is not Verdict.ELSEWHERE:
+            facts = {"verdict": worst.verdict.value, "anchors": rows} | (
+                {"warning": worst.detail} if worst.detail else {}
+            )
+            light = light._replace(details={**light.details, **facts})  # noqa: PLW2901
+        judged.append(light)
+    for code in codes.values():
+        if code:
+            code.close()
+    return judged
+
+
+def outdated(reading: Reading) -> list[EntrySummary]:
+    """Active entries that speak of code here that changed or is gone, or of versions not in use, most changed first."""
+    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
+    bad = {Verdict.CHANGED, *anchors.SILENCED}
+    lights = [light for light in judge(reading, lights) if light.details.get("verdict") in bad]
+    return sorted(lights, key=lambda light: -sum(row.changes for row in light.details["anchors"]))
+
+
+def stale(reading: RepositorySession) -> list[Stale]:
+    """What `outdated` has, as a list of stale sources has it."""
+    reading.current()
+    return [
+        Stale(light.handle, light.title, row.anchor, row.detail)
+        for light in outdated(reading)
+        for row in light.details["anchors"]
+        if row.verdict in {Verdict.CHANGED, *anchors.SILENCED}
+    ]
+
+
+def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
+    """The active entries that speak of a file, of a folder and what is below it, or of a symbol in a file.
+
+    Raises UsageError: it names no place.
+    """
+    reading = library.reading
+    reading.current()
+    cwd = library.primary.options.cwd
+    asked = _typed(place, cwd, files.top_of(cwd))
+    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
+    hits = []
+    for light in judge(reading, lights):
+        verdicts = {row.anchor: row for row in light.details.get("anchors", ())}
+        for anchor in anchors_of(light.details):
+            row = verdicts.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
+            if _concerns(anchor, asked) or (row.place and _concerns(anchors.parse(row.place), asked)):
+                hits.append(EntryAbout(light, str(anchor), row.verdict, row.detail))
+    return tuple(hits)
+
+
+def _concerns(anchor: Anchor, asked: Anchor) -> bool:
+    """Whether an anchor is about a place, what is in it, or what it is in."""
+    if anchor.package or asked.package:
+        return anchor.package == asked.package
+    a, b = f"{anchor.path.rstrip('/')}/", f"{asked.path.rstrip('/')}/"
+    if a != b:
+        return a.startswith(b) or (b.startswith(a) and not anchor.symbol)
+    first, second = f"{anchor.symbol}.", f"{asked.symbol}."
+    return not (anchor.symbol and asked.symbol) or first.startswith(second) or second.startswith(first)
+
+
+def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> list[tuple[EntrySummary, str, int]]:
+    """The active entries that speak of what a change touches: (entry, anchor, line), by path and line.
+
+    `changed` has the lines of each file, as it is now and from 1; a file without lines was removed or renamed.
+    """
+    reading = library.reading
+    reading.current()
+    touched = {path: {*lines} for path, lines in changed.items()}
+    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
+    hits = []
+    for light in judge(reading, lights):
+        for row in light.details.get("anchors", ()):
+            anchor = anchors.parse(row.anchor)
+            for path, lines in touched.items():
+                if row.verdict is not Verdict.ELSEWHERE and not anchor.package and _concerns(anchor, Anchor(path)):
+                    line = _touched_line(library, anchor, path, lines)
+                    if line or row.verdict is not Verdict.HOLDS:
+                        hits.append((light, row.anchor, line or min(lines, default=1)))
+    return sorted(hits, key=lambda hit: (anchors.parse(hit[1]).path, hit[2], hit[0].id))
+
+
+def _touched_line(library: Library, anchor: Anchor, path: str, lines: set[int]) -> int:
+    """The first of these lines that is of the anchor's; 0: none of them is."""
+    if not anchor.symbol or anchor.path != path:
+        return min(lines, default=1)
+    code = code_around(library.primary)
+    try:
+        part = anchors.definition(path, code.text(path), anchor.symbol) if code else None
+    except (AiLessonsError, anchors.UnreadableCode):
+        return 0
+    spans = part.lines if part else ()
+    return min((line for line in lines for first, last in spans if first <= line <= last), default=0)
+
+
+# --- writing ---
+
+
+def stated(
+    repo: RepositorySession, texts: Iterable[str] | None, text: str, project: str
+) -> tuple[list[dict[str, str]], list[str]]:
+    """The value of `about` for anchors as people write them, else for what a text names; and notes on the latter.
+
+    `texts` None: for neither.
+    Raises UsageError: it is no anchor, or too many. NotFound: it is not in the code here; names the nearest.
+    """
+    named = list(dict.fromkeys(texts or ()))
+    if len(named) > anchors.MOST:
+        raise UsageError(
+            f"{len(named)} anchors, more than {anchors.MOST}", hint="name what the entry stands or falls with"
+        )
+    if texts is None or (not named and not _QUOTED.search(text)):
+        return [], []
+    code = code_around(repo)
+    if code is None:
+        if not named:
+            return [], []
+        raise Refused("there is no code here to look at", hint="call it in the git repository that the entry speaks of")
+    try:
+        chosen = [_resolved(code, each, repo.options.cwd) for each in named] if named else _proposed(code, text)
+    finally:
+        code.close()
+    if not code.whole and not code.is_called(project):
+        chosen = [each if each.package else each._replace(repository=code.names[0]) for each in chosen]
+    notes = [f"speaks of {', '.join(map(str, chosen))}, as its text does (--no-about leaves that out)"]
+    return [each.fields for each in dict.fromkeys(chosen)], notes if chosen and not named else []
+
+
+def of_session(repo: RepositorySession, edited: Iterable[str], programs: Iterable[str], project: str) -> list[str]:
+    """Anchors for what a session taught: the files that were edited in it, and the versions like those in use here.
+
+    None where the caller's folder is not the code of the project.
+    """
+    code = code_around(repo)
+    if code is None or not (code.whole or code.is_called(project)):
+        return []
+    pins = {program: code.pins().get(f"pypi/{program}", ("", ""))[0] for program in programs}
+    inside = (os.path.relpath(code.top / file, code.top) for file in edited)
+    paths = [path for path in dict.fromkeys(inside) if path in code.paths]
+    code.close()
+    versions = [f"pypi/{program}^{version[1:]}" for program, version in pins.items() if version.startswith("@")]
+    return [*paths, *versions][: anchors.MOST]
+
+
+def _typed(text: str, cwd: Path, top: Path | None) -> Anchor:
+    """An anchor as it was typed: from the top of the repository, else from the caller's folder. Raises UsageError."""
+    path, mark, tail = text.strip().partition("::")
+    whole = os.path.normpath(cwd / os.path.expanduser(path))
+    try:
+        with suppress(ValueError):
+            anchor = anchors.parse(text)
+            if anchor.package or top is None or os.path.lexists(top / anchor.path) or not os.path.lexists(whole):
+                return anchor
+        if top and whole.startswith(f"{top}{os.sep}"):
+            text = os.path.relpath(whole, top) + "/" * path.endswith("/") + mark + tail
+        return anchors.parse(text)
+    except ValueError as error:
+        hint = "path, path::symbol, path::NAME=value or pypi/name<8.2"
+        raise UsageError(f"{text!r} names no code: {error}", hint=hint) from error
+
+
+def _resolved(code: CodeFolder, text: str, cwd: Path) -> Anchor:
+    """The anchor of a text with the fingerprint of what is there now. Raises NotFound, UsageError; as `state`."""
+    anchor = _typed(text, cwd, code.top)
+    if anchor.package:
+        return _resolved_package(code, anchor)
+    if _stamp(code.top / anchor.path.rstrip("/")) is None:
+        near = get_close_matches(anchor.path, code.paths, 3, 0.4) or [
+            x for x in code.paths if x.endswith(f"/{anchor.path.rpartition('/')[2]}")
+        ]
+        raise NotFound("file or folder", anchor.path, hint=_near(near[:3]))
+    now = code.state(anchor.path, anchor.symbol)
+    if now is None:
+        every = anchors.names(anchor.path, code.text(anchor.path))
+        last = anchor.symbol.rpartition(".")[2]
+        near = [x for x in every if x.rpartition(".")[2] == last][:3] or get_close_matches(anchor.symbol, every, 3, 0.4)
+        raise NotFound(f"name in {anchor.path}", anchor.symbol, hint=_near(near))
+    if anchor.value is not None and anchors.judged(anchor, now) is not Verdict.HOLDS:
+        held = f"{anchor.symbol}={now.value}" if now.value is not None else f"no plain value for {anchor.symbol}"
+        raise NotFound(f"value in {anchor.path}", f"{anchor.symbol}={anchor.value}", hint=f"it has {held}")
+    return anchor if anchor.value is not None else anchor._replace(seen=now.fingerprint)
+
+
+def _resolved_package(code: CodeFolder, anchor: Anchor) -> Anchor:
+    pins = code.pins()
+    version, path = pins.get(_package_name(anchor), ("", ""))
+    if not version:
+        near = get_close_matches(_package_name(anchor), pins, 3, 0.5)
+        raise NotFound("package that this project pins", anchor.package, hint=_near(near))
+    if not anchors.in_range(anchor.versions, version):
+        raise UsageError(
+            f"{anchor} does not hold here: {path} has {version.lstrip('@')}", hint="name versions that it holds for"
+        )
+    return anchor
+
+
+def _near(names: Iterable[str]) -> str:
+    listed = " or ".join(names)
+    return f"did you mean {listed}?" if listed else "--no-about leaves it out"
+
+
+def _proposed(code: CodeFolder, text: str) -> list[Anchor]:
+    """The files and symbols that a text names in backticks, each of which is one place here."""
+    symbols, paths = list[Anchor](), list[Anchor]()
+    for quoted in islice(dict.fromkeys(_QUOTED.findall(_FENCE.sub("", text))), _MOST_QUOTED):
+        anchor = _place_named(code, quoted.strip())
+        if anchor is not None:
+            (symbols if anchor.symbol else paths).append(anchor)
+        if len(symbols) == anchors.MOST:
+            break
+    within = {anchor.path for anchor in symbols}
+    return [*dict.fromkeys(symbols), *dict.fromkeys(path for path in paths if path.path not in within)][: anchors.MOST]
+
+
+def _place_named(code: CodeFolder, quoted: str) -> Anchor | None:
+    """The one place that a word in backticks names; None: none, or several."""
+    name = _A_NAME.fullmatch(quoted)
+    if (match := _A_PATH.fullmatch(quoted)) and match["path"] and ("/" in match["path"] or "." in match["path"]):
+        path, symbol = match["path"], match["symbol"] or ""
+        matches = {x for x in code.paths if x == path} or {x for x in code.paths if x.endswith(f"/{path}")}
+        if "/" in path and not matches and any(x.startswith(f"{path.rstrip('/')}/") for x in code.paths):
+            return Anchor(path)
+        if len(matches) == 1:
+            with suppress(AiLessonsError):
+                place = Anchor(next(iter(matches)), symbol)
+                now = code.state(place.path, symbol)
+                return place._replace(seen=now.fingerprint) if now else None
+        if matches or not name:
+            return None
+    if not name or len(name["name"]) < 3:
+        return None
+    whole = name["name"].replace("::", ".")
+    places = {
+        (path, symbol) for path, symbol in code.defining(whole.rpartition(".")[2]) if f".{symbol}".endswith(f".{whole}")
+    }
+    if len(places) != 1:
+        return None
+    path, symbol = places.pop()
+    now = code.state(path, symbol)
+    return Anchor(path, symbol, seen=now.fingerprint) if now else None
+
+
+def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dict[str, str]] | None, list[str]]:
+    """The value of `about` as the code is now, for a person who says that an entry still holds; and notes.
+
+    None: nothing of it is to be changed. What is gone is left out, because nothing is there to look at.
+    """
+    stated_anchors = anchors_of(light.details)
+    code = code_around(repo) if stated_anchors else None
+    if code is None:
+        return None, ["its code is not here, so it was not looked at"] if stated_anchors else []
+    renewed, notes = list[Anchor](), list[str]()
+    for anchor in stated_anchors:
+        row = code.look(anchor, light.project)
+        if row.verdict in anchors.SILENCED:
+            notes.append(f"{anchor} is no more looked at: {row.detail}")
+            continue
+        if row.verdict is Verdict.ELSEWHERE:
+            notes.append(f"{anchor} is not here, so it was not looked at")
+        place = anchors.parse(row.place)._replace(repository=anchor.repository) if row.place else anchor
+        unseen = row.verdict is Verdict.HOLDS and anchor.value is None and not (anchor.seen or anchor.package)
+        look = unseen or row.verdict in {Verdict.CHANGED, Verdict.MOVED}
+        now = code.state(place.path, place.symbol) if look else None
+        if now is None:
+            renewed.append(anchor)
+        elif anchor.value is not None and now.value is not None:
+            value = json.dumps(now.value, ensure_ascii=False) if anchor.value[:1] in "\"'" else now.value
+            renewed.append(place._replace(value=value))
+        else:
+            renewed.append(place._replace(value=None, seen=now.fingerprint))
+    code.close()
+    fields = [anchor.fields for anchor in renewed]
+    return (None if fields == [anchor.fields for anchor in stated_anchors] else fields), notes
+
+
+def code_diff(repo: RepositorySession, light: EntrySummary) -> str:
+    """How the code that an entry speaks of differs from what it was when the entry was written, as far as git knows."""
+    code = code_around(repo)
+    parts = []
+    for anchor in anchors_of(light.details) if code else ():
+        row = code.look(anchor, light.project) if code else None
+        if code and row and row.verdict in {Verdict.CHANGED, Verdict.GONE} and not anchor.package:
+            with suppress(anchors.UnreadableCode):
+                parts.append(code.diff(anchor, row))
+    return "\n".join(filter(None, parts))

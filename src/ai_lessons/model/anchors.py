@@ -1,0 +1,460 @@
+"""Anchors: which code and versions an entry speaks of, and whether a text still has them as they were. Pure.
+
+Reads texts that it is given; `app.anchors` finds them on the disk and in git's history.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from bisect import bisect_right
+from enum import StrEnum
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.model.texts import toml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+MOST = 5  # Anchors of an entry
+LONGEST = 300  # Characters of one
+LARGEST = 1 << 20  # Characters of a file that is looked into; Python parses so much in a second
+_MOST_KEYS = 20_000  # Keys of a file that are looked at
+_SHORT = 80  # Characters of a value that is kept with its key
+_WIDEST = 2_000  # Characters of a line that is looked at
+
+
+class Verdict(StrEnum):
+    """What became of an anchor, the best first. `elsewhere`: this is not that code, so nothing is known."""
+
+    ELSEWHERE = "elsewhere"
+    HOLDS = "holds"
+    MOVED = "moved"
+    CHANGED = "changed"
+    OUT_OF_RANGE = "out-of-range"
+    GONE = "gone"
+
+    @property
+    def rank(self) -> int:
+        """Its place among them."""
+        return list(Verdict).index(self)
+
+
+SILENCED = frozenset({Verdict.GONE, Verdict.OUT_OF_RANGE})
+"""Verdicts that keep a lesson from those who did not ask."""
+
+
+def is_silenced(details: Mapping[str, Any]) -> bool:
+    """Whether the details of an entry have such a verdict."""
+    return details.get("verdict") in SILENCED
+
+
+class Anchor(NamedTuple):
+    """A place in code: `path`, perhaps a `symbol` or key in it and its `value`; or `versions` of a `package`.
+
+    `seen` is the fingerprint of the symbol's text, `repository` the name of the code that the path lies in.
+    """
+
+    path: str = ""
+    symbol: str = ""
+    value: str | None = None
+    package: str = ""
+    versions: str = ""
+    seen: str = ""
+    repository: str = ""
+
+    def __str__(self) -> str:
+        if self.package:
+            return self.package + self.versions
+        return (
+            self.path + (f"::{self.symbol}" if self.symbol else "") + ("" if self.value is None else f"={self.value}")
+        )
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Its keys in frontmatter."""
+        stated = {"package" if self.package else "code": str(self), "seen": self.seen, "in": self.repository}
+        return {key: value for key, value in stated.items() if value}
+
+
+class Definition(NamedTuple):
+    """What a file has under a name: its text, `lines` (first and last, from 1) of each part, and its value, if plain.
+
+    `meaning` is what of the text counts: without comments and blanks, of Python its syntax tree.
+    """
+
+    text: str
+    lines: tuple[tuple[int, int], ...]
+    meaning: str
+    value: str | None = None
+
+
+class UnreadableCode(ValueError):
+    """A file of Python that this Python cannot parse, mostly because it is being edited: nothing is known of it."""
+
+
+_PACKAGE = re.compile(
+    r"(?P<package>[a-z]+/(?:@[\w.-]+/)?[A-Za-z0-9][\w./-]*?)\s*(?P<versions>[<>=!~^][\w\s.,<>=!~^*|+-]*)"
+)
+_SYMBOL = re.compile(r"[^\s=:\x00-\x1f](?:[^\s=:\x00-\x1f]|:(?!:))*")
+_PATH = re.compile(r"[^\x00-\x1f\x7f\\]+")
+
+
+def parse(text: str) -> Anchor:
+    """The anchor that a text names. Raises ValueError: it is none; says why."""
+    text = text.strip()
+    if len(text) > LONGEST:
+        raise ValueError(f"longer than {LONGEST} characters")
+    if package := _PACKAGE.fullmatch(text):
+        return Anchor(package=package["package"], versions="".join(package["versions"].split()))
+    path, mark, tail = text.partition("::")
+    path = path.removeprefix("./").rstrip("/") + "/" * (path.endswith("/") and path != "/")
+    if not _PATH.fullmatch(path) or path.startswith(("/", "~")) or {".", "..", ""} & {*path.rstrip("/").split("/")}:
+        raise ValueError("a path is relative to the top of its repository, with `/`")
+    symbol, equals, value = tail.partition("=")
+    symbol = symbol.strip()
+    if mark and not _SYMBOL.fullmatch(symbol):
+        raise ValueError("after `::` stands a name, such as Class.method")
+    return Anchor(path, symbol, value.strip() if equals else None)
+
+
+def anchors_of(fields: Mapping[str, Any]) -> tuple[Anchor, ...]:
+    """The anchors that frontmatter states; what is none is left out."""
+    stated, anchors = fields.get("about"), list[Anchor]()
+    for item in stated[:MOST] if isinstance(stated, list) else ():
+        if not _fault(item):
+            text, seen, repository = item.get("code") or item["package"], item.get("seen"), item.get("in")
+            anchors.append(parse(text)._replace(seen=str(seen or ""), repository=str(repository or "")))
+    return tuple(anchors)
+
+
+def faults(value: object) -> Iterator[str]:
+    """What is wrong with the value of `about`."""
+    if not isinstance(value, list):
+        yield "about is not a list of `- code: path::symbol` or `- package: pypi/name<version`"
+        return
+    if len(value) > MOST:
+        yield f"about has {len(value)} anchors, more than {MOST}"
+    yield from filter(None, map(_fault, value))
+
+
+def _fault(item: object) -> str:
+    """Why an item of `about` is no anchor; empty if it is one."""
+    keys = {"code", "package"} & item.keys() if isinstance(item, dict) else set()
+    if not isinstance(item, dict) or len(keys) != 1 or item.keys() - {*keys, "seen", "in"}:
+        return f"about holds {item!r}, which is not `code:` or `package:`, with `seen:` and `in:` beside it"
+    if not all(isinstance(value, str) for value in item.values()):
+        return f"about holds {item!r}, which is not text: put it in quotes"
+    key = next(iter(keys))
+    try:
+        anchor = parse(item[key])
+    except ValueError as error:
+        return f"about {item[key]!r} is no anchor: {error}"
+    fits = bool(anchor.package) == (key == "package")
+    return "" if fits else f"about {item[key]!r} is no {'package with its versions' if key == 'package' else 'path'}"
+
+
+class State(NamedTuple):
+    """How a file has a symbol: a fingerprint of its meaning, and its value where it has a plain one."""
+
+    fingerprint: str
+    value: str | None = None
+
+
+def state(path: str, text: str, symbol: str) -> State | None:
+    """How a file has a symbol; None: not at all. Without a symbol only that there is a file. Raises as `definition`."""
+    if not symbol:
+        return State("")
+    part = definition(path, text, symbol)
+    if part is None:
+        return None
+    return State(sha256(part.meaning.encode("utf-8", "replace")).hexdigest()[:8], part.value)
+
+
+def judged(anchor: Anchor, now: State | None) -> Verdict:
+    """Whether a symbol is still as the anchor has it."""
+    if now is None:
+        return Verdict.GONE
+    if anchor.value is not None:
+        return Verdict.HOLDS if now.value == plain(anchor.value) else Verdict.CHANGED
+    return Verdict.HOLDS if anchor.seen in {"", now.fingerprint} else Verdict.CHANGED
+
+
+def in_range(versions: str, used: str) -> bool:
+    """Whether a version, or range of versions, in use is among those of an anchor, as far as can be known."""
+    from ai_lessons.model.versions import score  # noqa: PLC0415  # few entries name versions
+
+    ours, theirs = versions.replace(",", " "), used.replace(",", " ")
+    return not re.search(r"\d", theirs) or score({theirs}, {ours}) is not None
+
+
+def plain(text: str) -> str:
+    """A value as it is compared: without quotes and blanks around it, lists and tables as JSON writes them."""
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" and text[0] not in text[1:-1]:
+        return text[1:-1]
+    try:
+        return _shown(json.loads(text))
+    except (ValueError, RecursionError):
+        return text.lower() if text in {"True", "False"} else " ".join(text.split())
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+# --- what a file defines ---
+
+_VALUES: Mapping[str, Callable[[str], Any]] = {".toml": toml, ".json": json.loads, ".lock": toml}
+
+
+def definition(path: str, text: str, name: str) -> Definition | None:
+    """What a file has under a name or key (the end of a key's path will do, if it is one alone); None: nothing.
+
+    Raises UnreadableCode.
+    """
+    if len(text) > LARGEST:
+        return None
+    if path.endswith((".py", ".pyi")):
+        parts = _python_nodes(text).get(name)
+        return _of_nodes(text, parts) if parts else None
+    if _style(path) == "keys":
+        entries = _keys(path, text)
+        matches = [key for key in entries if key.endswith(f".{name}")]
+        return entries.get(name) or (entries[matches[0]] if len(matches) == 1 else None)
+    return _by_lines(path, text, name)
+
+
+def names(path: str, text: str) -> list[str]:
+    """The names or keys that a file defines, as far as they can be listed. Raises UnreadableCode."""
+    if len(text) > LARGEST:
+        return []
+    if path.endswith((".py", ".pyi")):
+        return list(_python_nodes(text))
+    if _style(path) == "keys":
+        return list(_keys(path, text))
+    return list(dict.fromkeys(match[1] for match in re.finditer(_LISTED, _skeleton(path, text))))
+
+
+def _python_nodes(text: str) -> dict[str, list[Any]]:
+    """The nodes of functions, classes, methods and constants by their names, `Class.method`. Raises UnreadableCode."""
+    import ast  # noqa: PLC0415  # a look that finds nothing changed needs none of it
+
+    nodes: dict[str, list[Any]] = {}
+
+    def visit(body: Iterable[Any], within: str) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                nodes.setdefault(within + node.name, []).append(node)
+                if isinstance(node, ast.ClassDef):
+                    visit(node.body, f"{within}{node.name}.")
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Name):
+                        nodes.setdefault(within + target.id, []).append(node)
+            elif isinstance(node, ast.If | ast.Try | ast.With):
+                blocks = [getattr(node, key, ()) for key in ("body", "orelse", "finalbody")]
+                for block in (*blocks, *(handler.body for handler in getattr(node, "handlers", ()))):
+                    visit(block, within)
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an odd escape in other people's code
+            visit(ast.parse(text).body, "")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UnreadableCode(str(error)) from error
+    return nodes
+
+
+def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
+    import ast  # noqa: PLC0415  # as above
+
+    def meaning(node: Any) -> str:
+        """The tree without places and empty fields, which is the same by every version of Python."""
+        if isinstance(node, ast.AST):
+            fields = (
+                (key, value) for key, value in ast.iter_fields(node) if key not in {"ctx", "kind", "type_comment"}
+            )
+            stated = (f"{key}={meaning(value)}" for key, value in fields if value not in (None, []))
+            return f"{type(node).__name__}({' '.join(stated)})"
+        return f"[{' '.join(map(meaning, node))}]" if isinstance(node, list) else repr(node)
+
+    rows, spans, value = text.split("\n"), list[tuple[int, int]](), None
+    for node in nodes:
+        starts = (node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ())))
+        spans.append((min(starts), node.end_lineno))
+        stated = getattr(node, "value", None)
+        segment = ast.get_source_segment(text, stated) if stated and len(spans) == 1 else None
+        value = plain(segment) if segment is not None and len(segment) < LONGEST else None
+    parts = "\n".join("\n".join(rows[first - 1 : last]) for first, last in spans)
+    try:
+        return Definition(parts, tuple(spans), "".join(map(meaning, nodes)), value)
+    except RecursionError as error:
+        raise UnreadableCode(str(error)) from error
+
+
+def _keys(path: str, text: str) -> dict[str, Definition]:
+    """The keys of a file of settings, `table.key`, with their values."""
+    suffix = path[path.rfind(".") :].lower()
+    if suffix not in _VALUES:
+        return _yaml_keys(text)
+    try:
+        whole = _VALUES[suffix](text)
+    except (ValueError, RecursionError):
+        return {}
+    entries: dict[str, Definition] = {}
+    lines, todo = text.splitlines(), [("", whole, 0)]
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(lines, 1):
+        for key in re.findall(r"[\w@/-]+(?=[\"']?\s*[:=\]])", line[:_WIDEST]):
+            places.setdefault(key, []).append(number)
+    while todo and len(entries) < _MOST_KEYS:
+        within, table, above = todo.pop()
+        for key, value in table.items() if isinstance(table, dict) else ():
+            name, rows = f"{within}{key}", places.get(str(key), [])
+            at = bisect_right(rows, above - 1)
+            row = rows[at] if at < len(rows) else above or 1
+            entries[name] = Definition(_shown(value), ((row, row),), _shown(value), _shown(value))
+            todo.append((f"{name}.", value, row))
+    return entries
+
+
+_YAML_KEY = r"( *)(?:- +)?[\"']?([^\s\"':#{}\[\],&*-][^\"':#{}\[\]]*?)[\"']? *:(?: +(.*))?$"
+
+
+def _yaml_keys(text: str) -> dict[str, Definition]:
+    """The keys of YAML by the indentation of their lines; no anchor, tag or flow mapping is looked into."""
+    open_keys: list[tuple[int, str]] = []
+    entries: dict[str, Definition] = {}
+    for number, row in enumerate(text.splitlines(), 1):
+        match = re.match(_YAML_KEY, row[:_WIDEST])
+        if match is None or len(entries) > _MOST_KEYS:
+            continue
+        indent = len(match[1]) + row[len(match[1]) :].startswith("-")
+        open_keys = [*((at, key) for at, key in open_keys if at < indent), (indent, match[2])]
+        name = ".".join(key for _, key in open_keys)
+        value = plain(re.sub(r"\s#.*", "", match[3] or ""))
+        entries.setdefault(name, Definition(value, ((number, number),), value, value or None))
+    return entries
+
+
+# --- other languages: a line like a definition, and its block ---
+
+_STRINGS = r"\"(?:\\.|[^\"\\\n]){0,1000}\"|'(?:\\.|[^'\\\n]){0,1000}'|`(?:\\.|[^`\\])*(?:`|\Z)"
+_SLASHES = r"(//[^\n]*|/\*(?:(?s:.*?)\*/|(?s:.*)))"
+_NO_CODE = {
+    "/": rf"{_SLASHES}|{_STRINGS}",
+    "rs": rf"{_SLASHES}|\"(?:\\.|[^\"\\]){{0,5000}}\"|'(?:\\[^'\n]{{1,10}}|[^'\\\n])'",
+    "#": rf"(#[^\n]*)|(?s:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z))|{_STRINGS}",
+    "-": rf"(--[^\n]*)|{_STRINGS}",
+    "keys": rf"(?m)((?:^|(?<=\s))#[^\n]*)|{_STRINGS}",
+}
+"""What is no code, by the sign of comments: group 1 are comments, else texts."""
+_STYLES = {
+    "#": "py pyi rb sh bash zsh pl pm r ex exs jl nix tf cmake mk cfg ini conf env ps1 dockerfile makefile gemfile",
+    "-": "sql lua hs elm adb ads vhd",
+    "keys": "toml json yaml yml lock", "rs": "rs",
+}  # fmt: skip
+_STYLE_OF = {suffix: style for style, suffixes in _STYLES.items() for suffix in suffixes.split()}
+_KEYWORDS = (
+    "def|class|function|func|fn|fun|sub|proc|struct|enum|union|interface|trait|impl|type|typedef|module|namespace|record|"
+    "object|protocol|extension|const|let|var|val|static|final|define|macro_rules!|table|view|procedure|resource|defmodule"
+)
+_LISTED = rf"(?m)^[^\n=;]{{0,80}}?\b(?:{_KEYWORDS})[ \t]+(?:\([^)\n]{{0,80}}\)[ \t]*)?([A-Za-z_$][\w$]*)"
+_NO_DEFINITION = r"\s*(?:return|if|else|while|for|switch|case|new|await|throw|yield|delete|not|in|import|use)\b"
+
+
+def _style(path: str) -> str:
+    name = path.rpartition("/")[2].lower()
+    return _STYLE_OF.get(name.rpartition(".")[2], "/")
+
+
+@cache
+def _scanner(style: str) -> re.Pattern[str]:
+    return re.compile(_NO_CODE[style])  # when it is first needed: every command imports this module
+
+
+def _skeleton(path: str, text: str) -> str:
+    """The text with comments and strings blanked out, line for line."""
+    return _scanner(_style(path)).sub(lambda part: re.sub(r"[^\n]", " ", part[0]), text)
+
+
+def _by_lines(path: str, text: str, name: str) -> Definition | None:
+    code, rows = _skeleton(path, text).split("\n"), text.split("\n")
+    *outer, last = name.split(".")
+    spans = [(0, len(code))]
+    for part in outer:
+        spans = [span for start, end in spans for span in _spans(code, part, start + (start > 0), end)]
+    inner = [span for start, end in spans for span in _spans(code, last, start + bool(outer), end)]
+    if outer:  # Go, C++, and prototypes of JavaScript define a method outside of its type
+        owner = re.escape(outer[-1])
+        inner += _spans(code, last, 0, len(code), rf"func\s*\([^)]*\b{owner}\b[^)]*\)\s*|{owner}(?:::|\.prototype\.)")
+    inner = list(dict.fromkeys(inner))
+    if not inner:
+        return None
+    value = None
+    if len(inner) == 1:
+        stated = re.match(
+            rf".*?\b{re.escape(last)}\b[^=\n]{{0,80}}?:?=(?![=>])\s*(\S.*?)[;,]?\s*$", rows[inner[0][0]][:_WIDEST]
+        )
+        value = plain(stated[1]) if stated and inner[0][1] - inner[0][0] == 1 else None
+    lines = tuple((start + 1, end) for start, end in inner)
+    parts = "\n".join("\n".join(rows[start:end]) for start, end in inner)
+    bare = _scanner(_style(path)).sub(lambda part: "" if part[1] else part[0], parts)
+    return Definition(parts, lines, "".join(bare.split()), value)
+
+
+def _spans(code: list[str], name: str, start: int, end: int, before: str = "") -> list[tuple[int, int]]:
+    """First line and end of each definition of a name between two lines; `before`: what must stand in front of it."""
+    word = rf"(?<![\w$]){re.escape(name)}(?![\w$])"
+    if before:
+        defines = re.compile(rf"[^=;]*?(?:{before}){word}")
+    else:
+        defines = re.compile(
+            rf"[^=;\n]{{0,200}}?\b(?:{_KEYWORDS})\b[^=;({{]{{0,200}}?(?:\([^)]{{0,200}}\)\s*)?{word}"
+            rf"|\s*(?:[\w<>\[\],.*&:?~@]+\s+){{0,8}}[*&]?{word}\s*(?:<[^>]{{0,200}}>\s*)?\([^;]*$"
+            rf"|\s*(?:[\w.$<>\[\]:]+\s+){{0,4}}(?:[\w$]+\.){{0,3}}{word}\s*(?::[^=]{{0,80}})?:?=(?!=)"
+            rf"|\s*{word}\s*:\s*(?:async\s+)?(?:function|\()"
+        )
+    spans = []
+    row = start
+    while row < end:
+        line = code[row]
+        if name in line and len(line) <= _WIDEST and defines.match(line) and not re.match(_NO_DEFINITION, line):
+            last = _block_end(code, row, end)
+            spans.append((row, last))
+            row = last
+        else:
+            row += 1
+    return spans
+
+
+def _block_end(code: list[str], start: int, end: int) -> int:
+    """The line behind the block that begins in a line: that of its braces, else what is indented below it."""
+    depth = parens = 0
+    for row in range(start, end):
+        for sign in re.findall(r"[{}()\[\];]", code[row]):
+            parens += (sign in "([") - (sign in ")]")
+            depth += (sign == "{") - (sign == "}")
+            if (sign == "}" and depth <= 0) or (sign == ";" and depth == 0 and parens <= 0):
+                return row + 1
+        follows = code[row + 1].lstrip() if row + 1 < end else ""
+        if depth == 0 and parens <= 0 and not (row - start < 3 and follows.startswith("{")):
+            return _indented_end(code, start, row + 1, end)
+    return end
+
+
+def _indented_end(code: list[str], start: int, row: int, end: int) -> int:
+    """The end of what is indented deeper than the first line, with its closing word."""
+    margin, last = len(code[start]) - len(code[start].lstrip()), row
+    for at in range(row, end):
+        line = code[at].expandtabs()
+        if line.strip():
+            depth = len(line) - len(line.lstrip())
+            if depth <= margin:
+                return at + 1 if depth == margin and re.match(r"\s*(?:end|fi|done|esac|\}|\))", line) else last
+            last = at + 1
+    return last

@@ -1,0 +1,350 @@
+"""Entries that name code: resolved when they are written, looked at again when they are read or told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import anchors, contexts, editing, entries, harvest, health, proposals, transfer
+from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
+from ai_lessons.app.hints import Hints, before_a_tool
+from ai_lessons.app.workspace import Library
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.interfaces import text_jobs
+from ai_lessons.model.command_patterns import Seen, happened
+from ai_lessons.model.entries import EntrySummary, Moment
+from ai_lessons.model.merge import merge_file
+from ai_lessons.model.transcripts import Step
+from app.world import World
+from real_world import Git, commit_all, put_file
+
+CART = "LIMIT = 30\n\n\nclass Cart:\n    def total(self, lines):\n        return sum(lines)\n"
+TOTAL = "src/cart.py::Cart.total"
+
+
+@pytest.fixture
+def shop(git: Git, tmp_path: Path) -> Path:
+    """A code repository of its own."""
+    top = tmp_path / "shop"
+    top.mkdir()
+    git(top, "init", "-q", "-b", "main")
+    put_file(top / "src/cart.py", CART)
+    put_file(top / "pyproject.toml", '[project]\nname = "shop"\nrequires-python = ">=3.11"\n')
+    put_file(top / "requirements.txt", "click==8.1.7\n")
+    put_file(top / "docs/cart.md", "# Cart\n")
+    commit_all(git, top, "one")
+    return top
+
+
+def add(world: World, folder: Path, title: str = "Totals", content: str = "", **more: Any) -> str:
+    draft = LessonDraft(title, content, applies_to=["src/*.py"], **more)
+    return editing.add_lesson(world.fresh(cwd=folder), draft).id
+
+
+def look(world: World, folder: Path, entry_id: str) -> EntrySummary:
+    return entries.show(world.fresh(cwd=folder), entry_id).entry
+
+
+def about(world: World, entry_id: str) -> Any:
+    return entries.show(world.library, entry_id).frontmatter.get("about")
+
+
+def told(world: World, shop: Path) -> Context:
+    """What a hook tells before an edit of the cart."""
+    opened = world.fresh(cwd=shop, session="s")
+    return before_a_tool(opened, [str(shop / "src/cart.py")], (), "", [str(shop)], ())
+
+
+def edit(shop: Path, old: str, new: str, name: str = "src/cart.py") -> None:
+    file = shop / name
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends_that(
+    world: World, git: Git, shop: Path
+) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    assert look(world, shop, lesson).details["verdict"] == "holds"
+    edit(shop, "LIMIT = 30", "LIMIT = 31  # another thing")
+    edit(shop, "class Cart:", "class Cart:\n    # a comment")
+    commit_all(git, shop, "two")
+    assert "warning" not in look(world, shop, lesson).details
+    edit(shop, "sum(lines)", "sum(lines")
+    assert "verdict" not in look(world, shop, lesson).details  # torn: nothing is known until it can be parsed
+    edit(shop, "sum(lines", "sum(lines) * 100")
+    assert "check first" in look(world, shop, lesson).details["warning"]
+    commit_all(git, shop, "three")
+    name, day = git(shop, "log", "-1", "--format=%h %as").split()
+    commit_all_again = put_file(shop / "src/other.py", "x = 1\n")
+    assert commit_all_again.exists()
+    commit_all(git, shop, "four")
+    light = look(world, shop / "src", lesson)
+    assert light.as_json()["verdict"] == "changed"
+    assert f"changed on {int(day[-2:])} " in light.as_json()["warning"]
+    assert f"({name}, " in light.as_json()["warning"]
+    assert world.search("Totals").hits[0].entry.details["verdict"] == "changed"
+    assert told(world, shop).lessons[0].details["verdict"] == "changed"
+    assert [row.reason for row in health.review(world.library)] == ["about"]
+    assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
+    (problem,) = health.validate(world.library, content=True).problems
+    assert "to be reviewed: the code it speaks of changed" in problem.message
+    assert "+        return sum(lines) * 100" in anchors.code_diff(world.library.primary, light)
+    editing.keep(world.fresh(cwd=shop), lesson)
+    assert look(world, shop, lesson).details["verdict"] == "holds"
+    assert health.review(world.library) == ()
+
+
+def test_code_that_is_not_here_has_no_verdict(world: World, git: Git, shop: Path, tmp_path: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL, "pypi/click<8.2"])
+    other = tmp_path / "other"
+    other.mkdir()
+    assert "verdict" not in look(world, other, lesson).as_json()
+    git(other, "init", "-q")
+    put_file(other / "src/cart.py", "x = 1\n")
+    assert "verdict" not in look(world, other, lesson).as_json()
+    assert "verdict" not in look(world, world.root, lesson).as_json()
+    git(tmp_path, "clone", "-q", str(shop), "elsewhere")
+    assert look(world, tmp_path / "elsewhere", lesson).details["verdict"] == "holds"
+    git(shop, "worktree", "add", "-q", str(tmp_path / "beside"))
+    assert look(world, tmp_path / "beside", lesson).details["verdict"] == "holds"
+
+
+def test_code_that_moved_is_followed_and_changed_there(world: World, git: Git, shop: Path) -> None:
+    lesson, folder = add(world, shop, about=[TOTAL]), add(world, shop, "Folder", about=["src/"])
+    git(shop, "mv", "src", "lib")
+    assert look(world, shop, lesson).details["verdict"] == "moved"  # before a commit, too
+    commit_all(git, shop, "moved")
+    assert look(world, shop, lesson).details["warning"] == (
+        f"the code it speaks of moved: {TOTAL} is lib/cart.py::Cart.total now"
+    )
+    assert "src/ is lib/ now" in look(world, shop, folder).details["warning"]
+    edit(shop, "sum(lines)", "max(lines)", "lib/cart.py")
+    assert look(world, shop, lesson).details["verdict"] == "changed"
+    commit_all(git, shop, "changed")
+    name = git(shop, "log", "-1", "--format=%h")
+    assert f"({name}, " in look(world, shop, lesson).details["warning"]
+    editing.keep(world.fresh(cwd=shop), lesson)
+    assert about(world, lesson)[0]["code"] == "lib/cart.py::Cart.total"
+    edit(shop, "    def total(self, lines):\n        return max(lines)\n", "    size = 1\n", "lib/cart.py")
+    put_file(shop / "lib/sums.py", "class Sums:\n    def total(self, lines):\n        return max(lines)\n")
+    assert "lib/sums.py::Sums.total now" in look(world, shop, lesson).details["warning"]
+
+
+def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world: World, git: Git, shop: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    draft = RuleDraft("Total in cents", "Sums", applies_to=["src/*.py"], about=[TOTAL])
+    made = proposals.suggest_rule(world.fresh(cwd=shop), draft)
+    git(world.root, "merge", "-q", "--no-ff", "-m", "take", made.branch)
+    assert {entry.title for entry in told(world, shop).entries} == {"Totals", "Total in cents"}
+    edit(shop, "total", "sum_up")
+    commit_all(git, shop, "gone")
+    light = look(world, shop, lesson)
+    assert light.details["verdict"] == "gone"
+    assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in light.details["warning"]
+    offered = told(world, shop)
+    assert [(entry.title, entry.details["verdict"]) for entry in offered.entries] == [("Total in cents", "gone")]
+    assert {left.entry.title: left.reason for left in offered.left_out} == {"Totals": "gone"}
+    asked = contexts.context(world.fresh(cwd=shop), ContextQuery(paths=["src/cart.py"]))
+    assert {entry.details["verdict"] for entry in asked.entries} == {"gone"}
+    assert len(asked.entries) == 2
+    written = editing.keep(world.fresh(cwd=shop), lesson)
+    assert any("no more looked at" in note for note in written.notes)
+    assert about(world, lesson) is None
+
+
+def test_code_of_another_branch_has_no_verdict_on_this_one(world: World, git: Git, shop: Path) -> None:
+    git(shop, "switch", "-qc", "new")
+    put_file(shop / "src/bill.py", "def bill():\n    return 1\n")
+    edit(shop, "class Cart", "def fresh():\n    return 2\n\n\nclass Cart")
+    commit_all(git, shop, "bill")
+    file, symbol = add(world, shop, about=["src/bill.py::bill"]), add(world, shop, "B", about=["src/cart.py::fresh"])
+    git(shop, "switch", "-q", "main")
+    assert "verdict" not in look(world, shop, file).as_json() | look(world, shop, symbol).as_json()
+    git(shop, "switch", "-q", "new")
+    assert look(world, shop, file).details["verdict"] == look(world, shop, symbol).details["verdict"] == "holds"
+    put_file(shop / "src/draft.py", "def draft():\n    return 1\n")
+    draft = add(world, shop, "C", about=["src/draft.py::draft"])
+    (shop / "src/draft.py").unlink()
+    assert look(world, shop, draft).details["warning"] == "the code it speaks of is gone: src/draft.py::draft"
+
+
+def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=["pypi/click<8.2"])
+    assert len(told(world, shop).lessons) == 1
+    edit(shop, "8.1.7", "8.2.1", "requirements.txt")
+    assert told(world, shop).lessons == ()
+    light = look(world, shop, lesson)
+    assert (light.details["verdict"], "8.2.1 is in use" in light.details["warning"]) == ("out-of-range", True)
+
+
+def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"])
+    edit(shop, "3.11", "3.12", "pyproject.toml")
+    light = look(world, shop, lesson)
+    assert (light.details["verdict"], "now >=3.12" in light.details["warning"]) == ("changed", True)
+    editing.keep(world.fresh(cwd=shop), lesson)
+    assert [item["code"] for item in about(world, lesson)] == [
+        'pyproject.toml::requires-python=">=3.12"',
+        "src/cart.py::LIMIT=30",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "near"),
+    [
+        ("src/crt.py", "src/cart.py"),
+        ("cart.py", "src/cart.py"),
+        ("src/cart.py::Cart.totl", "Cart.total"),
+        ("src/cart.py::total", "Cart.total"),
+        ("src/cart.py::LIMIT=31", "LIMIT=30"),
+        ("pypi/clik<8", "pypi/click"),
+        ("pypi/click<8", "holds for"),
+        ("../shop/src/cart.py::x y", "path::symbol"),
+    ],
+)
+def test_what_does_not_resolve_is_refused_with_the_nearest_names(
+    world: World, shop: Path, named: str, near: str
+) -> None:
+    with pytest.raises((NotFound, UsageError)) as refused:
+        add(world, shop, about=[named])
+    assert near in (refused.value.hint or "")
+    assert world.titles() == []
+
+
+def test_a_path_is_taken_from_the_callers_folder_too_and_a_link_out_of_the_code_is_not_read(
+    world: World, shop: Path, tmp_path: Path
+) -> None:
+    assert about(world, add(world, shop / "src", about=["cart.py::Cart"]))[0]["code"] == "src/cart.py::Cart"
+    put_file(tmp_path / "secret.py", "KEY = 3\n")
+    (shop / "linked.py").symlink_to(tmp_path / "secret.py")
+    with pytest.raises(Refused):
+        add(world, shop, "Linked", about=["linked.py::KEY"])
+    with pytest.raises(Refused, match="no code here"):
+        add(world, tmp_path, "Nowhere", about=["x.py"])
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("`Cart.total` is in cents", [TOTAL]),
+        ("see `src/cart.py` and `docs/cart.md:1`", ["src/cart.py", "docs/cart.md"]),
+        ("`cart.py` and `Cart`", ["src/cart.py::Cart"]),
+        ("`LIMIT` is `30`; `git push` and `nothing.py`", ["src/cart.py::LIMIT"]),
+        ("Cart.total without backticks", []),
+        ("~~~\n`Cart.total`\n~~~\n", []),
+    ],
+)
+def test_what_a_text_names_in_backticks_and_is_one_place_is_taken(
+    world: World, shop: Path, text: str, codes: list[str]
+) -> None:
+    lesson = add(world, shop, content=text)
+    assert [item["code"] for item in about(world, lesson) or ()] == codes
+    assert about(world, add(world, shop, "Without", content=text, about=None)) is None
+
+
+def test_a_name_of_two_places_is_not_taken(world: World, shop: Path) -> None:
+    put_file(shop / "src/bill.py", "class Cart:\n    pass\n")
+    assert about(world, add(world, shop, content="`Cart` and `Cart.total`"))[0]["code"] == TOTAL
+
+
+def test_an_update_replaces_anchors_and_takes_them_away(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    editing.update(world.fresh(cwd=shop), lesson, about=["docs/"])
+    assert [item["code"] for item in about(world, lesson)] == ["docs/"]
+    editing.update(world.fresh(cwd=shop), lesson, content="`Cart.total`")
+    assert [item["code"] for item in about(world, lesson)] == ["docs/"]
+    editing.update(world.fresh(cwd=shop), lesson, about=[])
+    assert about(world, lesson) is None
+
+
+def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: Git, shop: Path) -> None:
+    total, whole = add(world, shop, about=[TOTAL]), add(world, shop, "File", about=["src/cart.py"])
+    other = add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
+
+    def known(place: str) -> set[str]:
+        return {hit.entry.id for hit in anchors.about(world.fresh(cwd=shop), place)}
+
+    assert known("src/cart.py") == known("src") == {total, whole, other}
+    assert known(TOTAL) == known("src/cart.py::Cart") == {total, whole}
+    assert known("docs/cart.md") == set()
+    opened = world.fresh(cwd=shop)
+    touched = anchors.entries_about(opened, {"src/cart.py": {6}, "docs/cart.md": {1}})
+    assert {(entry.id, line) for entry, _, line in touched} == {(total, 6), (whole, 6)}
+    git(shop, "rm", "-q", "src/cart.py")
+    gone = anchors.entries_about(world.fresh(cwd=shop), {"src/cart.py": set()})
+    assert {entry.id for entry, _, _ in gone} == {total, whole, other}
+
+
+def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_use(world: World, shop: Path) -> None:
+    steps = [
+        Step("command", "click build", "boom", failed=True, cwd=str(shop)),
+        Step("edit", str(shop / "src/cart.py"), cwd=str(shop)),
+        Step("edit", "docs/cart.md", cwd=str(shop)),
+        Step("command", "click build", "", failed=False, cwd=str(shop)),
+    ]
+    failure, success = happened(steps, "s1", "shop", "claude-code", "x.jsonl")
+    assert (failure.edits, success.edits) == ((str(shop / "src/cart.py"), str(shop / "docs/cart.md")), ())
+    draft = harvest.HarvestedLesson(
+        "27ecf4a6", "pattern", "shop", "`click build` fails", "running `click build`", "run `make`", "boom",
+        "", (), Seen(3, 3, 3), (), (), edited=failure.edits,
+    )  # fmt: skip
+    kept = harvest.keep(world.fresh(cwd=shop), draft, "user")
+    assert kept
+    assert [item.get("code") or item["package"] for item in about(world, kept.id)] == [
+        "src/cart.py", "docs/cart.md", "pypi/click^8.1.7",
+    ]  # fmt: skip
+    elsewhere = harvest.keep(world.fresh(cwd=world.root), draft._replace(title="Elsewhere"), "user")
+    assert elsewhere
+    assert about(world, elsewhere.id) is None
+
+
+def test_a_hook_tells_the_warning_behind_the_entry(world: World, shop: Path) -> None:
+    add(world, shop, about=[TOTAL])
+    edit(shop, "sum(lines)", "max(lines)")
+    text = text_jobs.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), "repo", 900)
+    assert f"! the code it speaks of changed: check first, {TOTAL}" in text
+
+
+def test_a_hook_of_many_lessons_asks_git_a_few_times_and_looks_at_each_file_once(
+    world: World, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(6):
+        put_file(shop / f"src/part{n}.py", f"def part{n}():\n    return {n}\n")
+        add(world, shop, f"Part {n}", about=[f"src/part{n}.py::part{n}"])
+    told(world, shop)
+    reads: list[str] = []
+    monkeypatch.setattr(anchors.CodeFolder, "text", lambda _, path: reads.append(path))
+    assert len(told(world, shop).entries) == 2
+    assert reads == []
+    monkeypatch.undo()
+    asked: list[str] = []
+    since = anchors.CodeFolder._since
+    monkeypatch.setattr(anchors.CodeFolder, "_since", lambda *each: (asked.append(str(each[1])), since(*each))[1])
+    for n in range(6):
+        edit(shop, "return", "yield", f"src/part{n}.py")
+    assert {entry.details["verdict"] for entry in told(world, shop).entries} == {"changed"}
+    assert len(asked) <= anchors.UNASKED
+
+
+def test_both_sides_that_look_again_leave_one_anchor(world: World, shop: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL, "docs/"])
+    path = next(world.root.glob("global/lessons/*/*.md"))
+    base = path.read_bytes()
+    seen = about(world, lesson)[0]["seen"].encode()
+    merged = merge_file("global/lessons/x.md", base, base.replace(seen, b"aaaaaaaa"), base.replace(seen, b"bbbbbbbb"))
+    assert merged.conflicts == ()
+    assert merged.data is not None
+    assert merged.data.count(b"code:") == 2
+    assert b"bbbbbbbb" in merged.data
+
+
+def test_anchors_go_along_with_an_export_and_an_import(world: World, shop: Path, git: Git, tmp_path: Path) -> None:
+    lesson = add(world, shop, about=[TOTAL])
+    bundle = tmp_path / "bundle.json"
+    transfer.export_file(world.library, bundle)
+    git(tmp_path, "init", "-q", "other")
+    with Library(tmp_path / "other", world.options._replace(cwd=tmp_path)) as other:
+        transfer.import_files(other, [bundle], "groove")
+        assert entries.show(other, lesson).frontmatter["about"] == about(world, lesson)

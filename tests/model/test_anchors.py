@@ -1,0 +1,227 @@
+"""Anchors: how they are written, what of a file they mean, and when that has changed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.model import anchors
+from ai_lessons.model.anchors import Verdict, parse
+
+PYTHON = """
+import os
+
+LIMIT = 30  # seconds
+
+
+class Cart:
+    @property
+    def empty(self):
+        return not self.lines
+
+    def total(self, lines):
+        # the sum
+        if lines:
+            return sum(lines)
+        return 0
+
+
+try:
+    import fast
+except ImportError:
+    def load(path):
+        return open(path)
+"""
+TYPESCRIPT = """
+// total(lines) { in a comment
+export class Cart extends Base {
+  total(lines: number[]) {
+    const mark = "}";
+    return lines.map((x) => x * 2);
+  }
+}
+export const LIMIT = 30;
+type Line = {
+  price: number;
+};
+const load = async (path) => {
+  return read(path); // Cart
+};
+"""
+GO = """package shop
+
+type Cart struct {
+	lines []int
+}
+
+func (c *Cart) Total(a int) int {
+	return a
+}
+func Load() {}
+"""
+RUST = """pub struct Cart<'a> { x: &'a str }
+impl<'a> Cart<'a> {
+    pub fn total(&self, c: char) -> i32 {
+        let q = '{';
+        1
+    }
+}
+"""
+RUBY = "class Cart\n  def total(lines)\n    lines.sum\n  end\nend\n"
+C = "#include <x.h>\nstatic int total(int a,\n  int b)\n{\n  return other(a);\n}\nint x = total(1, 2);\n"
+TOML = '[project]\nname = "shop"\nrequires-python = ">=3.11"\n\n[tool.ruff]\nline-length = 120\n'
+YAML = "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest  # fast\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "src/cart.py",
+        "src/shop/",
+        "src/cart.py::Cart.total",
+        'pyproject.toml::requires-python=">=3.11"',
+        "src/cart.py::LIMIT=30",
+        "pypi/click<8.2",
+        "npm/@scope/name>=2,<3",
+    ],
+)
+def test_an_anchor_is_written_as_it_is_read_and_its_keys_give_it_back(text: str) -> None:
+    anchor = parse(text)
+    assert str(anchor) == text
+    (again,) = anchors.anchors_of({"about": [anchor._replace(seen="3f9a1c2d", repository="shop").fields]})
+    assert (str(again), again.seen, again.repository) == (text, "3f9a1c2d", "shop")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "../x.py", "/etc/passwd", "a\\b", "a.py::", "a.py::b c", "~/x", "a" * 301, "a//b"]
+)
+def test_what_leads_out_of_the_repository_or_names_nothing_is_no_anchor(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        "src/x.py",
+        ["src/x.py"],
+        [{"code": "../x"}],
+        [{"code": "pypi/click<8"}],
+        [{"package": "src/x.py"}],
+        [{"code": "a", "package": "pypi/b<1"}],
+        [{"code": "a", "sine": "x"}],
+        [{"code": 3}],
+        [{"code": "a", "seen": 12345678}],
+        [{"code": f"{n}.py"} for n in range(6)],
+        [{1: 2}],
+        [None],
+    ],
+)
+def test_what_is_no_list_of_anchors_is_named_and_left_out(about: object) -> None:
+    assert list(anchors.faults(about))
+    assert len(anchors.anchors_of({"about": about})) in {0, anchors.MOST}
+
+
+ITEMS = st.dictionaries(st.sampled_from(["code", "package", "seen", "in", "x"]), st.none() | st.text(max_size=30))
+
+
+@given(st.lists(ITEMS, max_size=7))
+def test_whatever_stands_in_about_is_read(about: list[dict[str, str | None]]) -> None:
+    stated = anchors.anchors_of({"about": about})
+    assert len(stated) == len(about) or list(anchors.faults(about))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "lines", "value"),
+    [
+        ("a.py", PYTHON, "Cart.total", [(12, 16)], None),
+        ("a.py", PYTHON, "Cart.empty", [(8, 10)], None),
+        ("a.py", PYTHON, "LIMIT", [(4, 4)], "30"),
+        ("a.py", PYTHON, "load", [(22, 23)], None),
+        ("a.ts", TYPESCRIPT, "Cart.total", [(4, 7)], None),
+        ("a.ts", TYPESCRIPT, "LIMIT", [(9, 9)], "30"),
+        ("a.ts", TYPESCRIPT, "Line", [(10, 12)], None),
+        ("a.ts", TYPESCRIPT, "load", [(13, 15)], None),
+        ("a.go", GO, "Cart.Total", [(7, 9)], None),
+        ("a.go", GO, "Load", [(10, 10)], None),
+        ("a.rs", RUST, "Cart.total", [(3, 6)], None),
+        ("a.rb", RUBY, "Cart.total", [(2, 4)], None),
+        ("a.c", C, "total", [(2, 6)], None),
+        ("p.toml", TOML, "requires-python", [(3, 3)], ">=3.11"),
+        ("p.toml", TOML, "tool.ruff.line-length", [(6, 6)], "120"),
+        ("p.json", json.dumps({"engines": {"node": ">=18"}}), "engines.node", [(1, 1)], ">=18"),
+        ("ci.yml", YAML, "jobs.test.runs-on", [(4, 4)], "ubuntu-latest"),
+    ],
+)
+def test_a_name_or_a_key_is_found_with_its_lines(
+    path: str, text: str, name: str, lines: list[tuple[int, int]], value: str | None
+) -> None:
+    entry = anchors.definition(path, text, name)
+    assert entry is not None
+    assert (list(entry.lines), entry.value) == (lines, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name"),
+    [("a.py", PYTHON, "total"), ("a.py", PYTHON, "Cart.lines"), ("a.ts", TYPESCRIPT, "map"), ("a.c", C, "other"),
+     ("p.toml", "[a]\nx = 1\n[b]\nx = 2\n", "x"), ("p.json", "{", "x"), ("a.py", "x" * (anchors.LARGEST + 1), "x")],
+)  # fmt: skip
+def test_what_is_only_used_or_is_there_twice_is_not_found(path: str, text: str, name: str) -> None:
+    assert anchors.definition(path, text, name) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "same"),
+    [
+        ("a.py", "def f(a):\n    if a:\n        b()\n", "def f( a ):\n  # why\n\n  if a:  # so\n    b()\n", True),
+        ("a.py", "def f(a):\n    return 'x', a\n", 'def f(\n  a,\n):\n  return (\n    "x",\n    a,\n  )\n', True),
+        ("a.py", "def f():\n if a:\n  b()\n  c()\n", "def f():\n if a:\n  b()\n c()\n", False),
+        ("a.py", "f = '# no comment'\n", "f = '# other'\n", False),
+        ("a.ts", "function f() { return 1 }", "function f() {\n  // why\n  return 1\n}", True),
+        ("a.ts", 'const f = "http://x"', 'const f = "http://y"', False),
+        ("a.sql", "create table f (a int) -- x", "create table f (a int)", True),
+    ],
+)  # fmt: skip
+def test_comments_and_blanks_change_no_fingerprint_and_code_does(
+    path: str, before: str, after: str, same: bool
+) -> None:
+    old, new = (anchors.state(path, text, "f") for text in (before, after))
+    assert old
+    assert (old == new) is same
+
+
+def test_a_method_has_the_same_fingerprint_at_any_depth() -> None:
+    method, function = "class A:\n    def f(self):\n        return 1\n", "def f(self):\n  return 1\n"
+    assert anchors.state("a.py", method, "A.f") == anchors.state("a.py", function, "f")
+
+
+def test_python_that_cannot_be_parsed_is_no_news() -> None:
+    with pytest.raises(anchors.UnreadableCode):
+        anchors.state("a.py", f"{PYTHON}\ndef torn(:\n", "Cart.total")
+
+
+def test_a_value_is_compared_as_people_write_it() -> None:
+    for stated, held in (('">=3.11"', '">=3.11"'), ("'30'", "30"), ("true", "True"), ("[1,2]", "[1, 2]")):
+        now = anchors.State("", anchors.plain(held))
+        assert anchors.judged(parse(f"a.py::X={stated}"), now) is Verdict.HOLDS
+    assert anchors.judged(parse("a.py::X=30"), anchors.State("", "31")) is Verdict.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("versions", "used", "within"),
+    [("<8.2", "@8.1.7", True), ("<8.2", "@8.2.0", False), (">=2,<3", "@2.9", True), ("^8.1", "@9.0", False),
+     ("<8.2", ">=8 <9", True), ("<8.2", ">=8.3", False), ("<8.2", "workspace", True)],
+)  # fmt: skip
+def test_a_version_in_use_is_in_the_range_or_not(versions: str, used: str, within: bool) -> None:
+    assert anchors.in_range(versions, used) is within
+
+
+@pytest.mark.parametrize("text", ["/*" * 90_000, "'\\'" * 60_000, "`" * 150_001, "(" * 150_000, "def f(" * 30_000])
+@pytest.mark.parametrize("path", ["a.ts", "a.py", "a.json"])
+def test_a_hostile_file_has_no_definition(path: str, text: str) -> None:
+    with suppress(anchors.UnreadableCode):
+        assert anchors.definition(path, text, "Foo.f") is None
