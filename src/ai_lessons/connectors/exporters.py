@@ -235,7 +235,7 @@ def _qwen(entry: Entry) -> Sequence[str]:  # no YAML: Qwen Code takes what stand
 def _compound(entry: Entry) -> Sequence[str]:
     """The frontmatter of a solution: what one that was imported states, and else a best practice."""
     stated = {key: entry.fields[key] for key in SOLUTION_KEYS if key in entry.fields}
-    matter = {
+    matter: dict[str, Any] = {
         "title": _line(entry.title),
         "date": created_of(entry)[:10],
         "category": _solution_folder(entry),

@@ -18,6 +18,7 @@ GROUPS = {
     "recall": (f"{HERE}.recall:recall", "Find, read and run what is stored."),
     "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
     "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
+    "lsp": ("ai_lessons.interfaces.lsp:lsp", "Show the rules and lessons about a file in an editor."),
 }
 
 SHORT = {
