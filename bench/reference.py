@@ -32,6 +32,7 @@ from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, val
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
 from ai_lessons.search.ranking import IndexRefresh, IndexStatus
+from bench import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -447,6 +448,7 @@ def main() -> None:
     (REFERENCE / "schemas").mkdir(exist_ok=True)
     for name, text in schemas().items():
         (REFERENCE / "schemas" / name).write_text(text, encoding="utf-8")
+    manifests.write()
     print("written:", REFERENCE, file=sys.stderr)
 
 

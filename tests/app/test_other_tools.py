@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ai_lessons.app import health, proposals, review, transfer
 from ai_lessons.app.answers import RuleDraft
+from ai_lessons.connectors import exporters
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
 from app.world import World
 
@@ -61,6 +63,105 @@ def test_every_file_that_is_seen_is_reported_once(world: World, tmp_path: Path, 
     again = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
     assert (again.queued, again.unchanged) == ((), len(titles))
     assert len(again.seen) == len(done.seen)
+
+
+SOLUTION = b"""---
+title: "Stale carts: the cache wins"
+date: 2026-07-09
+category: logic-errors
+module: cart
+problem_type: logic_error
+component: service_layer
+symptoms:
+  - The total is that of yesterday
+  - "`GET /cart`: 200 with an old body"
+root_cause: config_error
+resolution_type: code_fix
+severity: high
+tags: [cache, cart]
+---
+
+# Stale carts: the cache wins
+
+## Problem
+Totals are old.
+
+## Solution
+
+Send `Cache-Control: no-store` from `/cart`.
+
+## Why This Works
+The proxy kept every answer for a day.
+"""
+
+
+def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(world: World, tmp_path: Path) -> None:
+    put(
+        tmp_path / "docs/solutions",
+        {
+            "logic-errors/cart.md": SOLUTION,
+            "conventions/names.md": b"---\ntitle: Names\nproblem_type: convention\n---\nPlain nouns.\n",
+            "README.md": b"# What lies here\n",
+            "broken.md": b"---\nsymptoms: [`a\n---\n# Broken\n",
+        },
+    )
+    done = transfer.import_files(world.library, [tmp_path / "docs"], "compound", project="shop")
+    assert {seen.where: seen.became for seen in done.seen} == {
+        "solutions/README.md": "not recognised",
+        "solutions/broken.md": "skipped",
+        "solutions/conventions/names.md": "imported",
+        "solutions/logic-errors/cart.md": "imported",
+    }
+    (lesson,) = (w for w in done.written if w.title.startswith("Stale"))
+    entry = world.library.primary.load(lesson.id)[0]
+    assert entry.pattern is not None
+    assert entry.pattern.when == "The total is that of yesterday; `GET /cart`: 200 with an old body"
+    assert entry.pattern.action == "Send `Cache-Control: no-store` from `/cart`."
+    assert entry.pattern.because == "The proxy kept every answer for a day."
+    assert (entry.fields["severity"], entry.fields["root_cause"], sorted(entry.tags)) == (
+        "high", "config_error", ["cache", "cart"],
+    )  # fmt: skip
+    assert entry.body.lstrip().startswith("## Problem")
+    again = transfer.import_files(world.library, [tmp_path / "docs"], "compound", project="shop")
+    assert (again.written, again.unchanged) == ((), 2)
+
+
+def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(world: World, tmp_path: Path) -> None:
+    put(tmp_path, {"solutions/cart.md": SOLUTION})
+    (cart,) = transfer.import_files(world.library, [tmp_path / "solutions"], "compound").written
+    approve(world, title="Use transactions", tags=("sql",))
+    ((file, _),) = transfer.export_file(world.library, tmp_path / "docs/solutions", "compound").files
+    entry = world.library.primary.load(cart.id)[0]
+    assert exporters.file_name("compound", entry).startswith("logic-errors/ai-lessons-stale-carts")
+    texts = {
+        Path(file).parent.name: Path(file).read_text(),
+        "logic-errors": exporters.rule_file("compound", cart.handle, entry),
+    }
+    stated = {folder: yaml.safe_load(text.split("---\n")[1]) for folder, text in texts.items()}
+    required = {"title", "date", "category", "module", "problem_type", "component", "severity"}
+    assert all(required <= matter.keys() for matter in stated.values())
+    original = yaml.safe_load(SOLUTION.split(b"---\n")[1])
+    original["date"] = "2026-07-09"
+    assert stated["logic-errors"] == original
+    assert "\n# Use transactions (R-" in texts["best-practices"]
+
+
+def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules(world: World, tmp_path: Path) -> None:
+    put(
+        tmp_path / "code",
+        {
+            ".qwen/team-memory/MEMORY.md": b"- [Use pnpm](feedback/pnpm.md) \xe2\x80\x94 not npm\n",
+            ".qwen/team-memory/feedback/pnpm.md": b"---\nname: pnpm\ndescription: Use pnpm: not npm\ntype: feedback\n"
+            b"---\n\nThe lock file.\n",
+            "QWEN.md": b"# Build\n\nRun make.\n",
+        },
+    )
+    done = transfer.import_files(world.library, [tmp_path / "code"], "qwen", project="shop")
+    assert [(one.title, one.kind.value) for one in done.written] == [("Use pnpm: not npm", "lesson")]
+    assert [one.title for one in done.queued] == ["Build"]
+    assert {seen.where: seen.became for seen in done.seen}[".qwen/team-memory/MEMORY.md"] == "skipped"
+    alone = transfer.import_files(world.library, [tmp_path / "code/.qwen/team-memory"], "qwen", project="shop")
+    assert (alone.written, alone.unchanged) == ((), 1)
 
 
 def test_what_a_caller_names_is_taken_whatever_it_is_called(world: World, tmp_path: Path) -> None:
@@ -162,6 +263,12 @@ def approve(world: World, title: str, **said: Any) -> None:
         ("copilot", "instructions", '---\ndescription: Use transactions\napplyTo: "*.sql"\n---\n<!-- >>>'),
         ("windsurf", ".windsurf/rules", "---\ntrigger: glob\nglobs: *.sql\n---\n<!-- >>>"),
         ("claude-rules", ".claude/rules", '---\npaths:\n  - "*.sql"\n---\n<!-- >>>'),
+        (
+            "qwen",
+            ".qwen/team-memory",
+            "---\nname: Use transactions\ndescription: It went wrong\ntype: feedback\n---\n<!-- >>>",
+        ),
+        ("compound", "docs/solutions", "---\ntitle: Use transactions\n"),
     ],
 )
 def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path, form: str, name: str, head: str) -> None:
@@ -169,9 +276,8 @@ def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path, f
     done = transfer.export_file(world.library, tmp_path / name, form)
     ((file, said),) = done.files
     assert said == "written"
-    text = (tmp_path / name / file.rpartition("/")[2]).read_text()
-    assert text.startswith(head)
-    back = transfer.import_files(world.library, [tmp_path / name], "agents-md")
+    assert Path(file).read_text().startswith(head)
+    back = transfer.import_files(world.library, [tmp_path / name], "compound" if form == "compound" else "agents-md")
     assert [one.became for one in back.seen] == ["skipped"]
     assert transfer.export_file(world.library, tmp_path / name, form).files[0][1] == "already there"
     assert transfer.export_file(world.library, tmp_path / name, form, globs=["jira/*"]).files[0][1] == "removed"

@@ -88,6 +88,17 @@ def inside(log: Path, chosen: str = "all", **options: Any) -> Iterator[Agent]:
 
 
 @contextmanager
+def talking(log: Path, session: str | None = "s", **options: Any) -> Iterator[Agent]:
+    """A client of a protocol in which a server may ask, on a server of one session in this process."""
+    desk = SessionPool(lambda: settings.load(os.environ), session=session)
+    try:
+        with connected(build(desk, log, "default"), mode="legacy", **options) as agent:
+            yield agent
+    finally:
+        desk.close()
+
+
+@contextmanager
 def over_stdio(*args: str, **environ: str) -> Iterator[Agent]:
     """A client on the program, started as hosts start it."""
     with open("/dev/null", "w") as nobody:  # the client wants a file

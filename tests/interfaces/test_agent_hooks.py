@@ -375,9 +375,10 @@ def test_the_plugin_finds_a_program_where_users_have_theirs(host: Host, hermetic
 
 
 def plugin_calls() -> dict[str, str]:
-    """The command of the plugin for each event."""
-    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
-    return {event: call["command"] for event, groups in hooks.items() for group in groups for call in group["hooks"]}
+    """What the plugin starts for each event, as words of a shell."""
+    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text().replace("${CLAUDE_PLUGIN_ROOT}", str(PLUGIN)))["hooks"]
+    calls = {event: call for event, groups in hooks.items() for group in groups for call in group["hooks"]}
+    return {event: shlex.join([call["command"], *call["args"]]) for event, call in calls.items()}
 
 
 def test_an_older_program_that_does_not_know_the_command_stops_nobody(host: Host) -> None:
@@ -450,4 +451,4 @@ class TestThePlugin:
         (server,) = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"].values()
         assert [one["name"] for one in market["plugins"]] == [manifest["name"]] == ["ai-lessons"]
         assert (PLUGIN / market["plugins"][0]["source"]).resolve() == PLUGIN
-        assert server["args"][-1].endswith("; exec ai-lessons-mcp")
+        assert server["args"] == ["${CLAUDE_PLUGIN_ROOT}/hooks/ai-lessons", "admin", "mcp"]

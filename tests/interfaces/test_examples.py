@@ -120,6 +120,12 @@ def test_an_example_runs(
             assert page.stdout.readline().startswith(b"http://127.0.0.1:")
             page.send_signal(signal.SIGINT)
             code, err = page.wait(20), ""
+    elif words[1] == "lsp":  # an editor ends it
+        goodbye = b"".join(
+            b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            for body in (b'{"id":1,"method":"shutdown"}', b'{"method":"exit"}')
+        )
+        code, err = subprocess.run([*PROGRAM, *words[1:]], input=goodbye, env=environment(), check=False).returncode, ""
     elif words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:
         done = run(*words[1:])
         code, err = done.code, done.err

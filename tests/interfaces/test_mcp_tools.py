@@ -10,15 +10,16 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp.types import ElicitResult, ResourceTemplateReference
 
 from ai_lessons.interfaces.mcp import tools
 from ai_lessons.interfaces.mcp.tools import SessionPool
-from interfaces.mcp_world import Agent, inside
+from interfaces.mcp_world import Agent, inside, talking
 from interfaces.mcp_world import text as text_of
 from interfaces.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 from real_world import Git, commit_all, put_file
 
-BUDGET = 8_000
+BUDGET = 7_000  # characters of the list as it is sent
 FAILED = """$ git push
 fatal: The current branch till has no upstream branch.
 To push the current branch and set the remote as upstream, use
@@ -68,12 +69,8 @@ def test_the_default_tools_fit_into_the_budget(log: Path, knowledge: Path) -> No
     with inside(log, "default") as agent:
         offered = agent.tools()
     assert list(offered) == DEFAULT
-    told = [
-        (tool.name, tool.description, json.dumps(tool.input_schema), json.dumps(tool.output_schema))
-        for tool in offered.values()
-    ]
-    assert sum(len(part) for parts in told for part in parts) <= BUDGET
-    assert len(json.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in offered.values()])) <= BUDGET
+    sent = [tool.model_dump(by_alias=True, exclude_none=True) for tool in offered.values()]
+    assert len(json.dumps({"tools": sent}, separators=(",", ":"), ensure_ascii=False)) <= BUDGET
     assert all(tool.description and tool.output_schema for tool in offered.values())
 
 
@@ -325,6 +322,76 @@ def test_a_script_that_was_pulled_is_refused(agent: Agent, run: Run) -> None:
     assert "only scripts can be run" in agent.fails("run_script", resource_id=LESSON)
     assert run("admin", "trust-script", SCRIPT).code == 0
     assert agent.call("run_script", resource_id=SCRIPT, args=["x"])["stdout"] == "workflow x\n"
+
+
+def test_the_person_at_the_client_is_asked_to_trust_a_script(knowledge: Path, log: Path) -> None:
+    asked: list[str] = []
+    answers = [{"run": False}, {"run": True}]
+
+    async def answer(_context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content=answers[len(asked) - 1])
+
+    with talking(log, elicitation_callback=answer) as agent:
+        assert "has never been run on this machine" in agent.fails("run_script", resource_id=SCRIPT)
+        assert agent.call("run_script", resource_id=SCRIPT, args=["x"])["stdout"] == "workflow x\n"
+        assert agent.call("run_script", resource_id=SCRIPT, args=["y"])["stdout"] == "workflow y\n"
+    assert len(asked) == 2
+    assert "#!/bin/sh" in asked[0]
+    with talking(log, session=None, elicitation_callback=answer) as agent:
+        Path(knowledge, "jira-api/scripts/v3/update-workflow.sh").write_text("#!/bin/sh\necho changed\n")
+        assert "has never been run" in agent.fails("run_script", resource_id=SCRIPT)  # over HTTP it may be anybody
+    assert len(asked) == 2
+
+
+def test_a_client_without_a_form_is_told_what_to_do(log: Path, knowledge: Path) -> None:
+    with talking(log) as agent:
+        assert "trust-script" in agent.fails("run_script", resource_id=SCRIPT)
+
+
+def test_which_of_two_entries_is_asked(log: Path, knowledge: Path) -> None:
+    body = "---\nid: 01JD3Z8QK5W7M2X9V4T{}ABCDEF\nkind: doc\ntitle: Twin of {}\n---\nText {}.\n"
+    for number, project in enumerate(("shop", "till")):
+        put_file(knowledge / f"{project}/docs/unversioned/twin.md", body.format(number, project, project).encode())
+
+    async def answer(_context: Any, params: Any) -> ElicitResult:
+        choice = next(name for name in params.requested_schema["properties"]["entry"]["enum"] if "till" in name)
+        return ElicitResult(action="accept", content={"entry": choice})
+
+    with talking(log, elicitation_callback=answer) as agent:
+        assert "Text till." in agent.reads("get_resource", resource_id="D-ABCDEF")
+
+
+def test_the_server_says_what_it_is_and_what_holds_how_long(log: Path, knowledge: Path) -> None:
+    with inside(log) as agent:
+        listed = agent.ask(agent.client.list_tools)
+        assert (listed.ttl_ms, listed.cache_scope) == (3_600_000, "public")
+        assert agent.ask(agent.client.list_resources).ttl_ms == 10_000
+        info = agent.client.server_info
+    assert (info.title, bool(info.description), bool(info.website_url), bool(info.icons)) == (
+        "AI Lessons", True, True, True,
+    )  # fmt: skip
+    assert {tool.title for tool in listed.tools if "_" in tool.name} >= {"Search resources", "Add lesson"}
+
+
+def test_projects_and_the_newest_entries_are_listed_completed_and_linked(agent: Agent, knowledge: Path) -> None:
+    resources = {one.uri: one for one in agent.ask(agent.client.list_resources).resources}
+    assert resources["lessons://context/jira-api"].title == "Project jira-api"
+    assert resources["lessons://entry/L-8F3K2A"].title
+    for uri in resources:
+        assert agent.ask(agent.client.read_resource, uri).contents
+    ref = ResourceTemplateReference(uri="lessons://entry/{id}")
+    values = agent.ask(agent.client.complete, ref, {"name": "id", "value": "L-8"}).completion.values
+    assert values == ["L-8F3K2A"]
+    links = [block.uri for block in agent.result("search", query="workflows").content if block.type == "resource_link"]
+    assert "lessons://entry/L-8F3K2A" in links
+    assert len(links) <= 5
+    assert not [one for one in agent.result("get", id="L-8F3K2A").content if one.type == "resource_link"]
+
+
+def test_a_repository_that_is_missing_has_no_resources(agent: Agent, knowledge: Path) -> None:
+    shutil.rmtree(knowledge)
+    assert agent.ask(agent.client.list_resources).resources == []
 
 
 def test_a_rule_is_suggested_and_waits(agent: Agent, knowledge: Path, git: Git) -> None:

@@ -76,6 +76,8 @@ def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> N
         (".windsurf/rules", "windsurf"),
         (".claude/rules", "claude-rules"),
         (".claude/skills", "skills"),
+        (".qwen/team-memory", "qwen"),
+        ("docs/solutions", "compound"),
         ("knowledge.json", "groove"),
         ("my-agents.md", "groove"),
         ("rules", "groove"),

@@ -231,9 +231,8 @@ def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replac
         texts = dict(exporters.skill(name, group, projects) for name, group in groups.items())
         pattern = f"{exporters.PREFIX}*/SKILL.md"
     else:
-        suffix = exporters.RULE_FILES[form].suffix
-        texts = {exporters.file_name(x, suffix): exporters.rule_file(form, handle, x) for handle, x in entries}
-        pattern = f"{exporters.PREFIX}*{suffix}"
+        texts = {exporters.file_name(form, x): exporters.rule_file(form, handle, x) for handle, x in entries}
+        pattern = exporters.file_pattern(form)
     present = {path.relative_to(folder).as_posix() for path in git_files.matches(folder, pattern.split("/"))}
     names = [*texts, *sorted(present - texts.keys())]
     return [(str(folder / name), _file(folder, name, texts.get(name), replace=replace)) for name in names]

@@ -493,8 +493,7 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
     if kind.id in HEARS:
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
-        events = HEARS[kind.id] or {event: (event, "") for event in stated}
-        ours = {name: _groups(kind, stated[event], tools) for event, (name, tools) in events.items() if event in stated}
+        ours = hook_table(kind, stated, _call(kind))
         file = place_of(kind, where, kind.hooks[0].partition("#")[0])
         tables[file] = {HOOKS: ours, **(_CURSOR if kind.id == "cursor" else {})}
     name, _, key = kind.servers[0].partition("#")
@@ -510,10 +509,22 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
         yield _change_toml(kind, real, content, job) if toml else _change(kind, real, content, job, ours)
 
 
-def _groups(kind: HostKind, groups: list[Json], tools: str) -> list[Json]:
+def hook_table(kind: HostKind, stated: Json, command: Json) -> Json:
+    """The events of the plugin (`stated`) that a host has, in its form, each with this command."""
+    events = HEARS[kind.id] or {event: (event, "") for event in stated}
+    return {
+        name: _groups(kind, stated[event], tools, command) for event, (name, tools) in events.items() if event in stated
+    }
+
+
+def _groups(kind: HostKind, groups: list[Json], tools: str, command: Json) -> list[Json]:
     """The calls of an event in the form of the host: Cursor has no groups, Gemini CLI counts milliseconds."""
     matcher, second = {"matcher": tools} if tools else {}, 1000 if kind.id == "gemini" else 1
-    calls = [(group, {**call, **_call(kind)}) for group in groups for call in group["hooks"]]
+    calls = [
+        (group, {"type": call["type"], **command, "timeout": call["timeout"]})
+        for group in groups
+        for call in group["hooks"]
+    ]
     if kind.id == "cursor":
         return [{**matcher, "command": call["command"], "timeout": call["timeout"]} for _, call in calls]
     return [{**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]} for group, call in calls]

@@ -29,6 +29,7 @@ HOSTS = {
     "agents-md": r"AGENTS(?:\.override)?\.md",
     "copilot": r"\.github/copilot-instructions\.md|[^/]+\.instructions\.md",
     "cursor": r"[^/]*\.cursorrules|[^/]+\.mdc|\.cursor/rules/.+\.mdx?",
+    "qwen": r"(?:\.qwen/)?QWEN(?:\.local)?\.md|\.qwen/team-memory/.+\.md",
     "claude": r"(?:\.claude/)?CLAUDE(?:\.local)?\.md|\.claude/rules/.+\.md|MEMORY\.md",
     "windsurf": r"[^/]*\.windsurfrules|\.windsurf/rules/.+\.md",
     "gemini": r"GEMINI\.md",
@@ -36,7 +37,7 @@ HOSTS = {
 """The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
 
 _FILES = {host: re.compile(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
-_OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI)(?:\.\w+)?\.md")
+_OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI|QWEN)(?:\.\w+)?\.md")
 _ONE_RULE = re.compile(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
 _OURS = re.compile(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
 _IMPORT = re.compile(r"@\S+\s*")
@@ -195,26 +196,86 @@ ExportedEntry = tuple[str, "Entry"]
 
 
 class RuleFiles(NamedTuple):
-    """How a tool keeps one rule a file: how its names end, and the lines of frontmatter for a title and globs."""
+    """How a tool keeps one rule a file: how its names end, the lines of frontmatter for an entry, and its folder."""
 
     suffix: str
-    matter: Callable[[str, Sequence[str]], Sequence[str]]
+    matter: Callable[[Entry], Sequence[str]]
+    folder: Callable[[Entry], str] | None = None
 
 
-def _cursor(title: str, globs: Sequence[str]) -> Sequence[str]:  # no YAML: Cursor reads globs without quotes
-    return f"description: {title}", f"globs: {','.join(globs)}".rstrip(), f"alwaysApply: {str(not globs).lower()}"
+def _claude(entry: Entry) -> Sequence[str]:
+    globs = _globs(entry)
+    return mapping_lines({"paths": globs}) if globs else ()
 
+
+def _cursor(entry: Entry) -> Sequence[str]:  # no YAML: Cursor reads globs without quotes
+    globs = _globs(entry)
+    return (
+        f"description: {_line(entry.title)}",
+        f"globs: {','.join(globs)}".rstrip(),
+        f"alwaysApply: {str(not globs).lower()}",
+    )
+
+
+def _copilot(entry: Entry) -> Sequence[str]:
+    return mapping_lines({"description": _line(entry.title), "applyTo": ",".join(_globs(entry)) or "**"})
+
+
+def _windsurf(entry: Entry) -> Sequence[str]:
+    globs = _globs(entry)
+    return ("trigger: glob", f"globs: {','.join(globs)}") if globs else ("trigger: always_on",)
+
+
+def _qwen(entry: Entry) -> Sequence[str]:  # no YAML: Qwen Code takes what stands behind the colon
+    why = entry.pattern.because if entry.pattern else entry.rationale
+    title = _line(entry.title)
+    return f"name: {title}", f"description: {_line(why) if why else title}", "type: feedback"
+
+
+def _compound(entry: Entry) -> Sequence[str]:
+    """The frontmatter of a solution: what one that was imported states, and else a best practice."""
+    stated = {key: entry.fields[key] for key in SOLUTION_KEYS if key in entry.fields}
+    matter: dict[str, Any] = {
+        "title": _line(entry.title),
+        "date": created_of(entry)[:10],
+        "category": _solution_folder(entry),
+        "module": entry.project,
+        "problem_type": _solution_type(entry),
+        "component": "development_workflow",
+        "severity": "medium",
+    }
+    when = [_line(entry.pattern.when)] if entry.pattern else []
+    matter |= {"applies_when": when} if when and not {"symptoms", "applies_when"} & stated.keys() else {}
+    matter |= {key: value for key, value in stated.items() if key != "problem_type"}
+    tags = sorted(entry.tags)[:_SOLUTION_TAGS]
+    return mapping_lines(matter | ({"tags": tags} if tags else {}))
+
+
+def _solution_type(entry: Entry) -> str:
+    stated = str(entry.fields.get("problem_type", ""))
+    return stated if re.fullmatch("[a-z]+(?:_[a-z]+)*", stated) else "best_practice"
+
+
+def _solution_folder(entry: Entry) -> str:
+    name = _solution_type(entry).replace("_", "-")
+    return name if name == "developer-experience" else f"{name}s"
+
+
+SOLUTION_KEYS = (
+    "module", "problem_type", "component", "severity", "symptoms", "root_cause", "resolution_type", "applies_when",
+    "related_components", "framework_version",
+)  # fmt: skip
+"""What a solution of the compound-engineering plugin states beside title, date and tags; an entry keeps it as it is."""
+
+_SOLUTION_TAGS = 8  # that the schema of a solution allows
 
 RULE_FILES = {
-    "claude-rules": RuleFiles(".md", lambda _, globs: mapping_lines({"paths": list(globs)}) if globs else ()),
+    "claude-rules": RuleFiles(".md", _claude),
     "cursor": RuleFiles(".mdc", _cursor),
-    "copilot": RuleFiles(
-        ".instructions.md",
-        lambda title, globs: mapping_lines({"description": title, "applyTo": ",".join(globs) or "**"}),
-    ),
-    "windsurf": RuleFiles(
-        ".md", lambda _, globs: ("trigger: glob", f"globs: {','.join(globs)}") if globs else ("trigger: always_on",)
-    ),
+    "copilot": RuleFiles(".instructions.md", _copilot),
+    "windsurf": RuleFiles(".md", _windsurf),
+    "qwen": RuleFiles(".md", _qwen, lambda _: "feedback"),
+    "compound": RuleFiles(".md", _compound, _solution_folder),
 }
 
 _PARTS = ((Kind.RULE, "## Rules", _MADE_BY), (Kind.LESSON, "## Lessons", _STATED))
@@ -231,16 +292,23 @@ def whole(entries: Sequence[ExportedEntry]) -> str:
     return "\n\n".join(row for title, made, texts in parts if texts for row in (title, made, *texts))
 
 
-def file_name(entry: Entry, suffix: str) -> str:
-    """The name of an entry's file in a folder of rules."""
-    return f"{PREFIX}{layout.slug(entry.title)}-{entry.id[-HANDLE_LENGTH:].lower()}{suffix}"
+def file_name(form: str, entry: Entry) -> str:
+    """The name of an entry's file below a folder of rules."""
+    kind = RULE_FILES[form]
+    folder = f"{kind.folder(entry)}/" if kind.folder else ""
+    return f"{folder}{PREFIX}{layout.slug(entry.title)}-{entry.id[-HANDLE_LENGTH:].lower()}{kind.suffix}"
+
+
+def file_pattern(form: str) -> str:
+    """A glob of the files below a folder of rules that may be ours."""
+    kind = RULE_FILES[form]
+    return f"{'*/' if kind.folder else ''}{PREFIX}*{kind.suffix}"
 
 
 def rule_file(form: str, handle: str, entry: Entry) -> str:
     """The text of an entry's file in a folder of rules, with the globs that it applies to as frontmatter."""
     made = _MADE_BY if entry.kind is Kind.RULE else _STATED
-    matter = RULE_FILES[form].matter(_line(entry.title), [_line(glob) for glob in _globs(entry)])
-    return _framed(matter, f"{section(handle, entry, 1)}\n\n{made}")
+    return _framed(RULE_FILES[form].matter(entry), f"{section(handle, entry, 1)}\n\n{made}")
 
 
 def skill(project: str, entries: Sequence[ExportedEntry], projects: Collection[str]) -> tuple[str, str]:
@@ -274,7 +342,7 @@ def section(handle: str, entry: Entry, level: int) -> str:
     lines = [f"{'#' * level} {_line(entry.title)} ({handle})"]
     why = entry.pattern.because if entry.pattern else entry.rationale
     lines += [f"Because: {_line(why)}"] if why else []
-    globs = ", ".join(f"`{_line(glob).replace('`', '?')}`" for glob in _globs(entry))
+    globs = ", ".join(f"`{glob.replace('`', '?')}`" for glob in _globs(entry))
     about = [
         *([f"in the project {_line(entry.project)}"] if entry.project != GLOBAL_PROJECT else []),
         *([f"for {globs}"] if globs else []),
@@ -286,7 +354,7 @@ def section(handle: str, entry: Entry, level: int) -> str:
 
 def _globs(rule: Entry) -> list[str]:
     globs = rule.fields.get("applies_to")
-    return [str(glob) for glob in globs] if isinstance(globs, list) else []
+    return [_line(str(glob)) for glob in globs] if isinstance(globs, list) else []
 
 
 def _safe(text: str) -> str:

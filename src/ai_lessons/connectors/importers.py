@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 from collections import defaultdict
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -184,8 +184,51 @@ def skill(
     return [first._replace(data=whole), *items], other_files
 
 
+def solution(name: str, data: bytes, project: str | None, now: datetime) -> Item | None:
+    """A solution of the compound-engineering plugin as a lesson with the same text; None where a file holds none.
+
+    Its keys stay as they are, and where it says when, what and why, those are the lesson's pattern.
+    Raises InvalidEntry: it cannot be read.
+    """
+    text = decode(data.replace(b"\r\n", b"\n"), name)
+    entry = read_entry(f"{GLOBAL_PROJECT}/lessons/2000-01/{name.rpartition('/')[2]}", text.encode())
+    if not _SIGNS & entry.fields.keys():
+        return None
+    parts = {part.title.rpartition(": ")[2].casefold(): part.body for part in sections(entry.body)}
+    stated = {key: value for key in exporters.SOLUTION_KEYS if (value := entry.fields.get(key)) not in (None, "", [])}
+    listed = stated.get("symptoms") or stated.get("applies_when") or ()
+    when = "; ".join(map(str, listed)) if isinstance(listed, list) else str(listed)
+    do, because = (next((parts[key] for key in keys if key in parts), "") for keys in _SOLUTION_PARTS)
+    pattern: Mapping[str, str] = {}
+    with suppress(UsageError):  # it says not all three, or one of them in more than a sentence
+        pattern = lessons.build(when, _first_lines(do), None, _first_lines(because)).parts
+    title = one_line(str(entry.fields.get("title") or "")) or one_line(entry.title) or one_line(name)
+    body = entry.body.strip("\n")
+    first, _, after = body.partition("\n")
+    created = moment(entry.fields.get("date")) or now
+    fields = frontmatter.lesson_fields(
+        made_id("solution", title, " ".join(body.split())), frontmatter.stamp(created), title=title, origin="ai",
+        category=Category.SOLUTION.value, tags=sorted(entry.tags), **pattern,
+    )  # fmt: skip
+    body = after.strip("\n") if first.startswith("# ") and first[2:].strip() == title else body
+    return made(name, Kind.LESSON, project or GLOBAL_PROJECT, body, fields | stated)
+
+
+_SIGNS = {"problem_type", "category", "module", "component"}  # older versions of the plugin wrote only some of them
+_SOLUTION_PARTS = (("solution", "guidance", "fix"), ("why this works", "why this matters", "root cause"))
+"""The sections of a solution that say what to do and why, in either of its two templates."""
+
+
+def _first_lines(text: str) -> str:
+    """The first paragraph, but for a list or code."""
+    paragraph = text.strip().partition("\n\n")[0]
+    return "" if paragraph.startswith(("- ", "* ", "1.", "```", "|", "#")) or paragraph.endswith(":") else paragraph
+
+
 MARKDOWN, BASIC_MEMORY, MEM0, SKILLS, AGENTS = "markdown", "basic-memory", "mem0", "skills", "agents-md"
-FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0)
+COMPOUND = "compound"
+FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0, COMPOUND)
+_NOTES = {MARKDOWN: note, BASIC_MEMORY: note, COMPOUND: solution}
 FoundFile = tuple[str, Path, bool]
 """A file by the name to show; whether the caller named it."""
 
@@ -204,16 +247,17 @@ def read_files(
     files += [(name, path, False) for place in places if place.is_dir() for name, path in _below(place)]
     if form == MEM0:
         return _memories(places, project, now)
-    if form in {MARKDOWN, BASIC_MEMORY}:
+    if form in _NOTES:
         bundle = _notes(files, form, project, now, reading)
     elif form == SKILLS:
         bundle = _skills(files, places, project, now, reading)
     else:
         bundle = _instructions(files, form, project, now, reading, split_up=split_up)
     if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
-        what = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill"}.get(form, "instructions for agents")
+        what = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill", COMPOUND: "solution"}
+        fault = Problem(", ".join(map(str, places)), f"no {what.get(form, 'instructions for agents')} in it")
         hint = f"looked at {len(bundle.left):,} files; name files or a quoted glob to take them as they are"
-        raise InvalidEntry([Problem(", ".join(map(str, places)), f"no {what} in it")], hint=hint)
+        raise InvalidEntry([fault], hint=hint)
     return bundle
 
 
@@ -242,7 +286,13 @@ def _notes(files: Sequence[FoundFile], form: str, project: str | None, now: date
             left.append((name, OTHER, "not Markdown"))
             continue
         with noting(name, damaged):
-            items.append(note(name, git_files.read(path)[0], project, now))
+            data = git_files.read(path)[0]
+            ours = form == COMPOUND and exporters.is_exported_rule(data)
+            item = None if ours else _NOTES[form](name, data, project, now)
+            if item is not None:
+                items.append(item)
+            else:
+                left.append((name, SKIPPED, "an export wrote it") if ours else (name, OTHER, "no solution"))
     return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
 
 
@@ -254,8 +304,11 @@ def _instructions(
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     homes = {path.parent for _, path, _ in files if path.name == MEMORY}
     for below, path, named in reading(files):
-        is_memory = path.parent in homes and layout.is_markdown(path.name)
-        host_file = ("claude", below) if is_memory else exporters.host_of(path.absolute().as_posix())
+        host_file = exporters.host_of(path.absolute().as_posix())
+        of_qwen = host_file is not None and "team-memory/" in host_file[1]
+        is_memory = of_qwen or (path.parent in homes and layout.is_markdown(path.name))
+        if is_memory and not of_qwen:
+            host_file = ("claude", below)
         if not named and (host_file is None or form not in {host_file[0], AGENTS}):
             left.append((below, OTHER, f"--from {host_file[0]} reads it" if host_file else ""))
             continue
@@ -263,7 +316,8 @@ def _instructions(
         name = host_file[1] if host_file and not exporters.host_of(below) else below
         with noting(name, damaged):
             data = git_files.read(path)[0]
-            lessons = memory(name, data, project, now) if is_memory else []
+            ours = of_qwen and exporters.is_exported_rule(data)
+            lessons = memory(name, data, project, now) if is_memory and not ours else []
             stated = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
             items += lessons
             rules += stated

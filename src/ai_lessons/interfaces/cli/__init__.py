@@ -19,6 +19,7 @@ GROUPS = {
     "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
     "check": (f"{HERE}.recall:check", "Show which lines of your files break rules in force."),
     "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
+    "lsp": ("ai_lessons.interfaces.lsp:lsp", "Show the rules and lessons about a file in an editor."),
 }
 
 SHORT = {

@@ -26,25 +26,28 @@ if TYPE_CHECKING:
 
 SITE = "site"
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
-HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini")
-FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0")
-TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "skills", SITE)
+HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini", "qwen")
+FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0", "compound")
+TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "qwen", "compound", "skills", SITE)
 MOST = 20_000
 
 _NAMES = {
-    r"(agents|claude|claude\.local|gemini|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
+    r"(agents|claude|claude\.local|gemini|qwen|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
     r"|\.(cursor|windsurf)rules|rules": AGENTS,
-    r"skill\.md|skills": "skills", r".*\.json": GROOVE, r".*\.jsonl": LOG, r".*\.(db|sqlite3?)": SQLITE,
+    r"skill\.md|skills": "skills", r"solutions": "compound", r"team-memory": "qwen",
+    r".*\.json": GROOVE, r".*\.jsonl": LOG, r".*\.(db|sqlite3?)": SQLITE,
     r".*\.(md|markdown)": MARKDOWN,
 }  # fmt: skip
 
 
 _TARGET_OF = {
-    r"(?:agents|claude|gemini)(?:\.\w+)?\.md": AGENTS,
+    r"(?:agents|claude|gemini|qwen)(?:\.\w+)?\.md": AGENTS,
     r"\.github/(?:copilot-instructions\.md|instructions)": "copilot",
     r"\.cursor/rules|\.cursorrules": "cursor",
     r"\.windsurf/rules|\.windsurfrules": "windsurf",
     r"\.claude/rules": "claude-rules",
+    r"\.qwen/team-memory": "qwen",
+    r"docs/solutions": "compound",
     r"skills": "skills",
 }
 """The form of an export, by the end of its path."""

@@ -15,16 +15,18 @@ from functools import partial
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
 import uvicorn
+from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import Completion, ErrorData, Icon, JSONRPCError, Resource, jsonrpc_message_adapter
 from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 
@@ -32,18 +34,20 @@ from ai_lessons import app
 from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.interfaces import agent_text, text
-from ai_lessons.interfaces.cli import command
+from ai_lessons.interfaces.cli import ABOUT, command
 from ai_lessons.interfaces.http_server import ListenAddress, listening, served
-from ai_lessons.interfaces.mcp.tools import tools
-from ai_lessons.interfaces.output import View
+from ai_lessons.interfaces.mcp.tools import ENTRY_URI, tools
+from ai_lessons.interfaces.output import View, line
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from io import TextIOWrapper
     from pathlib import Path
 
+    from mcp_types.methods import CacheableMethod
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from ai_lessons.app.workspace import Library
     from ai_lessons.interfaces.mcp.tools import SessionPool
 
 PATH = "/mcp"
@@ -238,22 +242,70 @@ def log_to(file: Path) -> logging.Handler:
         handler = _Private(file, maxBytes=LOG_BYTES, backupCount=1)
     except OSError as error:
         print(f"warning: {file} cannot be written ({error.strerror}): the log goes here", file=sys.stderr)
-    line = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(handlers=[handler], level=logging.INFO, format=line)
+    layout = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(handlers=[handler], level=logging.INFO, format=layout)
     logging.captureWarnings(capture=True)
     return handler
 
 
+_HOUR = CacheHint(3_600_000, "public")
+FRESH: Mapping[CacheableMethod, CacheHint] = {
+    "tools/list": _HOUR, "prompts/list": _HOUR, "resources/templates/list": _HOUR, "resources/list": CacheHint(10_000),
+}  # fmt: skip
+"""How long an answer holds: what the program declares an hour; a resource that is read not at all, as it is edited."""
+
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+    "%3Cpath d='M5 3h14v18l-7-4-7 4z' fill='%23246'/%3E%3C/svg%3E"
+)
+RECENT, PROJECTS = 20, 20  # entries and projects that are listed as resources
+CONTEXT_URI, TEXT_TYPE = "lessons://context/{project}", "text/markdown"
+
+
+class LessonServer(MCPServer[Any]):
+    """The server whose resources are what the repository holds now."""
+
+    pool: SessionPool
+
+    async def list_resources(self) -> list[Resource]:
+        """The largest projects, and the newest entries; none where the repository cannot be read."""
+        try:
+            return await anyio.to_thread.run_sync(self.pool.read, _resources)
+        except AiLessonsError as error:
+            LOG.info("no resources: %s", error.message)
+            return []
+
+
+def _resources(library: Library) -> list[Resource]:
+    projects = app.entries.projects(library)[:PROJECTS]
+    entries = app.entries.list_entries(library, limit=RECENT).entries
+    listed = [
+        Resource(uri=CONTEXT_URI.format(project=quote(tally.name, safe="")), name=tally.name, mime_type=TEXT_TYPE,
+                 title=f"Project {line(tally.name)}", description=f"{tally.total} entries")
+        for tally in projects
+    ]  # fmt: skip
+    return listed + [
+        Resource(uri=ENTRY_URI.format(id=entry.handle), name=entry.handle, title=line(entry.title),
+                 description=f"{entry.kind.value} of {line(entry.project)}", mime_type=TEXT_TYPE)
+        for entry in entries
+    ]  # fmt: skip
+
+
 def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
     """A server with the tools of a set, or with those of them that only read. Opens nothing."""
-    server: MCPServer[Any] = MCPServer(
+    server = LessonServer(
         "ai-lessons",
         title="AI Lessons",
+        description=ABOUT,
+        website_url="https://pypi.org/project/ai-lessons/",
+        icons=[Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
         instructions=INSTRUCTIONS,
         version=version("ai-lessons"),
         tools=tools(pool, log, chosen, read_only=read_only),
+        cache_hints=FRESH,
         subscriptions=False,
     )
+    server.pool = pool
     _offer_resources(server, pool, log)
     server.prompt()(before_task)
     server.prompt()(after_task)
@@ -274,11 +326,30 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
             raise ResourceError(agent_text.bug(error, log)) from error
         return answer
 
-    @server.resource("lessons://entry/{id}", name="entry", description="One entry in full, by handle or id.")
+    @server.completion()
+    async def complete(_ref: Any, argument: Any, _context: Any) -> Completion:
+        def values(library: Library) -> list[str]:
+            return [value for value, _ in app.entries.complete(library, argument.value, argument.name)]
+
+        return Completion(values=await anyio.to_thread.run_sync(pool.read, values))
+
+    @server.resource(
+        ENTRY_URI,
+        name="entry",
+        title="An entry",
+        mime_type=TEXT_TYPE,
+        description="One entry in full, by handle or id.",
+    )
     def entry(id: str) -> str:  # noqa: A002  # the name in the address
         return text_of("get", id=id)
 
-    @server.resource("lessons://context/{project}", name="context", description="Rules and lessons of one project.")
+    @server.resource(
+        CONTEXT_URI,
+        name="context",
+        title="A project",
+        mime_type=TEXT_TYPE,
+        description="Rules and lessons of one project.",
+    )
     def context(project: str) -> str:
         return text_of("context", project=project)
 
@@ -296,8 +367,8 @@ class _Lines:
         wire = os.fdopen(os.dup(0), encoding="utf-8", errors="replace", closefd=False)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)  # programs that tools start must not read what the client sends
-        async for line in anyio.wrap_file(wire):
-            message = mended(line)
+        async for row in anyio.wrap_file(wire):
+            message = mended(row)
             if isinstance(message, str):
                 yield message
             else:

@@ -18,19 +18,27 @@ import click
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool as ServedTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import (
+    CallToolResult,
+    ClientCapabilities,
+    ElicitationCapability,
+    ResourceLink,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ai_lessons.app import daemon_client
 from ai_lessons.app.answers import Answer, Shown
 from ai_lessons.app.open_repository import Limits, Options, Progress, silent
 from ai_lessons.app.workspace import Library, ReusableLibrary
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import AiLessonsError, AmbiguousName
 from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces.cli import command, root
 from ai_lessons.interfaces.cli.command import Argument, Call, Command, Tool, notes_of, options, walk, whereabouts
 from ai_lessons.interfaces.cli.options import FileName, context_tags
 from ai_lessons.interfaces.lesson import lesson
-from ai_lessons.interfaces.output import BARE, encode, line
+from ai_lessons.interfaces.output import BARE, clean, encode, line
 from ai_lessons.model.entries import fields_of
 
 if TYPE_CHECKING:
@@ -46,12 +54,15 @@ T = TypeVar("T")
 
 NO_LIMITS = Limits()
 PAUSE = 0.1  # Seconds between two notes of progress, and two looks whether a waiting call is still wanted
+READABLE, CHOICES = 8_000, 20  # Characters of a script, and entries, that a person can judge in a form
+LINKS, LINKS_SINCE = 5, "2025-06-18"  # Links of an answer, and the protocol that has them first
+ENTRY_URI = "lessons://entry/{id}"
 LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
 
 
-def client_name(ctx: Context[Any, Any]) -> str:
+def client_name(ctx: Context[Any, Any] | None) -> str:
     """The name that the client gave itself, or `mcp`."""
-    params = ctx.session.client_params
+    params = ctx.session.client_params if ctx else None
     return (params.client_info.name.strip() if params else "") or "mcp"
 
 
@@ -90,9 +101,12 @@ class SessionPool:
         with self._at_work(), self._turn(self._writing), self._fresh(agent, progress) as library:
             return job(library)
 
-    def run(self, job: Callable[[Library], T], *, agent: str) -> T:
-        """Do a job that may take long and shares nothing with others: running a script."""
-        with self._at_work(), self._fresh(agent, silent) as library:
+    def run(self, job: Callable[[Library], T], *, agent: str, trusts: Callable[[str, str], bool] | None = None) -> T:
+        """Do a job that may take long and shares nothing with others: running a script.
+
+        `trusts` asks the person at the client; not over HTTP, where it may be any person.
+        """
+        with self._at_work(), self._fresh(agent, silent, trusts if self._session else None) as library:
             return job(library)
 
     def still(self) -> None:
@@ -146,9 +160,9 @@ class SessionPool:
         chosen = options(loaded)
         return loaded.repo, chosen._replace(session=chosen.session or self._session, limits=self._limits)
 
-    def _fresh(self, agent: str, progress: Progress) -> Library:
+    def _fresh(self, agent: str, progress: Progress, trusts: Callable[[str, str], bool] | None = None) -> Library:
         repo, loaded = self._arguments()
-        return Library(repo, loaded._replace(agent=loaded.agent or agent, progress=progress))
+        return Library(repo, loaded._replace(agent=loaded.agent or agent, progress=progress, ask_trust=trusts))
 
     @contextmanager
     def _turn(self, lock: threading.Lock) -> Iterator[None]:
@@ -160,17 +174,53 @@ class SessionPool:
             lock.release()
 
 
+class Person:
+    """The person at the client, who is asked in a form where the client has one: never about an approval."""
+
+    def __init__(self, ctx: Context[Any, Any] | None) -> None:
+        self._ctx = ctx
+
+    def trusts(self, path: str, text: str) -> bool:
+        """Whether a script with this text may run; False where it is too long to be read in a form."""
+        if len(text) > READABLE:
+            return False
+        fields = {"run": {"type": "boolean", "title": "Run it, and trust this text from now on"}}
+        return self._answer(f"Run {line(path)}? This machine has not run it before.\n\n{clean(text)}", fields) is True
+
+    def choice(self, error: AmbiguousName) -> str | None:
+        """Which entry a name that several have stands for; None: no answer."""
+        if not 1 < len(error.suggestions) <= CHOICES:
+            return None
+        fields = {"entry": {"type": "string", "title": "Entry", "enum": list(error.suggestions)}}
+        answer = self._answer(f"Which entry is {line(error.name)}?", fields)
+        # a suggestion is a handle, an id or a branch, and its title in brackets
+        return answer.partition(" (")[0] if answer in error.suggestions else None
+
+    def _answer(self, question: str, fields: Data) -> Any:
+        """The value of the only field of a form; None where it was declined, or the client has none."""
+        asks = ClientCapabilities(elicitation=ElicitationCapability())
+        # from 2026-07-28 on a server asks nothing while a call runs
+        if self._ctx is None or self._ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return None
+        if not self._ctx.session.check_client_capability(asks):
+            return None
+        schema = {"type": "object", "properties": fields, "required": list(fields)}
+        ask = partial(self._ctx.session.elicit_form, question, schema, self._ctx.request_id)
+        done = anyio.from_thread.run(ask)
+        return (done.content or {}).get(*fields) if done.action == "accept" else None
+
+
 class Reported:
     """Progress of the library's as notes to the client. One bar for all phases of a job, which never goes back."""
 
-    def __init__(self, ctx: Context[Any, Any]) -> None:
+    def __init__(self, ctx: Context[Any, Any] | None) -> None:
         self._ctx = ctx
         self._phase, self._before, self._done, self._last = ("", 0), 0, 0, 0.0
         self._committing = False
 
     def show(self, what: str, done: int, total: int) -> None:
         """`done` of `total` steps of `what`. Raises if the call was cancelled, and nothing is written yet."""
-        if self._committing:
+        if self._committing or self._ctx is None:
             return
         anyio.from_thread.check_cancelled()
         self._committing = what == LAST_CHANCE
@@ -259,17 +309,17 @@ def _parameter(argument: Argument, params: Mapping[str, click.Parameter]) -> Too
     if default is None:
         default = False if schema["type"] == "boolean" else param.default
     schema |= {"description": argument.note} if argument.note else {}
-    schema |= {"default": default} if isinstance(default, str | int | float) and default != "" else {}
+    schema |= {"default": default} if isinstance(default, str | int | float) and default not in {"", False} else {}
     required = param.required and argument.default is None
     return ToolParameter(argument.name, param, schema, required, argument.default)
 
 
 def schema_of(param: click.Parameter, *, single: bool) -> Data:
-    """What a parameter takes, as short as it can be said to an agent: that null is left out goes without saying."""
+    """What a parameter takes, as short as it can be said to an agent: a range is named by the error alone."""
     kind = param.type
     split = getattr(kind, "func", None)  # the function by which one text with commas is more
     if split is context_tags:
-        return {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
+        return {"type": "object"}
     many = param.nargs == -1 or getattr(param, "multiple", False) or split is not None
     if many and not single:
         return {"type": "array", "items": {"type": "string"}}
@@ -279,27 +329,24 @@ def schema_of(param: click.Parameter, *, single: bool) -> Data:
         return {"type": "boolean"}
     if not isinstance(kind, click.types.FloatParamType | click.types.IntParamType):
         return {"type": "string"}
-    schema: Data = {"type": "number" if isinstance(kind, click.types.FloatParamType) else "integer"}
-    if isinstance(kind, click.IntRange | click.FloatRange):
-        schema |= {"exclusiveMinimum" if kind.min_open else "minimum": kind.min}
-        schema |= {"exclusiveMaximum" if kind.max_open else "maximum": kind.max}
-    return {key: value for key, value in schema.items() if value is not None}
+    return {"type": "number" if isinstance(kind, click.types.FloatParamType) else "integer"}
 
 
 def output_schema(tool: Tool) -> Data:
-    """The JSON Schema of what a tool answers, made of the fields of the answer's class."""
-    properties = {"notice": TEXT} if tool.notice else {}
+    """The JSON Schema of what a tool answers, made of the fields of the answer's class, but for notice and notes."""
+    properties: Data = {}
     if isinstance(tool.answer, str):
         properties[tool.answer] = ARRAY
         return {"type": "object", "properties": properties}
     answer = tool.answer()
     if answer is Shown:
-        properties |= {"handle": TEXT, "title": TEXT, "text": TEXT, "notes": ARRAY}
+        properties |= {"handle": TEXT, "title": TEXT, "text": TEXT}
     elif answer is Answer:
-        properties |= {kind.folder: ARRAY for kind in tool.kinds} | {"prompt": TEXT, "notes": ARRAY}
+        properties |= {kind.folder: ARRAY for kind in tool.kinds} | {"prompt": TEXT}
     elif fields := fields_of(answer):
         properties |= {"handle": TEXT} if fields.entry else {}
         properties |= {name.rstrip("_"): type_schema(annotation_of(answer, name)) for name in fields.names}
+        properties.pop("notes", None)
     return {"type": "object", "properties": properties}
 
 
@@ -356,9 +403,9 @@ class CommandTool(ServedTool):
         params = parameters_of(command, tool)
         required = [param.name for param in params if param.required]
         return cls(
-            fn=partial(_called, command, tool, params, pool),
+            fn=partial(_answered, command, tool, params, pool),
             name=tool.name,
-            title=None,
+            title=tool.name.replace("_", " ").capitalize() if "_" in tool.name else None,
             description=tool.description or " ".join((command.help or "").partition("\n\n")[0].split()),
             parameters={"type": "object", "properties": {param.name: param.schema for param in params}}
             | ({"required": required} if required else {}),
@@ -384,13 +431,47 @@ class CommandTool(ServedTool):
             raise ToolError(agent_text.bug(error, self.log)) from error
 
 
+def _answered(
+    command: Command,
+    tool: Tool,
+    params: list[ToolParameter],
+    pool: SessionPool,
+    arguments: Data,
+    ctx: Context[Any, Any] | None,
+) -> CallToolResult:
+    """The answer of a tool, where a name that several entries have is asked about, and with links to its entries."""
+    try:
+        result = _called(command, tool, params, pool, arguments, ctx)
+    except AmbiguousName as error:
+        entry = Person(ctx).choice(error)
+        if entry is None:
+            raise
+        named = {key: entry if value == error.name else value for key, value in arguments.items()}
+        result = _called(command, tool, params, pool, named, ctx)
+    if ctx is None or ctx.session.protocol_version < LINKS_SINCE:
+        return result
+    return result.model_copy(update={"content": [*result.content, *links_of(result.structured_content or {})]})
+
+
+def links_of(answer: Data) -> list[ResourceLink]:
+    """Links to the entries that an answer lists, or has written; none to the entry that is shown."""
+    hits = [hit for hits in answer.values() if isinstance(hits, list) for hit in hits if isinstance(hit, dict)]
+    entries = [hit for hit in hits if "handle" in hit] or (
+        [answer] if "path" in answer and "text" not in answer else []
+    )
+    return [
+        ResourceLink(uri=ENTRY_URI.format(id=entry["handle"]), name=entry["handle"], title=entry.get("title"))
+        for entry in entries[:LINKS]
+    ]
+
+
 def _called(
     command: Command,
     tool: Tool,
     params: list[ToolParameter],
     pool: SessionPool,
     arguments: Data,
-    ctx: Context[Any, Any],
+    ctx: Context[Any, Any] | None,
 ) -> CallToolResult:
     """Run the command on what the agent sent."""
     call = ToolCall(pool, tool)
@@ -412,7 +493,7 @@ def _called(
     if tool.reads:
         return pool.read(job)
     if tool.alone:
-        return pool.run(job, agent=client_name(ctx))
+        return pool.run(job, agent=client_name(ctx), trusts=Person(ctx).trusts)
     return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
 
 

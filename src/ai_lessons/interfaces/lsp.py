@@ -1,0 +1,214 @@
+"""The language server: rules in force and lessons about a file, as diagnostics and on hover in any editor.
+
+The protocol is framed by hand: a few messages of it are needed, and pygls would bring four packages and their start.
+Another sort of note is a function in `SOURCES`. Nothing is recorded, and no file is read but the knowledge repository.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from importlib.metadata import version
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import click
+
+from ai_lessons import app
+from ai_lessons.app.answers import ContextQuery
+from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.interfaces.cli.command import Call, Command, options
+from ai_lessons.interfaces.output import line
+from ai_lessons.model.entries import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ai_lessons.model.entries import EntrySummary
+
+    Data = dict[str, Any]
+
+LOG = logging.getLogger(__name__)
+INFORMATION, HINT = 3, 4  # Severities of the protocol
+_PARSE_ERROR, _NO_METHOD, _INTERNAL = -32700, -32601, -32603  # Codes of JSON-RPC
+LARGEST = 64 << 20  # Bytes of a message: an editor sends whole files
+
+
+class Note(NamedTuple):
+    """What an entry says of a file, at a `row` of it from 0; None: of the whole file."""
+
+    entry: EntrySummary
+    severity: int
+    text: str
+    row: int | None = None
+
+
+def applying(library: Library, path: str, _text: str) -> Iterable[Note]:
+    """Rules in force and lessons whose `applies_to` names the file."""
+    context = app.contexts.find_context(library, ContextQuery(paths=[path], approvals=True))
+    for entry in context.entries:
+        why = entry.details.get("rationale") if entry.kind is Kind.RULE else entry.details.get("pattern")
+        approval = context.approvals.get(entry.id)
+        by = f" (approved by {line(approval.approved_by)})" if approval else ""
+        text = ": ".join(line(str(part)) for part in (entry.title, why) if part)
+        yield Note(entry, INFORMATION if entry.kind is Kind.RULE else HINT, f"{text}{by}")
+
+
+SOURCES: tuple[Callable[[Library, str, str], Iterable[Note]], ...] = (applying,)
+
+
+class LanguageServer:
+    """Answers the messages of one editor until it says `exit`."""
+
+    def __init__(self, library: ReusableLibrary, receive: IO[bytes], send: IO[bytes]) -> None:
+        self._library, self._receive, self._send = library, receive, send
+        self._texts: dict[str, str] = {}
+        self._ended = False
+        self._requests: Mapping[str, Callable[[Data], Any]] = {
+            "initialize": self._initialize,
+            "shutdown": self._shutdown,
+            "textDocument/hover": self._hover,
+        }
+        self._notifications: Mapping[str, Callable[[Data], None]] = {
+            "textDocument/didOpen": self._opened,
+            "textDocument/didSave": self._saved,
+            "textDocument/didClose": self._closed,
+        }
+
+    def serve(self) -> int:
+        """The exit code: 0 where the editor shut the server down before it ended."""
+        while (message := self._next()) is not None:
+            method, number = str(message.get("method", "")), message.get("id")
+            params = message.get("params")
+            params = params if isinstance(params, dict) else {}
+            if method == "exit":
+                break
+            if number is None:
+                if handler := self._notifications.get(method):
+                    self._guarded(handler, params)
+            elif request := self._requests.get(method):
+                self._answer(number, *self._guarded(request, params))
+            elif method:  # without one it is an answer, and nothing was asked
+                self._answer(number, None, {"code": _NO_METHOD, "message": f"no method {method}"})
+        return 0 if self._ended else 1
+
+    def _guarded(self, handler: Callable[[Data], Any], params: Data) -> tuple[Any, Data | None]:
+        """What a handler answers, or the error; an error of ours is told to the user, and answered with nothing."""
+        try:
+            return handler(params), None
+        except AiLessonsError as error:
+            message = ". ".join(filter(None, (error.message, error.hint)))
+            self._tell("window/logMessage", {"type": 2, "message": f"ai-lessons: {line(message)}"})
+            return None, None
+        except Exception as error:
+            LOG.exception("a message of the editor")
+            return None, {"code": _INTERNAL, "message": f"a bug in ai-lessons ({type(error).__name__})"}
+
+    def _initialize(self, _params: Data) -> Data:
+        sync = {"openClose": True, "change": 0, "save": {"includeText": True}}
+        server = {"name": "ai-lessons", "version": version("ai-lessons")}
+        return {"capabilities": {"hoverProvider": True, "textDocumentSync": sync}, "serverInfo": server}
+
+    def _shutdown(self, _params: Data) -> None:
+        self._ended = True
+
+    def _opened(self, params: Data) -> None:
+        self._texts[params["textDocument"]["uri"]] = params["textDocument"]["text"]
+        self._publish(params["textDocument"]["uri"])
+
+    def _saved(self, params: Data) -> None:
+        uri = params["textDocument"]["uri"]
+        self._texts[uri] = params.get("text") or self._texts.get(uri, "")
+        self._publish(uri)
+
+    def _closed(self, params: Data) -> None:
+        uri = params["textDocument"]["uri"]
+        self._texts.pop(uri, None)
+        self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": []})
+
+    def _publish(self, uri: str) -> None:
+        diagnostics = [
+            {
+                "range": _range(note.row or 0),
+                "severity": note.severity,
+                "code": note.entry.handle,
+                "source": "ai-lessons",
+                "message": note.text,
+            }
+            for note in self._notes(uri)
+        ]
+        self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": diagnostics})
+
+    def _hover(self, params: Data) -> Data | None:
+        """The notes on the line, and those on the whole file. Plain text: a title must load no picture."""
+        row = params["position"]["line"]
+        notes = [note for note in self._notes(params["textDocument"]["uri"]) if note.row in {None, row}]
+        rows = [f"[{note.entry.handle}] {note.text}" for note in notes]
+        return {"contents": {"kind": "plaintext", "value": "\n".join(rows)}} if rows else None
+
+    def _notes(self, uri: str) -> list[Note]:
+        parts = urlsplit(uri)
+        if parts.scheme != "file":
+            return []
+        path, text = unquote(parts.path), self._texts.get(uri, "")
+        return self._library.do(lambda library: [note for source in SOURCES for note in source(library, path, text)])
+
+    def _next(self) -> Data | None:
+        """The next message; None: the editor is gone, or sends what is no message of the protocol."""
+        while True:
+            length = -1
+            while header := self._receive.readline(10_000).strip():
+                name, _, value = header.partition(b":")
+                if name.strip().lower() == b"content-length" and value.strip().isdigit():
+                    length = int(value)
+            if not 0 <= length <= LARGEST:
+                return None
+            body = self._receive.read(length)
+            try:
+                message = json.loads(body)
+            except (ValueError, RecursionError):
+                message = None
+            if isinstance(message, dict):
+                return message
+            if len(body) < length:
+                return None
+            self._answer(None, None, {"code": _PARSE_ERROR, "message": "not a JSON object"})
+
+    def _answer(self, number: object, result: Any, error: Data | None = None) -> None:
+        self._write({"id": number, **({"error": error} if error else {"result": result})})
+
+    def _tell(self, method: str, params: Data) -> None:
+        self._write({"method": method, "params": params})
+
+    def _write(self, message: Data) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self._send.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self._send.flush()
+
+
+def _range(row: int) -> Data:
+    return {"start": {"line": row, "character": 0}, "end": {"line": row, "character": 1}}
+
+
+@click.command("lsp", cls=Command, examples=["", "--stdio"])
+@click.option("--stdio", is_flag=True, help="As editors give it; there is no other way.")
+def lsp(call: Call, stdio: bool) -> int:  # noqa: ARG001  # click names the option
+    """Serve an editor by the language server protocol: the rules and lessons about the file that is open.
+
+    They come from `applies_to`, as diagnostics on the first line and on hover. The editor starts this.
+    """
+    # what is printed meanwhile must not reach the editor, and programs that are started must not read what it sends
+    receive, send = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(sys.stderr.fileno(), 1)
+    library = ReusableLibrary(lambda: Library(call.root, options(call.settings)))
+    try:
+        return LanguageServer(library, receive, send).serve()
+    except BrokenPipeError:
+        return 1
+    finally:
+        library.close()

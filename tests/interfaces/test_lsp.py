@@ -1,0 +1,147 @@
+"""The language server, as an editor speaks with it."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons import settings
+from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.interfaces import lsp
+from ai_lessons.interfaces.cli.command import options
+from interfaces.world import Run, environment
+from real_world import put_file
+
+PROGRAM = (sys.executable, "-c", "from ai_lessons.__main__ import main; main()", "lsp", "--stdio")
+LESSON = """---
+kind: lesson
+title: Open one transaction
+applies_to: ["*.sql"]
+pattern:
+  when: several statements change rows
+  do: wrap them in one transaction
+  because: half of them would stay
+---
+"""
+
+
+def framed(*messages: Any) -> bytes:
+    bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
+    return b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
+
+
+def answers(data: bytes) -> list[Any]:
+    stream, found = io.BytesIO(data), []
+    while head := stream.readline():
+        assert head.startswith(b"Content-Length: ")
+        stream.readline()
+        found.append(json.loads(stream.read(int(head.split()[1]))))
+    return found
+
+
+def hover(uri: str, line: int = 0, number: int = 2) -> dict[str, Any]:
+    place = {"textDocument": {"uri": uri}, "position": {"line": line, "character": 0}}
+    return {"id": number, "method": "textDocument/hover", "params": place}
+
+
+def opened(uri: str) -> dict[str, Any]:
+    document = {"uri": uri, "languageId": "sql", "version": 1, "text": "SELECT 1;\n"}
+    return {"method": "textDocument/didOpen", "params": {"textDocument": document}}
+
+
+@pytest.fixture
+def sql(knowledge: Path, run: Run) -> str:
+    """The address of a file that a rule in force and a lesson are about."""
+    put_file(knowledge / "shop/lessons/transactions.md", LESSON.encode())
+    rule = ["--title", "Quote every value", "--rationale", "Names hold quotes", "--applies-to", "*.sql"]
+    done = run("contribute", "suggest-rule", *rule, "--json")
+    assert run("admin", "approve-rule", done.json["handle"], "--yes").code == 0
+    return (knowledge.parent / "code space/a b.sql").as_uri()
+
+
+@pytest.fixture
+def library(knowledge: Path) -> Iterator[ReusableLibrary]:
+    loaded = settings.load(environment())
+    held = ReusableLibrary(lambda: Library(loaded.repo, options(loaded)))
+    yield held
+    held.close()
+
+
+def talk(library: ReusableLibrary, *messages: Any, raw: bytes = b"") -> tuple[int, list[Any]]:
+    sent = io.BytesIO()
+    code = lsp.LanguageServer(library, io.BytesIO(raw + framed(*messages)), sent).serve()
+    return code, answers(sent.getvalue())
+
+
+def test_an_editor_shows_the_rules_and_lessons_about_the_file_that_is_open(sql: str) -> None:
+    messages = [
+        {"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None, "rootUri": None}},
+        {"method": "initialized", "params": {}},
+        opened(sql),
+        hover(sql),
+        {"method": "textDocument/didClose", "params": {"textDocument": {"uri": sql}}},
+        {"id": 3, "method": "shutdown"},
+        {"method": "exit"},
+    ]
+    done = subprocess.run(PROGRAM, input=framed(*messages), env=environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    started, shown, hovered, cleared, ended = answers(done.stdout)
+    assert started["result"]["capabilities"]["hoverProvider"] is True
+    rule, lesson = shown["params"]["diagnostics"]
+    assert rule["message"].startswith("Quote every value: Names hold quotes (approved by ")
+    assert (rule["severity"], lesson["severity"]) == (3, 4)
+    assert lesson["message"].startswith("Open one transaction: WHEN several statements")
+    assert rule["code"].startswith("R-")
+    assert hovered["result"]["contents"]["kind"] == "plaintext"
+    assert f"[{rule['code']}] Quote every value" in hovered["result"]["contents"]["value"]
+    assert cleared["params"]["diagnostics"] == []
+    assert ended == {"jsonrpc": "2.0", "id": 3, "result": None}
+
+
+def test_a_file_that_nothing_is_about_and_what_is_no_file_get_nothing(sql: str, library: ReusableLibrary) -> None:
+    other = sql.replace(".sql", ".txt")
+    _, found = talk(library, opened(other), hover(other), opened("untitled:1"), hover("untitled:1", number=3))
+    assert [one.get("result", one.get("params", {}).get("diagnostics")) for one in found] == [[], None, [], None]
+
+
+def test_a_note_on_a_line_is_shown_there_alone(sql: str, library: ReusableLibrary, monkeypatch: Any) -> None:
+    def on_the_second_line(library: Library, path: str, text: str) -> list[lsp.Note]:
+        assert (Path(path).name, text) == ("a b.sql", "SELECT 1;\n")
+        (note, *_) = lsp.applying(library, path, text)
+        return [note._replace(row=1, text="here")]
+
+    monkeypatch.setattr(lsp, "SOURCES", (on_the_second_line,))
+    _, (shown, first, second) = talk(library, opened(sql), hover(sql, 0), hover(sql, 1, number=3))
+    assert shown["params"]["diagnostics"][0]["range"]["start"] == {"line": 1, "character": 0}
+    assert first["result"] is None
+    assert second["result"]["contents"]["value"].endswith("here")
+
+
+def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(library: ReusableLibrary) -> None:
+    raw = b"Content-Length: 3\r\n\r\n{,}" + framed({"id": 7, "method": "textDocument/rename", "params": {}})
+    code, found = talk(library, {"id": 8, "method": "shutdown"}, {"method": "exit"}, raw=raw)
+    assert code == 0
+    assert [(one["id"], one.get("error", {}).get("code")) for one in found] == [(None, -32700), (7, -32601), (8, None)]
+    malformed = {"id": 1, "method": "textDocument/hover", "params": {}}
+    _, (bug,) = talk(library, malformed)
+    assert bug["error"]["message"] == "a bug in ai-lessons (KeyError)"
+
+
+@pytest.mark.parametrize("raw", [b"", b"Content-Length: nine\r\n\r\n", b"Content-Length: 50\r\n\r\n{}", b"x\n" * 3])
+def test_an_editor_that_is_gone_ends_it(library: ReusableLibrary, raw: bytes) -> None:
+    assert talk(library, raw=raw) == (1, [])
+
+
+def test_without_a_repository_the_editor_is_told_in_its_log(tmp_path: Path, hermetic: Path) -> None:
+    loaded = settings.load(environment(AI_LESSONS_REPO=str(tmp_path / "none")))
+    library = ReusableLibrary(lambda: Library(loaded.repo, options(loaded)))
+    _, found = talk(library, opened((tmp_path / "a.sql").as_uri()), hover((tmp_path / "a.sql").as_uri()))
+    assert [one.get("method") for one in found] == ["window/logMessage", "window/logMessage", None]
+    assert "no knowledge repository" in found[0]["params"]["message"]
