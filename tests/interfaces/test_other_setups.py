@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.world import Outcome, environment
-from real_world import Git, put_file
+from real_world import Git, put_file, put_program
 
 NO_LINKS = """
 #define _GNU_SOURCE
@@ -105,6 +105,17 @@ def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in(shop: Path, gi
     assert "Carts expire 1" in program("admin", "recover", "--list", cwd=shop).out
 
 
+def test_what_was_said_of_an_entry_in_a_worktree_outlives_it(shop: Path, git: Git) -> None:
+    assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=shop).code == 0
+    git(shop, "add", ".ai")
+    git(shop, "commit", "-q", "-m", "lesson")
+    git(shop, "worktree", "add", "-q", "../agent", "-b", "agent")
+    handle = json.loads(program("list", "--json", cwd=shop).out)[0]["handle"]
+    assert program("contribute", "feedback", handle, "helpful", cwd=shop.parent / "agent").code == 0
+    git(shop, "worktree", "remove", "--force", "../agent")
+    assert json.loads(program("show", handle, "--json", cwd=shop).out)["usage"]["times_helpful"] == 1
+
+
 def test_a_lesson_that_was_moved_or_deleted_on_purpose_is_not_missed(shop: Path) -> None:
     for title in ("Moved", "Deleted"):
         assert program("add", "--title", title, "--content", "Seen.", cwd=shop).code == 0
@@ -149,6 +160,8 @@ def test_a_writable_folder_is_enough_where_git_is_read_only(shop: Path) -> None:
         pytest.skip("mounts are not allowed here")
     assert done.returncode == 0, done.stderr
     assert "From a sandbox" in program("search", "sandbox", cwd=shop).out
+    next(shop.glob(".ai/**/from-a-sandbox-*.md")).unlink()
+    assert "From a sandbox" in program("admin", "recover", "--list", cwd=shop).out
 
 
 def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(hermetic: Path, git: Git) -> None:
@@ -195,12 +208,10 @@ def test_bytes_on_the_command_line_that_are_no_text_are_named(hermetic: Path, us
 
 
 def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path, user: Path, git: Git) -> None:
-    hook = hermetic / "hooks/commit-msg"
-    put_file(hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')
-    put_file(hermetic / "sign", "#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
-    (hermetic / "sign").chmod(0o755)
-    for setting in (("core.hooksPath", str(hook.parent)), ("commit.gpgsign", "true"), ("gpg.program", "./sign")):
+    for hook in ("commit-msg", "prepare-commit-msg"):
+        put_program(hermetic / "hooks" / hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')
+    put_program(hermetic / "sign", "#!/bin/sh\nexit 1\n")
+    for setting in (("core.hooksPath", str(hermetic / "hooks")), ("commit.gpgsign", "true"), ("gpg.program", "./sign")):
         git(hermetic, "config", "--global", *setting)
     made = program("admin", "init", "team", cwd=hermetic)
     assert made.code == 0

@@ -88,19 +88,19 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
         remedy = 'git config --global user.name "…" and git config --global user.email "…"'
         return None, (f"not committed yet, because git does not know who you are: {remedy}, then: {command}",)
     paths = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    # as with every commit of ours, no hook has a say: one that demands a ticket would leave all files uncommitted
-    flags = (*_AS_THEY_ARE, "commit", "-q", "--no-verify", "-m", SUBJECT, *paths)
+    flags = (*_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *paths)
     stdin, notes = plumbing.listed(only or ()), tuple[str, ...]()
 
-    def fault(*options: str) -> str:
+    def fault(*options: str, timeout: float = plumbing.TIMEOUT) -> str:
         try:
-            done = plumbing.run(worktree, *flags, *options, stdin=stdin, timeout=plumbing.SIGN_TIMEOUT)
+            done = plumbing.run(worktree, *flags, *options, stdin=stdin, timeout=timeout)
         except StorageFailed as error:
             return error.message
         return last_line(done.err or done.text) if done.code else ""
 
-    why = fault()
-    if why and plumbing.setting(worktree, "commit.gpgsign", kind="bool") == "true":
+    signs = plumbing.setting(worktree, "commit.gpgsign", kind="bool") == "true"
+    why = fault(timeout=plumbing.SIGN_TIMEOUT) if signs else fault()
+    if why and signs:
         notes = (f"the first commit is unsigned, because it could not be signed: {why}",)
         why = fault("--no-gpg-sign")
     if why:

@@ -393,11 +393,11 @@ class GitIdentity:
                 if not done.code:
                     return ObjectID(done.out.strip())
                 fault = done.err or "git said no"
-            except StorageFailed as error:
-                fault = error.message
+            except StorageFailed:
+                fault = "it had no answer in time, as where nobody types the PIN or passphrase of the key"
             if sign:
                 raise Refused(f"git could not sign the approval: {' '.join(fault.split())}", hint=NO_KEY)
-            self.unsigned = f"unsigned: {fault.splitlines()[0]}"
+            self.unsigned = f"unsigned, because git could not sign it: {fault.splitlines()[0]}"
         return draft.commit(
             tree,
             parents,
