@@ -338,6 +338,9 @@ def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
     return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
 
 
+WEAKEST = "weakest"  # In the details: what the lesson says that an entry comes from and that vouches for less
+
+
 class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
@@ -374,7 +377,8 @@ class EntrySummary(NamedTuple):
         }
         if scored:
             data["score"] = self.score
-        return data | {key: self.details.get(key) for key in KINDS[self.kind].light}
+        data |= {key: self.details.get(key) for key in KINDS[self.kind].light}
+        return data | ({WEAKEST: self.details[WEAKEST]} if WEAKEST in self.details else {})
 
 
 _LETTERS = frozenset(kind.letter for kind in Kind)
