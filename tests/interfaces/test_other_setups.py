@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.world import Outcome, environment
+from interfaces.world import Outcome, environment, run_inside
 from real_world import Git, put_file, put_program
 
 NO_LINKS = """
@@ -231,7 +231,23 @@ def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(h
     )
 
 
-def test_titles_are_read_as_utf_8_whatever_git_is_told_to_print(hermetic: Path, user: Path, git: Git) -> None:
-    git(hermetic, "config", "--global", "i18n.logOutputEncoding", "ISO-8859-1")
-    assert program("add", "--title", "Grüße", "--content", "Seen.", cwd=hermetic).code == 0
-    assert "Grüße" in program("admin", "undo", cwd=hermetic).out
+def test_settings_of_git_change_nothing(hermetic: Path, git: Git) -> None:
+    settings = {"i18n.logOutputEncoding": "ISO-8859-1", "i18n.commitEncoding": "ISO-8859-1", "color.ui": "always"}
+    settings |= {"diff.orderFile": "/nowhere", "status.showUntrackedFiles": "no", "init.defaultBranch": "trunk"}
+    for setting in settings.items():
+        git(hermetic, "config", "--global", *setting)
+    git(hermetic, "init", "-q", "--bare", "hub.git")
+    for repo in (hermetic / "first", hermetic / "second"):
+        words = ["--from", str(hermetic / "hub.git")] if repo.name == "second" else []
+        assert run_inside(["admin", "init", str(repo), *words], hermetic).code == 0
+        if repo.name == "first":
+            git(repo, "remote", "add", "origin", str(hermetic / "hub.git"))
+        in_it = ["--repo", str(repo)]
+        assert run_inside([*in_it, "add", "--title", f"Grüße, {repo.name}", "--content", "Seen."], hermetic).code == 0
+        file = next(repo.glob("global/lessons/*/*.md"))
+        file.write_text(file.read_text() + "More.\n")
+        assert "Grüße" in run_inside([*in_it, "recall", "log", str(file)], hermetic).out
+        assert "committed" in run_inside([*in_it, "admin", "save", "--edits", "--yes"], hermetic).out
+        assert "Save edits" in run_inside([*in_it, "admin", "undo"], hermetic).out
+        assert run_inside([*in_it, "admin", "sync"], hermetic).code == 0
+    assert "Grüße, second" in git(hermetic / "hub.git", "log", "--encoding=UTF-8", "--format=%s", "main")

@@ -29,6 +29,8 @@ _NO_PROGRAMS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "log.showSignature=false"),
     *("-c", "i18n.logOutputEncoding=UTF-8"),
+    *("-c", "i18n.commitEncoding=UTF-8"),
+    *("-c", "diff.orderFile=/dev/null"),  # git ends where it names no file
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )

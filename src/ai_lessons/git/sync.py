@@ -866,7 +866,8 @@ class Upstream:
             return place, ()
         if not self._before[place] and settings != [place.remote, HEADS + place.branch]:
             return place, ()
-        main, what = network.main_branch(), f"{place.remote} has no branch {place.branch} any more; nothing was sent"
+        since = " any more" if self._before[place] else ""
+        main, what = network.main_branch(), f"{place.remote} has no branch {place.branch}{since}; nothing was sent"
         again = f"to make it again: git push {place.remote} {name}:{place.branch}"
         if not main or read_ref(worktree, HEADS + main):
             raise Conflict(what, hint=f"git switch {main}; {again}" if main else again)
