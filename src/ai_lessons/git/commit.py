@@ -712,9 +712,10 @@ def bring_back(store: Store, job: PendingCommit) -> None:
     with store.writing():
         contents = {noted: store.content(job, noted.path) or b"" for noted in job.paths if not noted.gone}
         if job.root:  # of these only what is gone is missed
-            contents = {noted: data for noted, data in contents.items() if not store.exists(noted.path)}
+            gone = next((paths for lost, paths in store.lost() if lost.name == job.name), frozenset[str]())
+            contents = {noted: data for noted, data in contents.items() if noted.path in gone}
         for noted, data in contents.items():
-            if store.exists(noted.path) and not _replaceable(store, job, noted.path, data):
+            if store.exists(noted.path) and not job.root and not _replaceable(store, job, noted.path, data):
                 raise Conflict(
                     f"{noted.path} has another text now, so the kept one was not written",
                     hint=f"move that file away, then: ai-lessons admin recover {noted.path}",

@@ -457,8 +457,14 @@ class Store:
     def _is_lost(self, job: PendingCommit, noted: PendingChange) -> bool:
         from ai_lessons.git import plumbing  # it starts programs, which no reader needs
 
-        if noted.size is None or os.path.lexists(os.path.join(job.root, noted.path)) or self.exists(noted.path):
+        if noted.size is None or os.path.lexists(os.path.join(job.root, noted.path)):
             return False
+        if self.exists(noted.path):  # only an edit of what another worktree has is missed: its last commit is older
+            place = f"--until={job.when}", "--", self.prefix + noted.path
+            newest, older = (plumbing.run(self.worktree, "log", "-1", "--format=%h", *p) for p in (place[1:], place))
+            edited = plumbing.run(self.worktree, "diff", "--quiet", "HEAD", *place[1:]).code
+            if edited or not older.out or newest.out != older.out:
+                return False
         blob = f"--find-object={blob_id(self.content(job, noted.path) or b'')}"
         done = plumbing.run(self.worktree, "log", "--all", "-m", "-1", "--format=%h", blob)
         return not done.out
