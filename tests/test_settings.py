@@ -140,12 +140,15 @@ def test_a_wrong_value_names_the_file_and_the_key(home: Path, work: Path, text: 
 
 
 def test_an_unknown_key_is_a_note_that_names_the_near_one(home: Path, work: Path) -> None:
-    file = configure(home, 'modeldir = "x"\noffline = true\n[enterprise.acme]\npath = "x"\nurl = "y"\n')
+    file = configure(
+        home, 'modeldir = "x"\noffline = true\n[enterprise.acme]\npath = "x"\nurl = "y"\n[agents]\nmax_char = 1\n'
+    )
     settings = load({"HOME": str(home)}, work)
     assert settings.offline is True
     assert settings.places.note == (
         f"{file}: unknown key 'modeldir' is passed over (did you mean model_dir?); "
-        f"{file}: unknown key 'enterprise.acme.url' is passed over (known keys: path, sync_url)"
+        f"{file}: unknown key 'enterprise.acme.url' is passed over (known keys: path, sync_url); "
+        f"{file}: unknown key 'agents.max_char' is passed over (did you mean max_chars?)"
     )
 
 

@@ -105,9 +105,10 @@ def load(
     tiers = _tiers(table, file, environ, here)
     belongs_to, note = _belongs_to(here)
     enterprises = (table.get("enterprise") or {}).items()
-    below = ((name, value) for name, value in enterprises if isinstance(value, dict))
+    below = [(f"enterprise.{name}", value, _OF_ENTERPRISE) for name, value in enterprises]
+    below += [("warm", table.get("warm"), ("enabled",)), ("agents", table.get("agents"), Agents._fields)]
     notes = [note, *_unknown(table, KEYS, file)]
-    notes += (x for name, value in below for x in _unknown(value, _OF_ENTERPRISE, file, f"enterprise.{name}."))
+    notes += (x for name, value, keys in below for x in _unknown(value, keys, file, f"{name}."))
     chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
     reads = _reads(chosen, tier, tiers, belongs_to)
 
@@ -145,8 +146,8 @@ LONGEST_FOLDER = 80  # Bytes that leave room for a name where the path of a sock
 def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:
     """Where the helper listens; None: it is off."""
     chosen = table.get("warm", {})
-    if not isinstance(chosen, dict) or chosen.keys() - {"enabled"}:
-        raise UsageError(f"{file}: warm must be a table of one key", hint="for example: [warm]\nenabled = false")
+    if not isinstance(chosen, dict):
+        raise UsageError(f"{file}: warm must be a table", hint="for example: [warm]\nenabled = false")
     values = {"warm.enabled": chosen.get("enabled", environ.get("CI", "").strip().lower() in FALSE)}
     if not _flag(environ, "AI_LESSONS_WARM", values, "warm.enabled", file):
         return None
@@ -165,7 +166,8 @@ def warm_folder(environ: Mapping[str, str], state: Path) -> Path | None:
 def _agents(table: Mapping[str, Any], file: Path) -> Agents:
     values = table.get("agents", {})
     kinds = {name: type(value) for name, value in Agents()._asdict().items()}
-    if not isinstance(values, dict) or any(type(value) is not kinds.get(name) for name, value in values.items()):
+    values = {name: value for name, value in values.items() if name in kinds} if isinstance(values, dict) else None
+    if values is None or any(type(value) is not kinds[name] for name, value in values.items()):
         raise UsageError(f"{file}: agents has the keys {', '.join(kinds)}", hint="[agents]\nmax_chars = 900")
     return Agents(**values)
 
@@ -224,9 +226,9 @@ def _read(file: Path, *, hint: str = "AI_LESSONS_CONFIG names another file") -> 
     return table
 
 
-def _unknown(table: Mapping[str, Any], keys: Sequence[str], file: Path, above: str = "") -> Iterator[str]:
-    """A note for each unknown key: it may be of another version of the program, so it stops nothing."""
-    for key in table:
+def _unknown(table: object, keys: Sequence[str], file: Path, above: str = "") -> Iterator[str]:
+    """A note for each unknown key of a table: it may be of another version of the program, so it stops nothing."""
+    for key in table if isinstance(table, dict) else ():
         if key not in keys:
             from difflib import get_close_matches  # noqa: PLC0415  # only needed for a mistyped key
 

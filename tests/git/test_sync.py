@@ -564,6 +564,31 @@ def test_proposals_go_out_even_where_main_is_protected_and_arrive_elsewhere(team
     assert team.bob.sync().arrived == ("rules/R-AAAAAA-x",)
 
 
+@pytest.mark.parametrize("hook", ["pre-push", "pre-receive"])
+def test_a_hook_that_refuses_main_is_quoted_and_proposals_go_all_the_same(team: Team, hook: str) -> None:
+    folder = team.ann.root / ".git/hooks" if hook == "pre-push" else team.hub / "hooks"
+    put_program(folder / hook, "#!/bin/sh\nif grep -q refs/heads/main; then echo no ticket; exit 1; fi\n")
+    team.ann.run("branch", "rules/R-AAAAAA-x", "main")
+    own = {"rules/R-AAAAAA-x": team.ann.head}
+    team.ann.write("x.md", "x\n")
+    with pytest.raises(Refused, match=r"no ticket; proposals were sent: rules/R-AAAAAA-x"):
+        sync(team.ann.store, proposals=lambda: own)
+    assert team.ann.git(team.hub, "rev-parse", "rules/R-AAAAAA-x") == own["rules/R-AAAAAA-x"]
+    assert team.ann.store.commits(None)
+
+
+def test_a_proposal_that_a_hook_refuses_is_unsent_and_a_remote_that_is_gone_is_no_refusal(team: Team) -> None:
+    put_program(team.ann.root / ".git/hooks/pre-push", "#!/bin/sh\necho no >&2; exit 1\n")
+    team.ann.run("branch", "rules/R-AAAAAA-x", "main")
+    own = {"rules/R-AAAAAA-x": team.ann.head}
+    done = sync(team.ann.store, proposals=lambda: own)
+    assert (done.unsent, done.proposals) == (("rules/R-AAAAAA-x",), ())
+    assert done.notes == ("rules/R-AAAAAA-x was not pushed: your hook pre-push refused it: no",)
+    team.ann.run("remote", "set-url", "--push", "origin", "/nowhere")
+    with pytest.raises(Unreachable):
+        sync(team.ann.store, proposals=lambda: own)
+
+
 def test_a_proposal_that_somebody_went_on_with_goes_on_here_and_one_that_differs_is_named(team: Team) -> None:
     for name in ("rules/R-AAAAAA-x", "rules/R-BBBBBB-x"):
         team.ann.run("branch", name, "main")

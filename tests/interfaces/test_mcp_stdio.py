@@ -188,6 +188,7 @@ def test_nothing_but_the_protocol_is_on_stdout(knowledge: Path, hermetic: Path) 
     ("text", "number", "code"),
     [
         ("this is no JSON", None, -32700),
+        ('{"jsonrpc":"2.0","id":{},"method":"ping"}', None, -32600),
         ('{"jsonrpc": "2.0", "id": 7, "method": "ping"', None, -32700),
         ("[" * 100_000, None, -32700),
         ("[1]", None, -32600),

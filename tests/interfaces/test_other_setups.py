@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from interfaces.world import Outcome, environment
-from real_world import Git, put_file
+from interfaces.world import Outcome, environment, run_inside
+from real_world import Git, put_file, put_program
 
 NO_LINKS = """
 #define _GNU_SOURCE
@@ -35,7 +36,10 @@ int linkat(int from, const char *old, int to, const char *new, int flags) {
 
 
 def program(*words: str | bytes, cwd: Path, **environ: str) -> Outcome:
-    """The program in a process of its own."""
+    """The program, in a process of its own where that makes a difference."""
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) == len(words) and "LD_PRELOAD" not in environ:
+        return run_inside(texts, cwd, **environ)
     argv = [sys.executable, "-m", "ai_lessons", *words]
     done = subprocess.run(argv, cwd=cwd, env=environment(**environ), capture_output=True, check=False, timeout=600)
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -105,6 +109,24 @@ def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in(shop: Path, gi
     assert "Carts expire 1" in program("admin", "recover", "--list", cwd=shop).out
 
 
+def test_feedback_and_edits_of_an_entry_outlive_the_worktree_that_they_were_made_in(shop: Path, git: Git) -> None:
+    assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=shop).code == 0
+    git(shop, "add", ".ai")
+    git(shop, "commit", "-q", "-m", "lesson")
+    git(shop, "worktree", "add", "-q", "../agent", "-b", "agent")
+    handle = json.loads(program("list", "--json", cwd=shop).out)[0]["handle"]
+    agent = shop.parent / "agent"
+    assert program("contribute", "feedback", handle, "helpful", cwd=agent).code == 0
+    time.sleep(1.1)  # of the time of a commit git keeps whole seconds
+    assert program("contribute", "update", handle, "--content", "After an hour.", cwd=agent).code == 0
+    git(shop, "worktree", "remove", "--force", "../agent")
+    assert "Carts expire" in program("admin", "recover", "--list", cwd=shop).out
+    assert program("admin", "recover", cwd=shop).code == 0
+    assert "After an hour." in program("show", handle, cwd=shop).out
+    assert "Nothing was taken away" in program("admin", "recover", "--list", cwd=shop).out
+    assert json.loads(program("show", handle, "--json", cwd=shop).out)["usage"]["times_helpful"] == 1
+
+
 def test_a_lesson_that_was_moved_or_deleted_on_purpose_is_not_missed(shop: Path) -> None:
     for title in ("Moved", "Deleted"):
         assert program("add", "--title", title, "--content", "Seen.", cwd=shop).code == 0
@@ -149,6 +171,8 @@ def test_a_writable_folder_is_enough_where_git_is_read_only(shop: Path) -> None:
         pytest.skip("mounts are not allowed here")
     assert done.returncode == 0, done.stderr
     assert "From a sandbox" in program("search", "sandbox", cwd=shop).out
+    next(shop.glob(".ai/**/from-a-sandbox-*.md")).unlink()
+    assert "From a sandbox" in program("admin", "recover", "--list", cwd=shop).out
 
 
 def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(hermetic: Path, git: Git) -> None:
@@ -195,12 +219,10 @@ def test_bytes_on_the_command_line_that_are_no_text_are_named(hermetic: Path, us
 
 
 def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path, user: Path, git: Git) -> None:
-    hook = hermetic / "hooks/commit-msg"
-    put_file(hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')
-    put_file(hermetic / "sign", "#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
-    (hermetic / "sign").chmod(0o755)
-    for setting in (("core.hooksPath", str(hook.parent)), ("commit.gpgsign", "true"), ("gpg.program", "./sign")):
+    for hook in ("commit-msg", "prepare-commit-msg"):
+        put_program(hermetic / "hooks" / hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')
+    put_program(hermetic / "sign", "#!/bin/sh\nexit 1\n")
+    for setting in (("core.hooksPath", str(hermetic / "hooks")), ("commit.gpgsign", "true"), ("gpg.program", "./sign")):
         git(hermetic, "config", "--global", *setting)
     made = program("admin", "init", "team", cwd=hermetic)
     assert made.code == 0
@@ -220,7 +242,23 @@ def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(h
     )
 
 
-def test_titles_are_read_as_utf_8_whatever_git_is_told_to_print(hermetic: Path, user: Path, git: Git) -> None:
-    git(hermetic, "config", "--global", "i18n.logOutputEncoding", "ISO-8859-1")
-    assert program("add", "--title", "Grüße", "--content", "Seen.", cwd=hermetic).code == 0
-    assert "Grüße" in program("admin", "undo", cwd=hermetic).out
+def test_settings_of_git_change_nothing(hermetic: Path, git: Git) -> None:
+    settings = {"i18n.logOutputEncoding": "ISO-8859-1", "i18n.commitEncoding": "ISO-8859-1", "color.ui": "always"}
+    settings |= {"diff.orderFile": "/nowhere", "status.showUntrackedFiles": "no", "init.defaultBranch": "trunk"}
+    for setting in settings.items():
+        git(hermetic, "config", "--global", *setting)
+    git(hermetic, "init", "-q", "--bare", "hub.git")
+    for repo in (hermetic / "first", hermetic / "second"):
+        words = ["--from", str(hermetic / "hub.git")] if repo.name == "second" else []
+        assert run_inside(["admin", "init", str(repo), *words], hermetic).code == 0
+        if repo.name == "first":
+            git(repo, "remote", "add", "origin", str(hermetic / "hub.git"))
+        in_it = ["--repo", str(repo)]
+        assert run_inside([*in_it, "add", "--title", f"Grüße, {repo.name}", "--content", "Seen."], hermetic).code == 0
+        file = next(repo.glob("global/lessons/*/*.md"))
+        file.write_text(file.read_text() + "More.\n")
+        assert "Grüße" in run_inside([*in_it, "recall", "log", str(file)], hermetic).out
+        assert "committed" in run_inside([*in_it, "admin", "save", "--edits", "--yes"], hermetic).out
+        assert "Save edits" in run_inside([*in_it, "admin", "undo"], hermetic).out
+        assert run_inside([*in_it, "admin", "sync"], hermetic).code == 0
+    assert "Grüße, second" in git(hermetic / "hub.git", "log", "--encoding=UTF-8", "--format=%s", "main")

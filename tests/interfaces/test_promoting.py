@@ -88,3 +88,31 @@ def test_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run)
     done = promote(run, to="enterprise:acme")
     assert "\x1b" not in done.out
     assert "path of one machine: /home/bo/ji (line" in done.out
+
+
+def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers_and_bundles(
+    three: Path, run: Run, tmp_path: Path, git: Git
+) -> None:
+    assert run("contribute", "update", LESSON, "--confidence", "low", "--source", "hearsay").code == 0
+    copy = promote(run, "--json").json["copy"]["handle"]
+    changes = ("--confidence", "very-high", "--source", "tested", "--title", "Workflows are replaced as a whole")
+    assert run("contribute", "update", copy, *changes).code == 0
+    words = f"no surer than its origin {LESSON} (low, hearsay)"
+    for command in (("show", copy), ("recall", "why", copy), ("search", '"replaced as a whole"')):
+        assert words in run(*command).out
+    (hit,) = run("search", '"replaced as a whole"', "--json").json["lessons"]
+    for shown in (hit, run("show", copy, "--json").json, run("recall", "why", copy, "--json").json):
+        assert (shown["confidence"], shown["source"]) == ("very-high", "tested")
+        weakest = shown["weakest"]
+        assert (weakest["handle"], weakest["tier"]) == (LESSON, "project")
+        assert (weakest["confidence"], weakest["source"]) == ("low", "hearsay")
+    assert "weakest" not in run("show", LESSON, "--json").json
+
+    file, other = tmp_path / "bundle.json", tmp_path / "other"
+    words = ("--title", "Derived", "--content", "Seen.", "--project", "alone", "--confidence", "high", "--link")
+    assert run("add", *words, f"derived_from={LESSON}").code == 0
+    assert run("admin", "export", str(file), "--project", "alone").code == 0
+    git(tmp_path, "init", "-q", str(other))
+    assert run("--repo", str(other), "admin", "import", str(file)).code == 0
+    (imported,) = run("--repo", str(other), "list", "--json").json
+    assert (imported["confidence"], imported["source"]) == ("low", "hearsay")

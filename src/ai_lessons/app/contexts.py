@@ -42,6 +42,8 @@ from ai_lessons.model.command_patterns import (
 from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
+    KINDS,
+    WEAKEST,
     Confidence,
     EntrySummary,
     Kind,
@@ -52,7 +54,7 @@ from ai_lessons.model.entries import (
     json_fields,
 )
 from ai_lessons.model.filters import EXACT, any_match, specificity, stated
-from ai_lessons.model.lessons import parse
+from ai_lessons.model.lessons import parse, trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import PassageFilter, context_boost, context_weights, words_of
@@ -123,6 +125,32 @@ def farther_copies(repo: Reading, lights: Iterable[EntrySummary]) -> set[str]:
     pairs = (pair for same in titled.values() for pair in combinations(same, 2))
     twice = ((a, b) for a, b in pairs if a.tier != b.tier and origins(a) & origins(b))
     return {max(pair, key=lambda light: repo.tier_distance(light.tier)).id for pair in twice}
+
+
+def weakest_origin(repo: Reading, light: EntrySummary) -> EntrySummary | None:
+    """The lesson that can be trusted least of those that an entry is derived from; None where none is below it."""
+    ids, border = {light.id: None}, [light.id]
+    for _ in range(CHAIN):
+        border = [origin for name in border for origin in derived_from(repo.catalog.edges(name), name)]
+        border = [name for name in border if name not in ids]
+        if not border:
+            break
+        ids |= dict.fromkeys(border)
+    if len(ids) == 1:
+        return None
+    lights = [each for each in (light, *repo.catalog.many(list(ids)[1:]).values()) if each.kind is Kind.LESSON]
+    weakest = min(lights, key=trust, default=light)
+    return None if weakest.id == light.id else weakest
+
+
+def vouched(repo: Reading, light: EntrySummary) -> EntrySummary:
+    """The entry with the weakest of its origins in its details: a copy says no more than what it was made of."""
+    weakest = weakest_origin(repo, light)
+    if weakest is None:
+        return light
+    stated = {key: weakest.details.get(key) for key in KINDS[weakest.kind].light}
+    named = {"id": weakest.id, "handle": weakest.handle, "title": weakest.title, "tier": weakest.tier}
+    return light._replace(details={**light.details, WEAKEST: named | stated})
 
 
 def superseded_by(repo: Reading, entry_id: str, light: EntrySummary | None = None) -> EntrySummary | None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Approval, Listing, Related, Shown, Why
-from ai_lessons.app.contexts import CHAIN, judged, related_of, superseded
+from ai_lessons.app.contexts import CHAIN, judged, related_of, superseded, vouched
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.model import lessons, links
 from ai_lessons.model.approval import BranchView, Evidence, Verdict, moment
-from ai_lessons.model.entries import UNVERSIONED, Entry, EntrySummary, Kind, Relation, Status
+from ai_lessons.model.entries import UNVERSIONED, WEAKEST, Entry, EntrySummary, Kind, Relation, Status
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.lessons import ScopePlace, place_of
 from ai_lessons.model.texts import may_have_headings, texts_of
@@ -220,7 +220,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     else:  # most are kept here, and need no look elsewhere
         notes = tuple(app.health.told_of_scripts(opened, [light]) if light.details.get("path") else ())
     return Shown(
-        entry=judged(opened.reading, [light])[0],
+        entry=vouched(opened.reading, judged(opened.reading, [light])[0]),
         body=text,
         raw=raw,
         frontmatter=entry.fields,
@@ -486,6 +486,9 @@ def why(library: Library, ref: str) -> Why:
     prefix = "its file says " if light.kind is Kind.LESSON else ""
     lines += [f"{prefix}{key}: {value}" for key, value in stated.items()]
     lines += [f"derived from {_title(related)}" for related in chain]
+    light = vouched(library.reading, light)
+    if weakest := light.details.get(WEAKEST):
+        lines.append(lessons.vouching(weakest))
     for related in neighbours:
         relation = related.relation.replace("_", " ") + ("" if related.outgoing else " (said there):")
         lines.append(f"{relation} {_title(related)}")

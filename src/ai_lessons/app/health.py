@@ -368,7 +368,7 @@ def taken_away(repo: RepositorySession) -> list[tuple[PendingCommit, tuple[KeptF
     for job, paths in store.lost():
         files = [file for file in _kept(repo, job) if file.path in paths]
         moved = catalog.many(file.id for file in files)
-        if missing := tuple(file for file in files if file.id not in moved):
+        if missing := tuple(file for file in files if file.id not in moved or moved[file.id].path == file.path):
             jobs.append((job, missing))
     return sorted(jobs, key=lambda pair: pair[0].name, reverse=True)
 

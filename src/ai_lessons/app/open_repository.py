@@ -447,7 +447,7 @@ class OpenRepository:
     def __init__(self, root: Path, options: Options) -> None:
         """Raises as `Store`."""
         self.options = options
-        self.store = Store(root, committing=_committer)
+        self.store = Store(root, committing=_committer, spare=options.state_dir / "kept")
         self.store.dropped = self._forget
         self.rules = RulesInForce(self.store, options)
         self._config: tuple[bytes, RepositoryConfig] | None = None

@@ -24,6 +24,7 @@ from ai_lessons.app.answers import (
     render,
     ties,
 )
+from ai_lessons.app.contexts import weakest_origin
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.proposals import (
@@ -428,7 +429,8 @@ class _Promotion:
     def carry_out(self) -> Promoted:
         to = self.target.options.tier
         original = source_entry(self.source, self.light)
-        copy = self._copy(original, self.target)
+        weakest = weakest_origin(self.library.reading, self.light) if self.light.kind is Kind.LESSON else None
+        copy = self._copy(original, self.target, weakest)
         code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
         move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
         decision = decide(self.library, move)
@@ -446,18 +448,25 @@ class _Promotion:
             return plan._replace(proposal=self._ask(original, decision))
         return self._write(copy, plan)
 
-    def _copy(self, original: SourceEntry, target: RepositorySession) -> TargetCopy:
+    def _copy(
+        self, original: SourceEntry, target: RepositorySession, weakest: EntrySummary | None = None
+    ) -> TargetCopy:
         """The copy under an id of its own, which says where it comes from. The target's catalog is up to date.
 
-        Links lead to what is there; others are named.
+        Links lead to what is there; others are named. Of a lesson it is no surer than the `weakest` of its origins.
         """
         source, entry, fields = self.source, original.entry, original.entry.fields
         now = source.options.now()
         entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
         changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in fields}
         changes |= {"id": entry_id, "kind": entry.kind.value, "title": entry.title, "created": created}
+        changes |= lessons.weakened(fields, weakest) if weakest else {}
         changes["source"] = promoted(
-            fields.get("source"), entry.id, scope_of(source, entry), source.options.tier, self._start()
+            changes.get("source", fields.get("source")),
+            entry.id,
+            scope_of(source, entry),
+            source.options.tier,
+            self._start(),
         )
         changes["links"] = frontmatter.link_items(_links(entry, target))
         changes |= {"status": "active"} if entry.kind is Kind.LESSON else {}

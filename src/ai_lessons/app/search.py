@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app.answers import Answer, Hit, Query
-from ai_lessons.app.contexts import SPARE, drop_superseded, judged, see_also, warnings
+from ai_lessons.app.contexts import SPARE, drop_superseded, judged, see_also, vouched, warnings
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, EntrySummary, Kind, Status
@@ -209,7 +209,10 @@ def search(library: Library, query: Query) -> Answer:
     looked_at = judged(repo, [hit.entry for hit in answer.hits])
     answer = answer._replace(hits=tuple(x._replace(entry=y) for x, y in zip(answer.hits, looked_at, strict=True)))
     # context tags may lift a score beyond 1
-    within = (hit._replace(entry=hit.entry._replace(score=min(hit.entry.score or 0.0, 1.0))) for hit in answer.hits)
+    within = (
+        hit._replace(entry=vouched(repo, hit.entry._replace(score=min(hit.entry.score or 0.0, 1.0))))
+        for hit in answer.hits
+    )
     return answer._replace(
         hits=tuple(within),
         prompt=""

@@ -30,7 +30,17 @@ from ai_lessons.git import hooks as git_hooks
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import AUTOCOMMIT, Change, Job, Store
-from ai_lessons.git.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked, shared_files, walk
+from ai_lessons.git.worktree import (
+    DEFAULT,
+    GIT_FOLDER,
+    Worktree,
+    locate,
+    read_head,
+    read_ref,
+    refuse_linked,
+    shared_files,
+    walk,
+)
 from ai_lessons.model import config, layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.config import GROUP, set_value
@@ -88,19 +98,19 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
         remedy = 'git config --global user.name "…" and git config --global user.email "…"'
         return None, (f"not committed yet, because git does not know who you are: {remedy}, then: {command}",)
     paths = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    # as with every commit of ours, no hook has a say: one that demands a ticket would leave all files uncommitted
-    flags = (*_AS_THEY_ARE, "commit", "-q", "--no-verify", "-m", SUBJECT, *paths)
+    flags = (*_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *paths)
     stdin, notes = plumbing.listed(only or ()), tuple[str, ...]()
 
-    def fault(*options: str) -> str:
+    def fault(*options: str, timeout: float = plumbing.TIMEOUT) -> str:
         try:
-            done = plumbing.run(worktree, *flags, *options, stdin=stdin, timeout=plumbing.SIGN_TIMEOUT)
+            done = plumbing.run(worktree, *flags, *options, stdin=stdin, timeout=timeout)
         except StorageFailed as error:
             return error.message
         return last_line(done.err or done.text) if done.code else ""
 
-    why = fault()
-    if why and plumbing.setting(worktree, "commit.gpgsign", kind="bool") == "true":
+    signs = plumbing.setting(worktree, "commit.gpgsign", kind="bool") == "true"
+    why = fault(timeout=plumbing.SIGN_TIMEOUT) if signs else fault()
+    if why and signs:
         notes = (f"the first commit is unsigned, because it could not be signed: {why}",)
         why = fault("--no-gpg-sign")
     if why:
@@ -275,7 +285,12 @@ def clone(url: str, path: Path) -> Scaffolded:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done.code:
         raise Unreachable(f"{url} was not cloned: {last_line(done.err)}", hint=hint)
-    head = read_head(locate(target)).commit
+    worktree = locate(target)
+    if read_head(worktree).commit is None:  # empty, or its HEAD names a branch that it does not have
+        listed = plumbing.run(worktree, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/remotes").text.split()
+        for name in {*listed} & {DEFAULT} or listed[: len(listed) == 1]:
+            plumbing.run(worktree, "checkout", "--quiet", name)
+    head = read_head(worktree).commit
     return Scaffolded(target.resolve(), created=True, commit=head, notes=() if head else (f"{url} is empty",))
 
 

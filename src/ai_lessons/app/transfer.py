@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
-from ai_lessons.app.contexts import superseded
+from ai_lessons.app.contexts import superseded, weakest_origin
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
 from ai_lessons.app.proposals import make, open_proposals
@@ -29,7 +29,7 @@ from ai_lessons.git.files import Staging, read_file, remove_file, status_of, tra
 from ai_lessons.model import frontmatter, layout, markdown
 from ai_lessons.model.approval import BATCH
 from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, stated_id
-from ai_lessons.model.lessons import USER
+from ai_lessons.model.lessons import USER, weakened
 from ai_lessons.model.links import wrong_kinds
 from ai_lessons.search.catalog import Filter
 
@@ -96,7 +96,7 @@ def export_file(
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
-        return _export_all(repo, file, project, replace=replace)
+        return _export_all(library, file, project, replace=replace)
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
     entries, left_out = _chosen(repo, project, globs, most)
@@ -261,8 +261,9 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
 # --- everything ---
 
 
-def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
-    entries, skipped = _entries(repo, project)
+def _export_all(library: Library, file: Path | None, project: str | None, *, replace: bool) -> Exported:
+    repo = library.primary
+    entries, skipped = _entries(library, project)
     lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
     usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
     document = {
@@ -299,11 +300,16 @@ def _is_export(file: Path) -> bool:
     return not data.strip() or exporters.is_ours(data)
 
 
-def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
-    """Every entry with its file by their ids, and those that cannot be read with the reason."""
+def _entries(library: Library, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
+    """Every entry with its file by their ids, and those that cannot be read with the reason.
+
+    A lesson is no surer than the weakest of its origins where that one does not come along.
+    """
+    repo = library.primary
     lights = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
     repo.expect([light.id for light in lights])
     entries, skipped = [], list[tuple[str, str]]()
+    ids = {light.id for light in lights}
     for light in repo.options.each("reading", lights):
         with noting(light.path, skipped):
             entry, text = repo.load(light.id)
@@ -315,6 +321,9 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
             else:
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
+            weakest = weakest_origin(library.reading, light) if light.kind is Kind.LESSON else None
+            if weakest and weakest.id not in ids:
+                file = file._replace(data=markdown.edit(text, weakened(entry.fields, weakest)).encode())
             entries.append((entry, file))
     return entries, skipped
 

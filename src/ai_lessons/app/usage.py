@@ -267,7 +267,7 @@ class Usages:
 
     def __init__(self, repo: OpenRepository) -> None:
         self._repo = repo
-        self.log = EventLog(repo.store.root, repo.store.state_dir)
+        self.log = EventLog(repo.store.root, repo.store.worktree.common_state_dir)
         self._cache: UsageCache | None = None
 
     def close(self) -> None:

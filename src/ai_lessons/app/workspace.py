@@ -622,7 +622,7 @@ class Library:
         with suppress(NoRepository):
             around = locate(place.root.parent.parent)
             prefix = place.root.resolve().relative_to(around.top).as_posix() + "/"
-            if Journal(around._replace(git_dir=around.common_dir, prefix=prefix).state_dir).kept():
+            if Journal(around._replace(prefix=prefix).common_state_dir).kept():
                 place.root.mkdir(parents=True)
                 return self._at(place)
         return None

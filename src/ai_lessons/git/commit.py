@@ -393,11 +393,11 @@ class GitIdentity:
                 if not done.code:
                     return ObjectID(done.out.strip())
                 fault = done.err or "git said no"
-            except StorageFailed as error:
-                fault = error.message
+            except StorageFailed:
+                fault = "it had no answer in time, as where nobody types the PIN or passphrase of the key"
             if sign:
                 raise Refused(f"git could not sign the approval: {' '.join(fault.split())}", hint=NO_KEY)
-            self.unsigned = f"unsigned: {fault.splitlines()[0]}"
+            self.unsigned = f"unsigned, because git could not sign it: {fault.splitlines()[0]}"
         return draft.commit(
             tree,
             parents,
@@ -712,9 +712,10 @@ def bring_back(store: Store, job: PendingCommit) -> None:
     with store.writing():
         contents = {noted: store.content(job, noted.path) or b"" for noted in job.paths if not noted.gone}
         if job.root:  # of these only what is gone is missed
-            contents = {noted: data for noted, data in contents.items() if not store.exists(noted.path)}
+            gone = next((paths for lost, paths in store.lost() if lost.name == job.name), frozenset[str]())
+            contents = {noted: data for noted, data in contents.items() if noted.path in gone}
         for noted, data in contents.items():
-            if store.exists(noted.path) and not _replaceable(store, job, noted.path, data):
+            if store.exists(noted.path) and not job.root and not _replaceable(store, job, noted.path, data):
                 raise Conflict(
                     f"{noted.path} has another text now, so the kept one was not written",
                     hint=f"move that file away, then: ai-lessons admin recover {noted.path}",

@@ -29,11 +29,13 @@ _NO_PROGRAMS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "log.showSignature=false"),
     *("-c", "i18n.logOutputEncoding=UTF-8"),
+    *("-c", "i18n.commitEncoding=UTF-8"),
+    *("-c", "diff.orderFile=/dev/null"),  # git ends where it names no file
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
-_WITH_HOOKS = frozenset(("commit", "merge", "push"))  # Users see these as theirs, so their hooks run
+_WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
 
 
 class Done(NamedTuple):
@@ -105,10 +107,14 @@ def _command(arguments: Sequence[str]) -> str:
 
 def _hooks_are_pulled(worktree: Worktree) -> bool:
     """Whether the hooks lie among the files of the repository, where the next pull may write them."""
-    setting_of_user = setting(worktree, "core.hooksPath", kind="path")
-    folder = (worktree.top / (setting_of_user or worktree.common_dir / "hooks")).resolve()
+    folder = _hooks_folder(worktree)
     inside_git = any(folder.is_relative_to(git_dir) for git_dir in (worktree.common_dir, worktree.git_dir))
     return folder.is_relative_to(worktree.top.resolve()) and not inside_git
+
+
+def _hooks_folder(worktree: Worktree) -> Path:
+    setting_of_user = setting(worktree, "core.hooksPath", kind="path")
+    return (worktree.top / (setting_of_user or worktree.common_dir / "hooks")).resolve()
 
 
 def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str, str]:
@@ -222,6 +228,9 @@ REMOTE_SECONDS: Final = 300.0  # The longest time for one answer of a remote, ty
 _SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
 _HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
 _ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
+PRE_PUSH: Final = "your hook pre-push refused it"
+_PUSH_FAILED: Final = "error: failed to push some refs"  # Git's last line, which names no reason
+_HOOK_LINES: Final = 10  # Lines of a hook that are shown
 _RACE: Final = re.compile(
     r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
 )
@@ -279,9 +288,19 @@ class Network:
         done = self._run("push", *flags, self._remote, *refs)
         rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
         if done.code and not rows:
+            if done.code == 1 and (reason := self._hook_reason(done)):
+                return dict.fromkeys(wishes, ("refused", reason))
             raise self._unreachable("pushed to", done.err, f"push {self._remote}")
         # `--quiet` leaves out what succeeded
         return dict.fromkeys(wishes, ("done", "")) | {row[3]: _state(row[1], row[4], done.err) for row in rows}
+
+    def _hook_reason(self, done: Done) -> str:
+        """What the hook `pre-push` printed, where it ended the push; empty where there is none."""
+        if not os.access(_hooks_folder(self._worktree) / "pre-push", os.X_OK):
+            return ""
+        lines = (line.strip() for line in f"{done.err}\n{done.text}".splitlines())
+        words = [line for line in lines if line and not line.startswith((_PUSH_FAILED, "To "))]
+        return f"{PRE_PUSH}: " + ("; ".join(words[:_HOOK_LINES]) or "it gave no reason")
 
     def _run(self, *arguments: str) -> Done:
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}

@@ -13,6 +13,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from enum import Enum
 from functools import cached_property
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -340,14 +341,21 @@ class JobCommitter(Protocol):
 class Store:
     """The files of one knowledge repository, for several threads and processes at once. Knows nothing of entries."""
 
-    def __init__(self, path: Path, *, committing: Callable[[Store], JobCommitter] | None = None) -> None:
-        """The repository at exactly `path`; without `committing` its jobs wait. Raises as `worktree.locate`."""
+    def __init__(
+        self, path: Path, *, committing: Callable[[Store], JobCommitter] | None = None, spare: Path | None = None
+    ) -> None:
+        """The repository at exactly `path`; without `committing` its jobs wait. Raises as `worktree.locate`.
+
+        `spare`: a folder for the bytes of jobs where the git directory cannot be written.
+        """
         self.worktree = worktree = locate(path)
         self.root, self.prefix, self.git_dir = worktree.root, worktree.prefix, worktree.git_dir
         self.state_dir = worktree.state_dir
         self.is_folder_of_bigger_repo = bool(worktree.prefix)
         self.journal = Journal(self.state_dir)
-        self._common = Journal(worktree._replace(git_dir=worktree.common_dir).state_dir)  # outlives a linked worktree
+        self._common = Journal(worktree.common_state_dir)
+        name = sha256(os.fsencode(self.worktree.common_state_dir)).hexdigest()[:12]
+        self._spare = Journal(spare / name) if spare else None
         self._connect = committing
         self.dropped: Callable[[str, Sequence[str], str], None] | None = None
         """Called with a branch, the commits that it lost on purpose, and its new tip."""
@@ -438,7 +446,8 @@ class Store:
         """Jobs whose bytes are kept, oldest first, with the paths that neither the disk nor a commit has any more."""
         later: set[tuple[str, str]] = set()
         lost = []
-        for job in reversed(self._common.kept()):
+        kept = [*self._common.kept(), *(self._spare.kept() if self._spare else ())]
+        for job in sorted(kept, reverse=True):
             newest = [noted for noted in job.paths if (job.root, noted.path) not in later]
             later |= {(job.root, noted.path) for noted in newest}
             if gone := frozenset(noted.path for noted in newest if self._is_lost(job, noted)):
@@ -448,15 +457,22 @@ class Store:
     def _is_lost(self, job: PendingCommit, noted: PendingChange) -> bool:
         from ai_lessons.git import plumbing  # it starts programs, which no reader needs
 
-        if noted.size is None or os.path.lexists(os.path.join(job.root, noted.path)) or self.exists(noted.path):
+        if noted.size is None or os.path.lexists(os.path.join(job.root, noted.path)):
             return False
+        if self.exists(noted.path):  # only an edit of what another worktree has is missed: its last commit is older
+            place = f"--until={job.when}", "--", self.prefix + noted.path
+            newest, older = (plumbing.run(self.worktree, "log", "-1", "--format=%h", *p) for p in (place[1:], place))
+            edited = plumbing.run(self.worktree, "diff", "--quiet", "HEAD", *place[1:]).code
+            if edited or not older.out or newest.out != older.out:
+                return False
         blob = f"--find-object={blob_id(self.content(job, noted.path) or b'')}"
         done = plumbing.run(self.worktree, "log", "--all", "-m", "-1", "--format=%h", blob)
         return not done.out
 
     def content(self, job: PendingCommit, path: str) -> bytes | None:
         """What a job wrote at a path; None if that is not known (any more)."""
-        return (self._common if job.root else self.journal).content(job, path)
+        data = (self._common if job.root else self.journal).content(job, path)
+        return self._spare.content(job, path) if data is None and job.root and self._spare else data
 
     @cached_property
     def _takes_notes(self) -> bool:
@@ -496,7 +512,10 @@ class Store:
                 zone = time.localtime(now).tm_gmtoff
                 intent = PendingCommit(new_name(), message, int(now), zone, paths, head=head)
                 written = b"".join(change.data for change in job.changes if isinstance(change.data, bytes))
-                if self._takes_notes:
+                if not self._takes_notes and self._spare:
+                    with suppress(StorageFailed):  # a sandbox may let nothing but the folder be written
+                        self._spare.keep(intent._replace(root=str(self.root)), written)
+                elif self._takes_notes:
                     if not self.autocommit or self.git_dir != self.worktree.common_dir:
                         self._common.keep(intent._replace(root=str(self.root)), written)
                     self.journal.begin(intent, written if self.autocommit else b"")

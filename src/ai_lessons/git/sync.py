@@ -585,6 +585,7 @@ class Synced(NamedTuple):
     merged: tuple[str, ...] = ()  # files that both sides had changed
     proposals: tuple[str, ...] = ()  # branches that were sent; `arrived` are new here
     arrived: tuple[str, ...] = ()
+    unsent: tuple[str, ...] = ()  # proposals that the remote or a hook refused
     commit: str | None = None
     conflicts: tuple[EntryConflict, ...] = ()
     kept: str = ""
@@ -658,16 +659,23 @@ def _push(
         network.progress(f"Sending to {to.remote} (commits: {commits:,}, proposals: {len(proposals):,})", 0, 0)
     results = network.push({**ours, **proposals})
     state, reason = results.get(target, ("done", ""))
+    refused = {ref: tip for ref, tip in proposals.items() if results[ref][0] == "refused"}
+    if state == "refused" and refused:  # a hook may have refused all because of one of them
+        results |= network.push(ours) | network.push(refused)
+        state, reason = results[target]
     if state == "late":
         return None
     name = branch(store)
     sent, failed = _names(proposals, results)
+    so_far = so_far._replace(proposals=sent, unsent=_refused(proposals, results))
     if state == "refused":
         only_events = to == place and remote_tip and _only_events(store, remote_tip)
         if only_events or _PROTECTED_BRANCH.search(reason):
             _protect(store, name, protected=True)
         if not (only_events and remote_tip and head):
             proposals_sent = f"; proposals were sent: {', '.join(sent)}" if sent else ""
+            if reason.startswith(plumbing.PRE_PUSH):
+                raise Refused(f"{to.name} was not pushed: {reason}{proposals_sent}", hint=f"then again: {AGAIN}")
             raise Refused(
                 f"{to.remote} does not take pushes to {to.branch}: {reason}{proposals_sent}",
                 hint=f"push another branch and open a pull request: git push {to.remote}"
@@ -676,7 +684,7 @@ def _push(
         with committing(store), store.writing():
             _drop_ours(store, to, head, remote_tip)
         failed = (*failed, f"{to.name} takes no pushes: nothing is committed on {name} from now on, events stay here")
-        return so_far._replace(commit=remote_tip, proposals=sent, notes=(*so_far.notes, *failed))
+        return so_far._replace(commit=remote_tip, notes=(*so_far.notes, *failed))
     if ours:
         _protect(store, name, protected=False)
     if (
@@ -687,7 +695,7 @@ def _push(
     if to != place and ours:
         failed = (*failed, f"what was sent is on {to.name}")
     notes = (*so_far.notes, *failed, *_clear(store, network, to))
-    return so_far._replace(sent=commits, proposals=sent, notes=notes)
+    return so_far._replace(sent=commits, notes=notes)
 
 
 def _only_events(store: Store, remote_tip: str) -> bool:
@@ -711,11 +719,13 @@ def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, prop
     name = keep(store.worktree, head, brought.torn)
     remote_tip = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
     wishes = proposals if remote_tip == head else {HEADS + name: head, **proposals}
-    sent, failed = _names(wishes, network.push(wishes))
+    results = network.push(wishes)
+    sent, failed = _names(wishes, results)
     return so_far._replace(
         conflicts=torn_now(store, so_far.place),
         kept=name,
         proposals=tuple(branch for branch in sent if branch != name),
+        unsent=_refused(proposals, results),
         notes=(*so_far.notes, *failed),
     )
 
@@ -725,6 +735,10 @@ def _names(targets: Iterable[str], results: Mapping[str, tuple[str, str]]) -> tu
     by_name = {target.removeprefix(HEADS): results[target] for target in targets}
     pushed = tuple(name for name, (state, _) in by_name.items() if state == "done")
     return pushed, tuple(f"{name} was not pushed: {why}" for name, (state, why) in by_name.items() if state != "done")
+
+
+def _refused(targets: Iterable[str], results: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(target.removeprefix(HEADS) for target in targets if results[target][0] == "refused")
 
 
 def _unpushed_proposals(
@@ -852,7 +866,8 @@ class Upstream:
             return place, ()
         if not self._before[place] and settings != [place.remote, HEADS + place.branch]:
             return place, ()
-        main, what = network.main_branch(), f"{place.remote} has no branch {place.branch} any more; nothing was sent"
+        since = " any more" if self._before[place] else ""
+        main, what = network.main_branch(), f"{place.remote} has no branch {place.branch}{since}; nothing was sent"
         again = f"to make it again: git push {place.remote} {name}:{place.branch}"
         if not main or read_ref(worktree, HEADS + main):
             raise Conflict(what, hint=f"git switch {main}; {again}" if main else again)

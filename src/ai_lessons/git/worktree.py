@@ -46,7 +46,15 @@ class Worktree(NamedTuple):
     @property
     def state_dir(self) -> Path:
         """Where projections and the journal live: never committed, gone with the clone."""
-        base = self.git_dir / STATE_FOLDER
+        return self._state_in(self.git_dir)
+
+    @property
+    def common_state_dir(self) -> Path:
+        """The state folder of all worktrees of the clone, which outlives each linked one."""
+        return self._state_in(self.common_dir)
+
+    def _state_in(self, git_dir: Path) -> Path:
+        base = git_dir / STATE_FOLDER
         return base / sha256(os.fsencode(self.prefix)).hexdigest()[:12] if self.prefix else base
 
 

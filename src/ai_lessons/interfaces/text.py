@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import lessons as model_lessons
 from ai_lessons.model.anchors import anchors_of
-from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, EntrySummary, Kind, pattern_of
-from ai_lessons.model.lessons import title_of
+from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, WEAKEST, EntrySummary, Kind, pattern_of
+from ai_lessons.model.lessons import title_of, vouching
 from ai_lessons.model.rule_checks import described
 from ai_lessons.model.texts import entry_lines, scalar
 
@@ -62,6 +62,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     text = line(str(details.get("rationale") or "") if rule else entry.snippet)
     if not view.verbose:
         facts = [str(details.get(key)) for key in ("confidence", "source") if lesson and details.get(key)]
+        facts += [vouching(details[WEAKEST])] if lesson and WEAKEST in details else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         facts += [f"{name} {value}" for name, value in _place(hit) if value]
         words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
@@ -72,6 +73,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
         ]
     elif lesson:
         facts = [_joined(*((key, details.get(key)) for key in ("confidence", "source")))]
+        facts += [line(vouching(details[WEAKEST]))] if WEAKEST in details else []
     else:
         facts = [_joined(_versions(entry), *_place(hit))]
     facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
@@ -178,6 +180,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     entry, details, approval = value.entry, value.entry.details, value.approval
     yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier))
     yield _joined(*((key, details.get(key)) for key in ("confidence", "source", "status")))
+    if WEAKEST in details:
+        yield line(vouching(details[WEAKEST]))
     yield _joined(_versions(entry))
     yield _joined(("tags", ", ".join(entry.tags)))
     for key, stated in value.frontmatter.items():

@@ -339,6 +339,9 @@ def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
     return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
 
 
+WEAKEST = "weakest"  # In the details: what the lesson says that an entry comes from and that vouches for less
+
+
 class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
@@ -377,7 +380,7 @@ class EntrySummary(NamedTuple):
         if scored:
             data["score"] = self.score
         data |= {key: self.details.get(key) for key in KINDS[self.kind].light}
-        return data | {key: self.details[key] for key in ("verdict", "warning") if key in self.details}
+        return data | {key: self.details[key] for key in ("verdict", "warning", WEAKEST) if key in self.details}
 
 
 _LETTERS = frozenset(kind.letter for kind in Kind)

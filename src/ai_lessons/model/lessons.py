@@ -9,12 +9,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused, UsageError
-from ai_lessons.model.entries import GLOBAL_PROJECT, Pattern, Source, stated_id
+from ai_lessons.model.entries import GLOBAL_PROJECT, Confidence, Pattern, Source, Status, stated_id
 from ai_lessons.model.layout import check_path, slug
 from ai_lessons.model.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from ai_lessons.model.entries import EntrySummary
 
 CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
@@ -197,6 +199,44 @@ def original_of(source: object) -> str | None:
     if not isinstance(source, dict) or source.get(TYPE) != PROMOTED:
         return None
     return stated_id(source.get(ORIGINAL))
+
+
+_LEVELS = {word.value: level for level, word in enumerate(Confidence)}
+_SOURCES = {word.value: level for level, word in enumerate(reversed(Source))}
+
+
+def trust(light: EntrySummary) -> tuple[bool, int, int]:
+    """How far a lesson goes by its own words, the least first: not marked wrong, its confidence, its source."""
+    details = light.details
+    return details.get("status") != Status.WRONG, _level(details.get("confidence")), _level_of(details.get("source"))
+
+
+def _level(confidence: object) -> int:
+    return _LEVELS.get(str(confidence), _LEVELS[Confidence.MEDIUM])
+
+
+def _level_of(source: object) -> int:
+    return _SOURCES.get(str(source), _SOURCES[Source.OBSERVED])
+
+
+def weakened(fields: Mapping[str, Any], weakest: EntrySummary) -> dict[str, Any]:
+    """The fields of a lesson that say more than the weakest of its origins, as they are where that one is not."""
+    words = {key: value for key in ("confidence", "source") if (value := weakest.details.get(key))}
+    source = fields.get("source")
+    how = source.get(HOW, source.get(TYPE)) if isinstance(source, dict) else source
+    changes = dict[str, Any]()
+    if "confidence" in words and _level(words["confidence"]) < _level(fields.get("confidence")):
+        changes["confidence"] = words["confidence"]
+    if words.get("source") in _SOURCES and _level_of(words["source"]) < _level_of(how):
+        changes["source"] = {**source, HOW: words["source"]} if isinstance(source, dict) else words["source"]
+    return changes
+
+
+def vouching(weakest: Mapping[str, Any]) -> str:
+    """The weakest origin of an entry in words: `no surer than its origin L-8F3K2A (low, hearsay)`."""
+    words = [weakest.get("confidence"), weakest.get("source")]
+    words += [Status.WRONG.value] if weakest.get("status") == Status.WRONG else []
+    return f"no surer than its origin {weakest['handle']} ({', '.join(str(word) for word in words if word)})"
 
 
 def start_of(source: object) -> float | None:

@@ -62,7 +62,7 @@ remote_option = click.option("--remote", metavar="R", help="The remote, where th
 @remote_option
 @click.option("--take", type=click.Choice(["theirs"]), help="Where the remote's branch was rewritten or renamed.")
 def sync(call: Call, remote: str | None, take: str | None) -> int:
-    """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs your decision.
+    """Share: commit what waits, fetch, merge, push. Exit code 5: a file needs your decision; 8: a push was refused.
 
     It pushes where git would push. History that was rewritten or deleted on the remote is not sent again: it stops
     there, and --take theirs goes on with the remote's, with yours on a branch `kept/…` here.
@@ -72,7 +72,7 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
     """
     done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
     call.answer(done, text_jobs.synced)
-    return Conflict.exit_code if done.conflicts else 0
+    return Conflict.exit_code if done.conflicts else Refused.exit_code if done.unsent else 0
 
 
 @part.command("conflicts", examples=["", "--json"])

@@ -26,7 +26,15 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
-from mcp_types import Completion, ErrorData, Icon, JSONRPCError, Resource, jsonrpc_message_adapter
+from mcp_types import (
+    Completion,
+    ErrorData,
+    Icon,
+    JSONRPCError,
+    JSONRPCNotification,
+    Resource,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 
@@ -382,8 +390,7 @@ def mended(line: str) -> str | JSONRPCError:
     code, text = _INVALID_REQUEST, line.removeprefix("\ufeff")
     for _ in range(2):
         try:
-            if text.strip():
-                jsonrpc_message_adapter.validate_json(text, by_name=False)
+            message = jsonrpc_message_adapter.validate_json(text, by_name=False) if text.strip() else None
         except ValidationError:
             try:
                 raw = json.loads(text)
@@ -392,6 +399,9 @@ def mended(line: str) -> str | JSONRPCError:
                 break
             text = _SURROGATE.sub("\ufffd", json.dumps(raw, ensure_ascii=False))
         else:
+            # with an id that is neither text nor a number it would pass for a notification, which nobody answers
+            if isinstance(message, JSONRPCNotification) and '"id"' in text and "id" in (raw := json.loads(text)):
+                break
             return text
     number = raw.get("id") if isinstance(raw, dict) else None
     number = number if isinstance(number, str | int) and not isinstance(number, bool) else None
