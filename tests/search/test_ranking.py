@@ -97,8 +97,7 @@ LONG = (
 def test_a_snippet_stands_around_the_words_of_the_question() -> None:
     shown = snippet(LONG, "how do transitions of a workflow get replaced")
     assert "workflow endpoint replaces all transitions" in shown
-    assert shown.startswith("…")
-    assert shown.endswith("…")
+    assert shown.startswith("The workflow endpoint")
     assert len(shown) <= 152
 
 

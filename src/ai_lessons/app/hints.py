@@ -336,7 +336,7 @@ def _about(repo: Reading, text: str) -> list[EntrySummary]:
     """Lessons and rules that may be about the text, likeliest first; the score says how probably."""
     if not text.strip():
         return []
-    asked = Query(text, kinds=_HINT_KINDS, plain=True)
+    asked = Query(text, kinds=_HINT_KINDS, limit=10, plain=True)
     return [hit.entry for hit in app.search.find(repo, asked).hits]
 
 

