@@ -570,6 +570,7 @@ def rank(
 QUERY_WORD = re.compile(r"\w+")
 SUFFIX = re.compile(r"(?:ing|ed|es|s)$")
 SHORT_WORD = 3
+LEADING = 120  # Characters of a sentence with a colon that belongs to what follows
 LEAD_IN = 30  # Characters before the first word that matched, where a sentence is longer than a snippet
 SNIPPET_READ = 20_000  # Characters of a text that a snippet is taken from
 
@@ -582,7 +583,8 @@ _TAG = "a|b|br|center|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|span|s
 _INLINE = re.compile(
     r"(?P<tick>`+)(?P<code>.{1,300}?)(?<!`)(?P=tick)(?!`)"
     r"|!?\[(?P<link>[^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])"
-    r"|(?P<mark>\*{1,3}|(?<!\w)_{1,3}|~~)(?=[^\s*_~])(?P<text>.{1,300}?)(?<=[^\s*_~])(?P=mark)(?!\w)"
+    r"|(?<![A-Za-z0-9*_])(?P<mark>\*{1,3}|_{1,3}|~~)(?=[^\s*_~])(?P<text>.{1,300}?)(?<=[^\s*_~])(?P=mark)"
+    r"(?![A-Za-z0-9*_])"
     rf"|(?i:</?(?:{_TAG})\b[^<>]*>)|<(?P<address>https?://[^<>\s]+)>|\\(?P<sign>[!-/:-@\[-`{{-~])"
 )
 _SENTENCE_END = re.compile(
@@ -607,7 +609,7 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
         elif row.startswith("#!"):
             fenced = fenced or code
         elif fenced:
-            remark = _REMARK.match(row)
+            remark = _REMARK.match(row) or (code and re.match("#+", row))
             plain = row[remark.end() :].strip("#-=*~ ") if remark else row
             goes_on = _append(parts, plain, joined=joined and bool(remark)) and bool(remark)
         elif joined and row.strip(row[:1]) == "" and row[:1] in "=-" and row:
@@ -621,8 +623,12 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
                 _append(parts, ", ".join(filter(None, map(str.strip, row.split("|")))), joined=False)
             elif not _NO_SENTENCE.fullmatch(row):
                 goes_on = _append(parts, row[item.end() :] if item else row, joined=joined and not item)
-    split = (_SENTENCE_END.split(" ".join(_unmarked(part).split())) for part in parts or headings)
-    return [sentence for part in split for sentence in part if sentence]
+    result = list[str]()
+    for part in parts or headings:
+        for sentence in filter(None, _SENTENCE_END.split(" ".join(_unmarked(part).split()))):
+            leads = bool(result) and result[-1].endswith(":") and len(result[-1]) < LEADING  # what follows it says it
+            _append(result, sentence, joined=leads)
+    return result
 
 
 def _append(parts: list[str], text: str, *, joined: bool) -> bool:
