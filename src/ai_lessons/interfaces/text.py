@@ -30,6 +30,7 @@ SAID_ELSEWHERE = frozenset({
     "path",
 })  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
+WIDE = 72  # cells of a terminal in which one line says enough of a result
 WIDEST = 60  # cells of a title in a drawing
 GONE = "not found"
 CHANGE = "a change of this rule that is not in force"
@@ -62,7 +63,9 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         facts += [f"{name} {value}" for name, value in _place(hit) if value]
         words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
-        return block(title, [view.mark(view.clip(words, 4), result.query), *extra])
+        return block(
+            title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= WIDE else 3), result.query), *extra]
+        )
     if rule:
         facts = [
             _joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(details.get("applies_to") or ""))))))
@@ -276,7 +279,7 @@ def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
         + (f"; {silent(entry.handle, entry.silent)}" if entry.silent else "")
         for entry in values
     ]
-    return "\n".join(rows) or "Nothing was told in this session."
+    return "\n".join(rows) or "Nothing was told: hooks remember sessions of the last seven days."
 
 
 def silent(handle: str, why: str) -> str:

@@ -103,14 +103,15 @@ def _short(ref: str | None) -> str:
     return commit[:10] + dash + dirty
 
 
-def initialised(value: answers.Initialised, _view: View) -> str:
+def initialised(value: answers.Initialised, view: View) -> str:
     """What `init` did and what to do next."""
     made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
-    made = f"Cloned {count(value.entries, 'entry')} from {line(value.cloned)}" if value.cloned else made
+    made = f"Cloned {count(value.entries, 'entry')} of {line(value.cloned)}" if value.cloned else made
     adopted = f"{count(value.adopted, 'file')} that lay there already, committed as they are" if value.adopted else ""
     done = block(f"{made}: {line(value.path)}", (adopted, *map(line, value.hooks)))
     following = 'search "undo a commit"' if value.entries else 'add --title "what you learned" --content "…"'
-    return f"{done}\nNext: ai-lessons {following}" if value.created else done
+    other = "" if value.path == view.root else f"--repo {line(value.path)} "
+    return f"{done}\nNext: ai-lessons {other}{following}" if value.created else done
 
 
 def report(value: answers.Report, _view: View) -> str:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
+from ai_lessons.model.texts import NOT_ABOUT
 from ai_lessons.model.versions import score as version_score
 
 if TYPE_CHECKING:
@@ -611,7 +612,8 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
         elif fenced:
             remark = _REMARK.match(row) or (code and re.match("#+", row))
             plain = row[remark.end() :].strip("#-=*~ ") if remark else row
-            goes_on = _append(parts, plain, joined=joined and bool(remark)) and bool(remark)
+            if not (code and remark and NOT_ABOUT.match(plain)):
+                goes_on = _append(parts, plain, joined=joined and bool(remark)) and bool(remark)
         elif joined and row.strip(row[:1]) == "" and row[:1] in "=-" and row:
             headings.append(parts.pop())  # the line below a heading
         elif heading := _HEADING.fullmatch(row):

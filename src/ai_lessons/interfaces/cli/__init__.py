@@ -36,13 +36,14 @@ SHORT = {
 EVERYDAY = (
     ('search "how do I undo a commit"', "Find entries by meaning."),
     ("show L-8F3K2A", "Read one entry in full."),
-    ('add --title "…"', "Write down what was learned; add FILE takes a file."),
-    ("edit L-8F3K2A", "Change an entry in your editor; undo takes it back."),
+    ("add notes.md", "Write down what was learned."),
+    ("edit L-8F3K2A", "Change an entry in your editor."),
+    ("undo", "Take back what you did last."),
+    ("contribute add-resource page.md", "Keep a doc or a script."),
     ("run S-9XW2RB", "Run a script."),
-    ("contribute add-resource --type doc --path F", "Keep a doc as reference."),
     ("list", "List the entries."),
-    ("review", "Look again at what may be stale; rules: admin review-rules."),
-    ("sync", "Share with a remote: fetch, merge, push."),
+    ("review", "Look again at what may be out of date."),
+    ("sync", "Share it: fetch, merge, push."),
 )
 
 

@@ -100,7 +100,7 @@ def contribute() -> None:
 def add_lesson(
     call: Call, /, path: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
 ) -> None:
-    """Add a lesson (also: add), from a FILE, from --content, from a pipe or - , else from your editor."""
+    """Add a lesson (also: add), from a FILE, --content or a pipe, else from your editor."""
     if path and file:
         raise UsageError("the text is given twice", hint="use one of FILE, --content and --file")
     file = file or path
@@ -219,15 +219,15 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @contribute.command(
     "add-resource",
     examples=[
-        '--type doc --path WorkflowsApi.md --title "Workflows API" --version v3',
+        'WorkflowsApi.md --title "Workflows API" --version v3',
         "--type script --path update-workflow.sh --version v2 --version v3",
-        "--type doc --path notes --recursive --project notes",
-        "--type doc --url https://example.org/retries.html",
+        "notes --recursive --project notes",
+        "--url https://example.org/retries.html",
     ],
     tool=Tool(
         "add_resource",
         [
-            Argument("type", "kind"),
+            Argument("type", "kind", required=True),
             Argument("path", "paths", single=True, note="file, folder (recursive) or glob"),
             "title",
             "versions",
@@ -240,8 +240,13 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
         repeatable=True,
     ),
 )
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=options.FILE_NAME)
 @click.option(
-    "--type", "--kind", "kind", type=options.RESOURCES, required=True, help="A doc is copied, a script can be run."
+    "--type",
+    "--kind",
+    "kind",
+    type=options.RESOURCES,
+    help="A doc is copied, a script can be run; default: by how the file begins.",
 )
 @options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
 @options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
@@ -258,14 +263,15 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @click.option("--in-place", is_flag=True, help="Leave a script where it is and store its path.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
 @options.allow_secret_option
-def add_resource(call: Call, /, kind: str, preview: bool, **fields: Any) -> None:
+def add_resource(call: Call, /, files: tuple[str, ...], kind: str | None, preview: bool, **fields: Any) -> None:
     """Add docs or scripts: a snapshot with the commit, or the date, that it was taken from.
 
     HTML, PDF and Word documents become Markdown; that and --url need the extra `ai-lessons[intake]`.
     """
-    draft = ResourceDraft(kind=Kind(kind), **fields)
+    paths = fields["paths"] = (*files, *fields["paths"])
+    draft = ResourceDraft(kind=Kind(kind) if kind else app.resources.kind_of(call.settings.cwd, paths), **fields)
     if not (draft.paths or draft.urls):
-        raise UsageError("nothing is named to add", hint="--path P, or --url U")
+        raise UsageError("nothing is named to add", hint="name a FILE, or --url U")
     if preview:
         call.answer(app.resources.preview(call.library, draft), text_jobs.previews)
         return

@@ -195,7 +195,15 @@ version_option = _version_option("Version;")
 asked_version_option = _version_option(
     "Version or range (v3, 3.x, '>=1.4 <2'), or auto: the versions that your code uses;"
 )
-type_option = several("--type", "--kind", "kinds", text="Only this kind;", type=KINDS, callback=_kinds)
+type_option = several(
+    "--type",
+    "--kind",
+    "kinds",
+    metavar="KIND",
+    text=f"Only this kind ({', '.join(Kind)});",
+    type=KINDS,
+    callback=_kinds,
+)
 resource_type_option = click.option(
     "--type", "--kind", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
 )
