@@ -335,7 +335,7 @@ def open_editor(text: str, suffix: str) -> str | None:
         saved = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
     except click.ClickException as error:
         hint = "set EDITOR to a program that is there, such as EDITOR=nano, or give the text with --content or --file"
-        raise UsageError(error.format_message(), hint=hint) from error
+        raise AiLessonsError(error.format_message(), hint=hint) from error
     edited = text if saved is None else decode(saved, "the edited text")
     return None if edited == text else edited
 
