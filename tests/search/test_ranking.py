@@ -88,9 +88,10 @@ def test_without_versions_asked_for_none_is_left_out() -> None:
 
 
 LONG = (
-    "Setting things up takes a while. " * 10
+    "Setting things up takes a while. "
+    + "".join(f"So does part {n} of all that there is to do. " for n in range(9))
     + "The workflow endpoint replaces all transitions at once. "
-    + "More. " * 60
+    + "".join(f"More of it, {n}. " for n in range(60))
 )
 
 

@@ -233,7 +233,7 @@ def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
         (name, str(tally.total), *(str(tally.by_kind.get(kind, 0)) for kind in Kind))
         for name, tally in zip(names, values, strict=True)
     ]
-    return table(header, rows, view, f"No {what}s.", flexible=(0,))
+    return table(header, rows, view, f"No {what}s.", flexible=(5, 4, 3, 2, 0))
 
 
 def related(values: Iterable[answers.Related], view: View) -> str:

@@ -661,7 +661,7 @@ def snippet(
     by its vector alone gives its beginning. `code`: the text of a script.
     """
     shown = fold(title).casefold().strip(" .:")
-    parts = list(filter(None, (_beside(sentence, shown) for sentence in sentences(text, code=code))))
+    parts = [*dict.fromkeys(filter(None, (_beside(sentence, shown) for sentence in sentences(text, code=code))))]
     if sum(len(part) + 1 for part in parts) <= width:
         return _joined(parts, 2 * width)
     stems = {stem(word) for word in words_of(query) if len(word) >= SHORT_WORD or not word.isascii()}
