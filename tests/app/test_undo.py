@@ -112,15 +112,19 @@ def test_what_waits_is_no_job_that_could_be_undone_yet(world: World) -> None:
 
 
 def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
-    world.add("First")
+    first = world.add("First")
     draft = RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
     made = proposals.suggest_rule(world.fresh(agent="claude"), draft)
     review.approve_rule(world.fresh(), made.handle)
+    again = world.add("Second")
+    assert sharing.undo(world.library)[0].undone == again.commit
+    (before,) = sharing.undo(world.fresh())
+    assert before.undone == first.commit
+    assert before.notes[0] == "“Approve rule: GET before PUT” stays: decisions about rules are not undone"
+    assert list((world.root / "global/rules").iterdir())
     with pytest.raises(Refused, match=r"a decision \(Approve rule: GET before PUT\)") as caught:
         sharing.undo(world.fresh())
     assert "contribute delete ID" in caught.value.hint
-    again = world.add("Second")
-    assert sharing.undo(world.library)[0].undone == again.commit
 
 
 def test_the_first_commit_of_a_repository_can_be_undone_too(world: World) -> None:

@@ -44,16 +44,21 @@ def test_every_command_takes_json_behind_it(path: tuple[str, ...]) -> None:
     assert any("--json" in param.opts for param in COMMANDS[path].params)
 
 
-def test_the_program_alone_shows_five_everyday_commands_first(run: Run) -> None:
+def test_the_program_alone_shows_everyday_commands_first(run: Run) -> None:
     done = run()
     assert done.code == 0
     everyday = done.out.partition("Every day:\n")[2].partition("\n\n")[0].splitlines()
     assert [row.split("  ")[1] for row in everyday] == [
         'search "how do I undo a commit"',
         "show L-8F3K2A",
-        'add --title "…"',
-        "contribute add-resource --type doc --path F",
+        "add notes.md",
+        "edit L-8F3K2A",
+        "undo",
+        "contribute add-resource page.md",
+        "run S-9XW2RB",
         "list",
+        "review",
+        "sync",
     ]
     assert done.out.index("Every day:") < done.out.index("All commands:")
 

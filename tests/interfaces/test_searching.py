@@ -27,8 +27,8 @@ def test_an_answer_has_the_form_of_the_groups(knowledge: Path, run: Run) -> None
         == """\
 Scripts (try these):
   [S-9XW2RB] (SCORE) update-workflow.sh
-    v3 | "Updates a workflow with proper status preservation. #!/bin/sh # Updates a Jira workflow and keeps its \
-statuses. echo "workflow $*""
+    v3 | "Updates a workflow with proper status preservation. Updates a Jira workflow and keeps its statuses. echo \
+"workflow $*""
 
 Lessons (context):
   [L-8F3K2A] (SCORE) PUT /workflows replaces the entire resource
@@ -37,8 +37,8 @@ deletes the statuses that the payload omits Seen on the…"
 
 Docs (reference):
   [D-4T7QZM] (SCORE) Jira Workflows API
-    v3 | "# Workflows API Create, update and delete workflows and their transitions. ## Limits At most 100 statuses a \
-workflow. ## Errors 409 means that…"
+    v3 | "Create, update and delete workflows and their transitions. At most 100 statuses a workflow. 409 means that \
+somebody else has changed it."
 """
     )
 

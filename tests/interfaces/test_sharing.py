@@ -55,7 +55,7 @@ def test_a_conflict_prints_both_versions_and_the_next_command_and_leaves_with_5(
     assert "  both changed: title\n" in done.out
     assert "    +title: Ours\n" in done.out
     assert "    +title: Theirs\n" in done.out
-    assert "  choose: ai-lessons admin conflicts L-8F3K2A --take ours|theirs\n" in done.out
+    assert "  choose: ai-lessons admin conflicts L-8F3K2A --take mine|theirs\n" in done.out
     assert "Your side is kept on conflict/2" in done.out
     assert "title: Ours" in (knowledge / PATH).read_text()
     listed = run("admin", "conflicts")
@@ -66,7 +66,7 @@ def test_a_conflict_prints_both_versions_and_the_next_command_and_leaves_with_5(
     assert "title: Theirs\n" in one["theirs"]
 
 
-@pytest.mark.parametrize("take", ["ours", "theirs"])
+@pytest.mark.parametrize("take", ["mine", "theirs"])
 def test_a_conflict_is_settled_by_taking_a_side(knowledge: Path, other: Path, run: Run, take: str) -> None:
     torn(knowledge, other, run)
     assert run("admin", "sync").code == 5
@@ -76,7 +76,7 @@ def test_a_conflict_is_settled_by_taking_a_side(knowledge: Path, other: Path, ru
     assert run("admin", "conflicts").out == "No conflict with origin/main, as of the last sync.\n"
     assert run("admin", "sync").out == "origin/main: 0 commits came in, 2 commits went out.\n"
     assert run("admin", "sync", "--repo", other).code == 0
-    assert f"title: {take.capitalize()}\n" in (other / PATH).read_text()
+    assert f"title: {'Ours' if take == 'mine' else 'Theirs'}\n" in (other / PATH).read_text()
 
 
 def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
@@ -86,12 +86,16 @@ def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
     run("admin", "sync")
     wrong = run("admin", "conflicts", "L-AAAAAA", "--take", "ours")
     assert (wrong.code, wrong.err) == (3, "error: no conflict 'L-AAAAAA'\nhint: did you mean L-8F3K2A?\n")
+    assert run("admin", "conflicts", "--take", "ours").out.startswith("[L-8F3K2A] settled: mine"), "the only one"
     assert run("admin", "conflicts", "--take", "ours").code == 2
 
 
 def test_without_a_remote_sync_says_how_to_get_one(knowledge: Path, run: Run) -> None:
     done = run("admin", "sync")
-    assert (done.code, done.err) == (3, "error: no remote 'origin'\nhint: git remote add origin ADDRESS\n")
+    assert (done.code, done.err) == (
+        3,
+        f"error: no remote 'origin'\nhint: git -C {knowledge} remote add origin ADDRESS\n",
+    )
     assert knowledge.exists()
 
 

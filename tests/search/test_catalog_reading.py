@@ -180,7 +180,7 @@ def test_a_long_list_has_one_line_of_snippet_without_markup(world: World) -> Non
     world.write("p/docs/long.md", body)
     world.refresh()
     (light,) = world.catalog.select(Filter(project="p"))
-    assert light.snippet.startswith("Quote of *something* run it")
+    assert light.snippet.startswith("Quote of something · run it")
     assert light.snippet.endswith("word…")
     assert len(light.snippet) <= 151
 

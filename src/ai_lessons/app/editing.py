@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,21 @@ def text_of_file(file: str, cwd: Path) -> str:
     """The text of a file, or of a pipe such as `<(command)`. Raises as `files.typed` and `files.read`."""
     path = files.typed(files.expanded(file), cwd)
     return decode(files.read(path, pipes=True)[0], file)
+
+
+def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
+    """Title and text of a lesson, and its tags, from a text with a heading or frontmatter; else the file's name.
+
+    Raises UsageError: neither is there. InvalidEntry: the frontmatter cannot be read.
+    """
+    fields, body = markdown.parse(text, file)
+    heading, below = frontmatter.cut_heading(body)
+    name = "" if file == "-" else os.path.splitext(os.path.basename(file))[0]
+    title = str(fields.get("title") or "") or heading or name
+    if not title.strip():
+        hint = "say in one line what was observed: --title …, or a heading above the text: # …"
+        raise UsageError("the lesson has no title", hint=hint)
+    return title, below if title == heading else body, frontmatter.listed(fields.get("tags"))
 
 
 def add_lesson(opened: Library, draft: LessonDraft) -> Written:

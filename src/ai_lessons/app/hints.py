@@ -351,7 +351,7 @@ def _about(repo: Reading, text: str) -> list[EntrySummary]:
     """Lessons and rules that may be about the text, likeliest first; the score says how probably."""
     if not text.strip():
         return []
-    asked = Query(text, kinds=_HINT_KINDS, plain=True)
+    asked = Query(text, kinds=_HINT_KINDS, limit=10, plain=True)
     return [hit.entry for hit in app.search.find(repo, asked).hits]
 
 
@@ -654,14 +654,16 @@ def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
 
 
 def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, ...]:
-    """What the hooks told in a session of the last days (None: the last one), in that order, why, and what came of it.
+    """What the hooks told in a session of the last days (None: the last one, if any), why, and what came of it.
 
     Raises NotFound: no such session.
     """
     shown = next((each.told for each in lately(opened.options.state_dir)[0] if session in {None, each.session}), None)
+    if shown is None and session is None:
+        return ()
     if shown is None:
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
-        raise NotFound("session", session or "", hint=hint)
+        raise NotFound("session", session, hint=hint)
     lights = opened.reading.current().many(entry.id for entry in shown)
     silent = opened.reading.usages.silent(lights.values())
     return tuple(entry._replace(silent=silent.get(entry.id, "")) for entry in shown)

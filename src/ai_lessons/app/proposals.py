@@ -350,7 +350,7 @@ class ProposalContext:
         return [*near, *(proposal for proposal in self.waiting if proposal.ref not in refs)]
 
     def find(self, ref: str) -> OpenProposal:
-        """The open proposal that a branch, handle, id, end of an id or path names. Raises NotFound, AmbiguousName."""
+        """The open proposal of a branch, handle, id, end of an id, path or title. Raises NotFound, AmbiguousName."""
         text = ref.strip()
         near = self._near(id_end(text), {text})
         path, end = self.repo.inside(text) or text, id_end(text)
@@ -359,6 +359,7 @@ class ProposalContext:
             or [waiting for waiting in near if text == waiting.name]
             or [waiting for waiting in near if any(path == piece.path for piece in waiting.pieces)]
             or [waiting for waiting in near if len(end) >= SHORTEST_END and waiting.entry.endswith(end)]
+            or [waiting for waiting in near if self.title(waiting).casefold() == text.casefold()]
         )
         if len(matches) > 1:
             raise AmbiguousName(text, [proposal.branch for proposal in matches])

@@ -319,6 +319,13 @@ _SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # 
 _PAGES_A_COMMIT = 25
 
 
+def kind_of(cwd: Path, paths: Sequence[str]) -> Kind:
+    """What files are added as where no kind is stated: scripts if each begins with `#!`, else docs."""
+    named = [git_files.typed(expanded(path), cwd) for path in paths]
+    scripts = bool(named) and all(path.is_file() and git_files.read(path)[0].startswith(b"#!") for path in named)
+    return Kind.SCRIPT if scripts else Kind.DOC
+
+
 def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     """Snapshots of docs, or scripts, in one commit. Files inside the repository are described where they are.
 

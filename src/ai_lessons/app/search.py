@@ -154,13 +154,17 @@ def rules_for(
     return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in shown]
 
 
-def hit_of(
-    ranked: Ranked, light: EntrySummary, query: Query, phrases: Sequence[str] = (), also_in: tuple[str, ...] = ()
-) -> Hit:
-    """A ranked entry as a result."""
-    text = snippet(ranked.match.text, query.text, phrases=phrases) or light.snippet
-    light = light._replace(score=ranked.score, snippet=text)
+def hit_of(ranked: Ranked, light: EntrySummary, query: Query, also_in: tuple[str, ...] = ()) -> Hit:
+    """A ranked entry as a result; its snippet is the whole passage, for `_answering`."""
+    light = light._replace(score=ranked.score, snippet=ranked.match.text or light.snippet)
     return Hit(light, ranked.match.heading, ranked.factors if query.explain else {}, also_in, ranked.match.section)
+
+
+def _answering(hit: Hit, query: Query, phrases: Sequence[str] = ()) -> Hit:
+    """The result with the sentence that answers in the place of its passage."""
+    entry = hit.entry
+    text = snippet(entry.snippet, query.text, phrases=phrases, title=entry.title, code=entry.kind is Kind.SCRIPT)
+    return hit._replace(entry=entry._replace(snippet=text))
 
 
 def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
@@ -168,6 +172,8 @@ def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
     return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
 
 
+RESULTS, MOST_RESULTS = 5, 10  # Without a limit: at least and at most, where the others score `ALSO` of the best
+ALSO = 0.8
 NEAREST = 5  # Results that are shown where none comes near the question; words alone tell less, and all are shown
 CLOSE = 0.95  # Share of the best version's score from which on another version of a page is as good
 
@@ -233,9 +239,11 @@ def find(repo: Reading, query: Query) -> Answer:
     """
     asked = query.text
     query, phrases = understood(query)
+    limit, query = query.limit, query._replace(limit=query.limit or MOST_RESULTS)
     versions = asked_versions(repo, query)
     if not query.text:
-        return _by_filters(repo, query, versions)._replace(query=asked)
+        filtered = _by_filters(repo, query, versions)
+        return filtered._replace(query=asked, hits=filtered.hits if limit else _few(filtered.hits))
     done = repo.indexing.refresh()
     surfacing = not query.kinds and any(part.rules.count for part in repo.every)
     depth = max(SEARCH_DEPTH, query.limit)
@@ -262,13 +270,15 @@ def find(repo: Reading, query: Query) -> Answer:
     weak = (likely < BAR or best < bar) and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak and candidates.vectors else query
     shown = (*phrases, *names(query.text))
-    hits = drop_superseded(repo, room, _hits(repo, room, shown, matches, versions, lights_of))
+    hits = drop_superseded(repo, room, _hits(repo, room, matches, versions, lights_of))
+    hits = hits if limit else list(_few(hits))
     near_note = nothing_near(repo, hits) if weak or not hits else ""
     remarks = [unheld, near_note, "" if hits else _what_there_is(repo, query)]
     if surfacing:
         least = max(bar, NEAR_BEST * (hits[0].entry.score or 0.0)) if hits else 0.0
         near_hits = [hit.entry for hit in hits if not weak and (hit.entry.score or 0.0) >= least]
         hits = rules_for(repo, query, found_rules, near_hits, complete=not done.missing) + hits
+    hits = [_answering(hit, query, shown) for hit in hits]
     lights = [hit.entry for hit in hits]
     notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.stand_ins(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
@@ -279,6 +289,12 @@ def find(repo: Reading, query: Query) -> Answer:
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
 
 
+def _few(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The first results, and those of the others that are near the best."""
+    least = ALSO * (hits[0].entry.score or 0.0) if hits else 0.0
+    return (*hits[:RESULTS], *(hit for hit in hits[RESULTS:] if (hit.entry.score or 0.0) >= least))
+
+
 def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
@@ -286,7 +302,7 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
     by_id = {light.id: light for light in selected}
     places = {entry_id: place for place, entry_id in enumerate(by_id)}
     matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
-    hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, by_id)
+    hits = _hits(repo, query._replace(limit=len(matches)), matches, versions, by_id)
     hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
     lights = [hit.entry for hit in hits]
@@ -400,7 +416,6 @@ def _notes(
 def _hits(
     repo: Reading,
     query: Query,
-    phrases: Sequence[str],
     matches: Sequence[Match],
     versions: Versions,
     lights: Mapping[str, EntrySummary],
@@ -438,7 +453,7 @@ def _hits(
         leader, *siblings = _newest_leads(page, lights)
         light = lights[leader.match.entry_id]
         also_in = {name for sibling in siblings for name in lights[sibling.match.entry_id].versions}
-        hits.append(hit_of(leader, light, query, phrases, newest_first(also_in.difference(light.versions))))
+        hits.append(hit_of(leader, light, query, newest_first(also_in.difference(light.versions))))
     return hits
 
 

@@ -113,8 +113,8 @@ def problem(path: str, secret: Secret) -> Problem:
     return Problem(
         masked(path),
         f"{'holds' if secret.line else 'has in its path'} what looks like {what} {secret.sort}: take it out (a"
-        " placeholder will do), or a person says in the frontmatter why it may stay:"
-        f" `{KEY}: [{secret.fingerprint}: REASON]`",
+        " placeholder will do), or a person says why it may stay: --allow-secret"
+        f" {secret.fingerprint}=REASON, or in the frontmatter `{KEY}: [{secret.fingerprint}: REASON]`",
         secret.line,
     )
 

@@ -490,8 +490,9 @@ def init_repository(
         bigger = repo.store.is_folder_of_bigger_repo
         lines = git_hooks.carry_out(made.root, hooks_dir(), "install") if hooks and not bigger else ()
         repo.current()
-        notes = (*made.notes, *repo.notes())
-    return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes)
+        notes, entries = (*made.notes, *repo.notes()), repo.catalog.count(Filter(status=None))
+    cloned = from_url if from_url and made.created else ""
+    return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes, entries, cloned)
 
 
 def config_get(library: Library, key: str | None = None) -> dict[str, object]:

@@ -44,17 +44,26 @@ class Step(NamedTuple):
     files: tuple[Change, ...]
 
 
-def last(store: Store, count: int) -> tuple[Step, ...]:
-    """The last `count` jobs, newest first, with the files undone. Raises NotFound, Refused, Conflict, UnsavedEdits."""
+def last(store: Store, count: int) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """The last `count` jobs, newest first, with the files undone, and the decisions since, which stay, by subject.
+
+    Raises NotFound, Refused, Conflict, UnsavedEdits.
+    """
+    decisions: list[str] = []
     with opened(store.worktree) as repo:
-        steps = tuple(islice(_steps(store, repo), count))
+        steps = tuple(islice(_steps(store, repo, decisions), count))
+    if not steps and decisions:
+        raise Refused(
+            f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone",
+            hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
+        )
     if len(steps) < count:
         many = f"only {len(steps)}" if steps else "none"
         raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
-    return steps
+    return steps, tuple(decisions)
 
 
-def _steps(store: Store, repo: Repo) -> Iterator[Step]:
+def _steps(store: Store, repo: Repo, decisions: list[str]) -> Iterator[Step]:
     """Undo each job, newest first, by a merge of the reverse of its commit into the current tree."""
     tip, draft, disk = store.head().commit, Draft(repo), dict[str, str | None]()
     if tip is None:
@@ -62,12 +71,16 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
     head = now = draft.tree_of(tip)
     # events are a log, which stays as it is
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
-    for commit in _jobs(store, tip):
+    for commit in _jobs(store, tip, decisions):
         subject, after = commit.info.message.partition("\n")[0], draft.tree_of(commit.id)
         before = draft.tree_of(commit.parents[0]) if commit.parents else None
         changes = changed(store.worktree, after, before or draft.edit(None, {}))
         reverse = {p: was for p, (_, was) in changes.items() if p.startswith(prefix) and not p.startswith(events)}
-        for path in (os.fsdecode(path.removeprefix(prefix)) for path in reverse):
+        paths = [os.fsdecode(path.removeprefix(prefix)) for path in reverse]
+        if paths and all(map(is_rule, paths)):  # the proposal that a decision brought in
+            decisions.append(subject)
+            continue
+        for path in paths:
             if is_rule(path) or (is_watched(path) and path != CONFIG_PATH):
                 raise Refused(
                     f"“{subject}” changed {path}, and what decides about rules is not changed by an undo",
@@ -87,8 +100,8 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
             yield Step(commit.id, subject, tuple(_changes(store, repo, versions, disk)))
 
 
-def _jobs(store: Store, head: str) -> Iterator[RawCommit]:
-    """Commits of ours that can be undone, newest first."""
+def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
+    """Commits of ours that can be undone, newest first; subjects of decisions before them go to `decisions`."""
     journalled = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
     email = (GitIdentity(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
@@ -98,11 +111,8 @@ def _jobs(store: Store, head: str) -> Iterator[RawCommit]:
         by_user = commit.info.committer.email == email and not commit.info.odd
         keys = {key for key, _ in pairs}
         if by_user and PROPOSAL_TRAILER in keys:
-            subject = commit.info.message.partition("\n")[0]
-            raise Refused(
-                f"the last thing you did is a decision ({subject}), and decisions are not undone",
-                hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
-            )
+            decisions.append(commit.info.message.partition("\n")[0])
+            continue
         if commit.id in undone or TRAILER in keys or len(commit.parents) > 1:
             continue
         if commit.id in journalled or (by_user and keys & _OURS):
@@ -237,7 +247,7 @@ def resolve(library: Library, ref: str, take: str, *, remote: str | None = None)
     entry = _find(repo, git_sync.torn_now(repo.store, here), ref)
     if IN_THE_WAY in entry.reasons and take != "ours":
         raise UsageError(
-            f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
+            f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take mine"
         )
     if merge.RULE in entry.reasons:
         refuse_agents(repo, "choose between two versions of")
@@ -266,10 +276,12 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     repo.refuse_other_formats()
     repo.save_first()
     done = []
-    for step in last(repo.store, count):
+    steps, decisions = last(repo.store, count)
+    stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"] if decisions else []
+    for step in steps:
         applied = repo.write(f"Undo: {step.subject}", step.files, [(TRAILER, step.commit)])
         paths = tuple(file.path for file in step.files)
-        done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.messages))
+        done.append(Undone(step.commit, step.subject, paths, applied.commit, (*stay, *applied.messages)))
     repo.current()
     return tuple(done)
 

@@ -356,7 +356,8 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
     usual = plumbing.setting(worktree, "clone.defaultRemoteName")
     remote = remote or (remotes[0] if len(remotes) == 1 else usual if usual in remotes else "origin")
     if remote not in remotes:
-        hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
+        add = f"git -C {worktree.root} remote add origin ADDRESS"
+        hint = add if not remotes else "--remote takes one of: " + ", ".join(remotes)
         raise NotFound("remote", remote, hint=hint)
     merge = plumbing.setting(worktree, f"branch.{name}.merge") if remote == configured else None
     return RemoteBranch(remote, (merge or name).removeprefix("refs/heads/"))

@@ -119,9 +119,9 @@ class View(NamedTuple):
         ages = (f"{count(int(seconds // size), name)} ago" for size, name in AGES if seconds >= size)
         return f"{then:%Y-%m-%d} ({next(ages, 'just now')})"
 
-    def clip(self, text: str, indent: int) -> str:
-        """A text cut to one line of the terminal, after `indent` cells."""
-        return text if self.width is None else clip(text, max(self.width - indent, NARROWEST))
+    def clip(self, text: str, indent: int, *, rows: int = 1) -> str:
+        """A text cut to one line of the terminal, or more, each after `indent` cells."""
+        return text if self.width is None else clip(text, rows * max(self.width - indent, NARROWEST))
 
     def fit(self, text: str) -> str:
         """Wrap lines at words to the width of the terminal, except fenced code and rows of tables."""

@@ -32,6 +32,7 @@ SAID_ELSEWHERE = frozenset({
     "path", "about",
 })  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
+WIDE = 72  # cells of a terminal in which one line says enough of a result
 WIDEST = 60  # cells of a title in a drawing
 GONE = "not found"
 CHANGE = "a change of this rule that is not in force"
@@ -66,7 +67,9 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         facts += [f"{name} {value}" for name, value in _place(hit) if value]
         words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
-        return block(title, [view.mark(view.clip(words, 4), result.query), *extra])
+        return block(
+            title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= WIDE else 3), result.query), *extra]
+        )
     if rule:
         facts = [
             _joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(details.get("applies_to") or ""))))))
@@ -259,7 +262,7 @@ def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
         (name, str(tally.total), *(str(tally.by_kind.get(kind, 0)) for kind in Kind))
         for name, tally in zip(names, values, strict=True)
     ]
-    return table(header, rows, view, f"No {what}s.", flexible=(0,))
+    return table(header, rows, view, f"No {what}s.", flexible=(5, 4, 3, 2, 0))
 
 
 def related(values: Iterable[answers.Related], view: View) -> str:
@@ -305,7 +308,7 @@ def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
         + (f"; {silent(entry.handle, entry.silent)}" if entry.silent else "")
         for entry in values
     ]
-    return "\n".join(rows) or "Nothing was told in this session."
+    return "\n".join(rows) or "Nothing was told: hooks remember sessions of the last seven days."
 
 
 def silent(handle: str, why: str) -> str:

@@ -25,7 +25,7 @@ FEW = 10  # entries of an import are named one by one
 BATCH = "ai-lessons admin approve-rule --batch"
 REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."
-CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs"
+CHOOSE = "ai-lessons admin conflicts {} --take mine|theirs"
 INDENT = "    "
 
 
@@ -104,12 +104,15 @@ def _short(ref: str | None) -> str:
     return commit[:10] + dash + dirty
 
 
-def initialised(value: answers.Initialised, _view: View) -> str:
+def initialised(value: answers.Initialised, view: View) -> str:
     """What `init` did and what to do next."""
     made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
+    made = f"Cloned {count(value.entries, 'entry')} of {line(value.cloned)}" if value.cloned else made
     adopted = f"{count(value.adopted, 'file')} that lay there already, committed as they are" if value.adopted else ""
     done = block(f"{made}: {line(value.path)}", (adopted, *map(line, value.hooks)))
-    return f'{done}\nNext: ai-lessons recall search "undo a commit"' if value.created else done
+    following = 'search "undo a commit"' if value.entries else 'add --title "what you learned" --content "…"'
+    other = "" if value.path == view.root else f"--repo {line(value.path)} "
+    return f"{done}\nNext: ai-lessons {other}{following}" if value.created else done
 
 
 def report(value: answers.Report, _view: View) -> str:
@@ -420,7 +423,8 @@ def conflicts(value: sharing.Conflicts, view: View) -> str:
 
 def resolved(value: sharing.Resolved, view: View) -> str:
     """What was chosen, and what is left or comes next."""
-    head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {line(value.take)}"
+    take = "mine" if value.take == "ours" else line(value.take)
+    head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {take}"
     if value.left:
         names = ", ".join(map(line, value.left))
         return (

@@ -12,7 +12,7 @@ from markdown_it.rules_block import table
 
 from ai_lessons.model.entries import Entry, Kind, json_fields
 from ai_lessons.model.frontmatter import description
-from ai_lessons.model.texts import may_have_headings
+from ai_lessons.model.texts import NOT_ABOUT, may_have_headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -106,7 +106,6 @@ _DEFINITION = re.compile(
     r"(?:(?:def|class|function|func|fn|sub|proc|module|interface|struct)\s+(\w[\w:.\-]*)|(\w[\w:.\-]*)\s*\(\s*\)\s*\{)",
     re.MULTILINE,
 )
-_NOT_ABOUT = re.compile(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
 _SUMMARY = 120
 _NAMES = 3
 
@@ -124,7 +123,7 @@ def cut_code(code: str, chunking: Chunking) -> list[Span]:
 def summary(code: str) -> str:
     """The first sentence-like line of the docstring or leading comment; empty if there is none."""
     lines = (line.strip() for line in description(code.encode()).splitlines())
-    return next((line[:_SUMMARY] for line in lines if len(line.split()) > 2 and not _NOT_ABOUT.match(line)), "")
+    return next((line[:_SUMMARY] for line in lines if len(line.split()) > 2 and not NOT_ABOUT.match(line)), "")
 
 
 def names(code: str) -> str:

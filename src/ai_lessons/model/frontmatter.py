@@ -211,8 +211,8 @@ def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title
         title=one_line(own_title or title) or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
         path=path,
         project=where.project,
-        tags=_words(fields.get("tags")),
-        versions=_words(fields.get("versions")),
+        tags=listed(fields.get("tags")),
+        versions=listed(fields.get("versions")),
         links=_links(fields),
         fields=fields,
         derived=stated is None,
@@ -240,7 +240,15 @@ def _first_heading(body: str) -> str:
     return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
 
 
-def _words(value: object) -> tuple[str, ...]:
+def cut_heading(body: str) -> tuple[str, str]:
+    """The heading that is a text's title, and the text without it where it stands before all else."""
+    title = _first_heading(body)
+    start = _NO_TEXT.match(body)
+    heading = (_H1.match(body, start.end()) or _FIRST.match(body, start.end())) if title and start else None
+    return title, (body[: heading.start()] + body[heading.end() :]).strip("\r\n") if heading else body
+
+
+def listed(value: object) -> tuple[str, ...]:
     """A list of short texts; foreign files write `a, b` or one bare word, `#tag` included."""
     if value is None:
         return ()
@@ -256,7 +264,7 @@ def is_word(value: object) -> bool:
 
 def _links(fields: dict[str, Any]) -> tuple[Link, ...]:
     """`- relation: target` with an optional `weight` beside it, and a script's `proves`. The rest is for `checks`."""
-    links = [Link(Relation.PROVES.value, _target(target)) for target in _words(fields.get("proves"))]
+    links = [Link(Relation.PROVES.value, _target(target)) for target in listed(fields.get("proves"))]
     stated = fields.get("links")
     for item in stated if isinstance(stated, list) else ():
         if isinstance(item, dict):

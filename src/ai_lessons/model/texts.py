@@ -270,6 +270,9 @@ def may_have_headings(text: str) -> bool:
     return _MAY_BE_HEADING.search(text) is not None
 
 
+NOT_ABOUT = re.compile(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
+"""How lines of the leading comment of a script begin that do not say what it does."""
+
 _KEY_PARTS = 500  # of a dotted key of TOML; tomllib takes time with their square
 
 

@@ -8,6 +8,7 @@ import re
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from unicodedata import normalize
 
 from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
 from ai_lessons.model.entries import HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, handle_lengths
@@ -482,7 +483,7 @@ class Catalog(CatalogReader):
         return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
 
     def resolve(self, ref: str) -> EntrySummary:
-        """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
+        """The entry that a person means: handle, id, unique end of an id, repository-relative path, or whole title.
 
         Raises NotFound: no entry matches; the hint names similar ones. AmbiguousName: several match.
         """
@@ -493,15 +494,27 @@ class Catalog(CatalogReader):
         )
         match = re.fullmatch(_HANDLE, name.upper())
         ids = [row[0] for row in rows]
-        if match and not ids:
+
+        def by_id(match: re.Match[str]) -> list[str]:
             kind, end = _LETTERS.get(match[1] or ""), match[2]
-            ids = self._ids_ending(end, kind) or self._ids_ending(end.translate(_MISREAD), kind)
+            return self._ids_ending(end, kind) or self._ids_ending(end.translate(_MISREAD), kind)
+
+        if match and not ids and (match[1] or len(match[2]) >= HANDLE_LENGTH):
+            ids = by_id(match)
+        ids = ids or self._ids_titled(name) or (by_id(match) if match else [])
         if not ids:
             similar = (match and self._similar_ids(match[2].translate(_MISREAD))) or self._similar_words(name)
             raise NotFound("entry", ref, suggestions=self._described(similar))
         if len(ids) > 1:
             raise AmbiguousName(ref, self._described(ids))
         return self.get(ids[0])
+
+    def _ids_titled(self, name: str) -> list[str]:
+        """The entries with this title, in any case, and scripts that are kept elsewhere, at this path."""
+        title = " ".join(normalize("NFC", name).casefold().split())
+        rows = self._rows("SELECT id, title, json_extract(details, '$.path') FROM shown")
+        titled = [entry_id for entry_id, text, _ in rows if normalize("NFC", text).casefold() == title]
+        return titled or [entry_id for entry_id, _, path in rows if path == name]
 
     def handle_beside(self, kind: Kind, entry_id: str) -> str:
         """The handle of an entry that was just written, unique among the entries of the last refresh."""

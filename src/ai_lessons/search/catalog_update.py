@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import marshal
-import re
 from hashlib import blake2b, sha1
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -238,7 +237,6 @@ SEPARATOR = "\x1f"
 """Between the values of a list in one column; no tag or version that we accept holds this control character."""
 
 _LISTS = frozenset(("applies_to", "contexts"))
-_MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
 
 FILES, APPROVED = "files", "approved"
 _IN = "IN (SELECT value FROM json_each(:ids))"
@@ -409,13 +407,12 @@ def _digest(*parts: str) -> str:
 
 
 def snippet(entry: Entry) -> str:
-    """The first words of an entry, in one line; of a lesson those of its pattern."""
-    text = str(entry.pattern or "") or entry.rationale or entry.body or entry.code
-    words = " ".join(re.sub(_MARKUP, "", text[: SNIPPET_LENGTH * 20]).split())
-    words = words.removeprefix(entry.title).lstrip(" :-") or words
-    if len(words) <= SNIPPET_LENGTH:
-        return words
-    return words[:SNIPPET_LENGTH].rsplit(" ", 1)[0].rstrip() + "…"
+    """The first sentences of an entry, on one line; of a lesson those of its pattern."""
+    from ai_lessons.search import ranking  # noqa: PLC0415  # not to list what did not change
+
+    text = str(entry.pattern or "") or entry.rationale or entry.body
+    shown = (text or entry.code)[: SNIPPET_LENGTH * 20]
+    return ranking.snippet(shown, "", SNIPPET_LENGTH, title=entry.title, code=not text)
 
 
 def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], committed: Committed) -> None:

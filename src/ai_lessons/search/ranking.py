@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections import Counter
+from itertools import accumulate
 from math import exp, log
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
+from ai_lessons.model.texts import NOT_ABOUT
 from ai_lessons.model.versions import score as version_score
 
 if TYPE_CHECKING:
@@ -344,13 +347,6 @@ def pattern(phrase: str) -> str:
     return f"(?i){start}({_GAP.join(map(re.escape, words))}){end}"
 
 
-def places(text: str, phrases: Iterable[str]) -> list[int]:
-    """Where phrases begin in a text, in order."""
-    patterns = filter(None, map(pattern, phrases))
-    folded = fold(text)
-    return sorted(match.start(1) for expression in patterns for match in re.finditer(expression, folded))
-
-
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models whose similarities are known. With any other one nothing is too far."""
 
@@ -575,28 +571,150 @@ def rank(
 QUERY_WORD = re.compile(r"\w+")
 SUFFIX = re.compile(r"(?:ing|ed|es|s)$")
 SHORT_WORD = 3
-LEAD_IN = 30  # Characters of a snippet before the first word that matched
+LEADING = 120  # Characters of a sentence with a colon that belongs to what follows
+LEAD_IN = 30  # Characters before the first word that matched, where a sentence is longer than a snippet
+SNIPPET_READ = 20_000  # Characters of a text that a snippet is taken from
+
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_HEADING = re.compile(r"#{1,6}(?!\S)(.*?)(?:\s#*)?")
+_NO_SENTENCE = re.compile(r"\W*|\[[^\]]+\]:\s.*|\[!\w+\]|<!--.*|\{[{%].*[}%]\}|:::.*|\[\[?_?TOC_?\]?\]")
+_ITEM = re.compile(r"(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
+_REMARK = re.compile(r"(?:#+|//+!?|--|;+|/?\*+/?|REM\b|<!--)\s+")
+_TAG = "a|b|br|center|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|span|strong|su[bp]|summary|t[dhr]|table|ul"
+_INLINE = re.compile(
+    r"(?P<tick>`+)(?P<code>.{1,300}?)(?<!`)(?P=tick)(?!`)"
+    r"|!?\[(?P<link>[^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])"
+    r"|(?<![A-Za-z0-9*_])(?P<mark>\*{1,3}|_{1,3}|~~)(?=[^\s*_~])(?P<text>.{1,300}?)(?<=[^\s*_~])(?P=mark)"
+    r"(?![A-Za-z0-9*_])"
+    rf"|(?i:</?(?:{_TAG})\b[^<>]*>)|<(?P<address>https?://[^<>\s]+)>|\\(?P<sign>[!-/:-@\[-`{{-~])"
+)
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?\u2026\u061f])|(?<=[.!?][\"')\]\u201d]))(?<!\b[^\W\d_]\.)\s+(?![a-z])"
+    r"|(?<=[a-z]{4}[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*"
+)
+_COMPLETE = frozenset(".!?:;,\u2026\u061f\u3002\uff01\uff1f")
 
 
-def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()) -> str:
-    """About `width` characters of the text where most words of the query stand together, on one line.
+def sentences(text: str, *, code: bool = False) -> list[str]:
+    """The sentences of Markdown without its marks, in order: also items, rows of tables, and lines of code.
 
-    A phrase that stands in the text comes before all words. Cut ends are marked with an ellipsis. Compares words
-    without their common endings; knows no meaning, so that a passage found by its vector alone gives its beginning.
+    Headings are none, unless there is nothing else. `code`: the text of a script, below its description if that has a
+    shebang line. Comments of code are sentences without their signs.
     """
-    flat = " ".join(text.split())
-    if len(flat) <= width:
-        return flat
+    parts, headings = list[str](), list[str]()
+    fenced, goes_on = code and "\n#!" not in text, False
+    for row in map(str.strip, text[:SNIPPET_READ].split("\n")):
+        joined, goes_on = goes_on, False
+        if _FENCE.match(row) and not code:
+            fenced = not fenced
+        elif row.startswith("#!"):
+            fenced = fenced or code
+        elif fenced:
+            remark = _REMARK.match(row) or (code and re.match("#+", row))
+            plain = row[remark.end() :].strip("#-=*~ ") if remark else row
+            if not (code and remark and NOT_ABOUT.match(plain)):
+                goes_on = _append(parts, plain, joined=joined and bool(remark)) and bool(remark)
+        elif joined and row.strip(row[:1]) == "" and row[:1] in "=-" and row:
+            headings.append(parts.pop())  # the line below a heading
+        elif heading := _HEADING.fullmatch(row):
+            headings.append(heading[1].strip())
+        else:
+            row = row.lstrip("> ")  # noqa: PLW2901
+            item = _ITEM.match(row)
+            if row.startswith("|"):
+                _append(parts, ", ".join(filter(None, map(str.strip, row.split("|")))), joined=False)
+            elif not _NO_SENTENCE.fullmatch(row):
+                goes_on = _append(parts, row[item.end() :] if item else row, joined=joined and not item)
+    result = list[str]()
+    for part in parts or headings:
+        for sentence in filter(None, _SENTENCE_END.split(" ".join(_unmarked(part).split()))):
+            leads = bool(result) and result[-1].endswith(":") and len(result[-1]) < LEADING  # what follows it says it
+            _append(result, sentence, joined=leads)
+    return result
+
+
+def _append(parts: list[str], text: str, *, joined: bool) -> bool:
+    """Add a line to the last part, or as a part of its own; False where it says nothing."""
+    if not any(map(str.isalnum, text)):
+        return False
+    parts[len(parts) - joined :] = [f"{parts[-1]} {text}" if joined else text]
+    return True
+
+
+def _unmarked(text: str) -> str:
+    """A paragraph without the marks of Markdown inside it; code keeps its signs."""
+
+    def inner(match: re.Match[str]) -> str:
+        marked = match["link"] if match["text"] is None else match["text"]
+        return match["code"] or match["address"] or match["sign"] or _unmarked(marked or "")
+
+    return _INLINE.sub(inner, text)
+
+
+def snippet(
+    text: str, query: str, width: int = 150, phrases: Sequence[str] = (), title: str = "", *, code: bool = False
+) -> str:
+    """The sentence that holds most words of the query, from its beginning, and those that follow, on one line.
+
+    About `width` characters, without marks of Markdown and without the title, which is shown beside it; all of a text
+    that is as short. A phrase comes before all words. Words are compared without their common endings; a passage found
+    by its vector alone gives its beginning. `code`: the text of a script.
+    """
+    shown = fold(title).casefold().strip(" .:")
+    parts = [*dict.fromkeys(filter(None, (_beside(sentence, shown) for sentence in sentences(text, code=code))))]
+    if sum(len(part) + 1 for part in parts) <= width:
+        return _joined(parts, 2 * width)
     stems = {stem(word) for word in words_of(query) if len(word) >= SHORT_WORD or not word.isascii()}
-    quoted = places(flat, phrases)
-    best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(list(stem_positions(flat, stems)), width)
-    at = min(best, len(flat) - width)
-    start = flat.find(" ", at, at + LEAD_IN) + 1 or at if at else 0
-    end = start + width
-    if end < len(flat):
-        end = flat.rfind(" ", start + width // 2, end + 1)
-        end = end if end > 0 else start + width
-    return ("…" if start else "") + flat[start:end].rstrip() + ("…" if end < len(flat) else "")
+    folded = [fold(part) for part in parts]
+    starts = list(accumulate((len(part) + 1 for part in folded), initial=0))
+    inside: list[list[tuple[int, str]]] = [[] for _ in parts]
+    for at, word in stem_positions("\n".join(folded), stems):
+        place = min(bisect_right(starts, at), len(parts)) - 1
+        inside[place].append((at - starts[place], word))
+    expressions = [re.compile(expression) for expression in map(pattern, phrases) if expression]
+
+    def answers(place: int) -> tuple[int, int]:
+        held, near = {word for _, word in inside[place]}, set[str]()
+        for n in range(place, len(parts) if held else place):
+            if n > place and starts[n + 1] - starts[place] > width:
+                break
+            near |= {word for _, word in inside[n]}
+        return sum(bool(x.search(folded[place])) for x in expressions), 2 * sum(map(len, held)) + sum(map(len, near))
+
+    best = max(range(len(parts)), key=answers)
+    at = _densest(inside[best], width) if len(parts[best]) > width else 0
+    if any(start >= width for start, _ in inside[best]) and at:
+        tail = parts[best][at:].partition(" ")[2] or parts[best][at:]
+        return f"{_cut(parts[best], width // 3)} {_cut(tail, width - width // 3)}"
+    return _cut(_joined(parts[best:], width), width)
+
+
+def _beside(sentence: str, title: str) -> str:
+    """A sentence without the title that it repeats: empty if it says no more."""
+    if not title or not fold(sentence).casefold().startswith(title):
+        return sentence
+    rest = sentence[len(title) :]
+    return rest.lstrip(" .:|-\u2013\u2014") if re.match(r"\s*[.:|]|\s+[-\u2013\u2014]|\s*$", rest) else sentence
+
+
+def _joined(parts: Sequence[str], width: int) -> str:
+    """Sentences on one line: as many as fit, and one more behind a short beginning."""
+    line = ""
+    for part in parts:
+        if line and len(line) + len(part) >= width and (len(line) > width // 2 and not line.endswith(":")):
+            break
+        line += (" " if line[-1] in _COMPLETE else " \u00b7 ") + part if line else part
+        if len(line) >= width:
+            break
+    return line
+
+
+def _cut(text: str, width: int) -> str:
+    """The text, or its beginning up to a word, marked with an ellipsis."""
+    if len(text) <= width:
+        return text
+    end = text.rfind(" ", width // 2, width)
+    return text[: end if end > 0 else width - 1].rstrip(" ,;:\u00b7") + "\u2026"
 
 
 def stem(word: str) -> str:

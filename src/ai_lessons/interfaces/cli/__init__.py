@@ -27,15 +27,25 @@ SHORT = {
     "show": (f"{HERE}.recall:recall", "show"),
     "list": (f"{HERE}.recall:recall", "list"),
     "add": (f"{HERE}.contribute:contribute", "add-lesson"),
+    "edit": (f"{HERE}.contribute:contribute", "edit"),
+    "run": (f"{HERE}.recall:recall", "run-resource"),
+    "undo": (f"{HERE}.admin:admin", "undo"),
+    "sync": (f"{HERE}.admin:admin", "sync"),
+    "review": (f"{HERE}.admin:admin", "review"),
     "load": ("ai_lessons.interfaces.lesson:lesson", "load"),
 }
 
 EVERYDAY = (
     ('search "how do I undo a commit"', "Find entries by meaning."),
     ("show L-8F3K2A", "Read one entry in full."),
-    ('add --title "…"', "Write down what was learned."),
-    ("contribute add-resource --type doc --path F", "Keep a doc as reference."),
+    ("add notes.md", "Write down what was learned."),
+    ("edit L-8F3K2A", "Change an entry in your editor."),
+    ("undo", "Take back what you did last."),
+    ("contribute add-resource page.md", "Keep a doc or a script."),
+    ("run S-9XW2RB", "Run a script."),
     ("list", "List the entries."),
+    ("review", "Look again at what may be out of date."),
+    ("sync", "Share it: fetch, merge, push."),
 )
 
 

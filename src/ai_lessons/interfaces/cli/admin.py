@@ -77,16 +77,18 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
 
 @part.command("conflicts", examples=["", "--json"])
 @click.argument("ref", metavar="[ID]", required=False)
-@click.option("--take", type=click.Choice(["ours", "theirs"]), help="Resolve it: take one version.")
+@click.option("--take", type=click.Choice(["mine", "theirs", "ours"]), metavar="mine|theirs", help="Take one version.")
 @remote_option
 def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
-    """Show what the last sync could not merge, both versions, or resolve a conflict with --take."""
+    """Show what the last sync could not merge, both versions, or resolve a conflict with --take mine or theirs."""
     if take is None:
         call.answer(app.sharing.conflicts(call.library, ref, remote=remote), text_jobs.conflicts)
         return
-    if ref is None:
+    torn = app.sharing.conflicts(call.library, ref, remote=remote).entries
+    if len(torn) != 1:
         raise UsageError("--take needs the ID of a conflict", hint="name one of: ai-lessons admin conflicts")
-    call.answer(app.sharing.resolve(call.library, ref, take, remote=remote), text_jobs.resolved)
+    take = "ours" if take == "mine" else take
+    call.answer(app.sharing.resolve(call.library, torn[0].id, take, remote=remote), text_jobs.resolved)
 
 
 @part.command("recover", examples=["--list", ""])

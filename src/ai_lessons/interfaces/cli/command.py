@@ -31,6 +31,7 @@ from ai_lessons.errors import (
     AiLessonsError,
     Conflict,
     Interrupted,
+    InvalidEntry,
     NotFound,
     StorageFailed,
     Unreachable,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
     NotFound: "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list shows what is there",
     UsageError: "the same command with --help says what it takes",
+    InvalidEntry: "nothing was written: mend what is named, then repeat the command",
     Conflict: "look at what is there now (ai-lessons show ID), then try again",
     Unreachable: "look at the connection and the address, then run the command again",
     AiLessonsError: "ai-lessons admin doctor checks everything around the files",
@@ -329,7 +331,11 @@ def open_editor(text: str, suffix: str) -> str | None:
         hint = "set EDITOR, or give the text with --content or --file"
         raise UsageError("there is no terminal to edit on", hint=hint)
     # Given text, click adds a final newline and turns CRLF into LF; given bytes, it leaves the file alone.
-    saved = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
+    try:
+        saved = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
+    except click.ClickException as error:
+        hint = "set EDITOR to a program that is there, such as EDITOR=nano, or give the text with --content or --file"
+        raise AiLessonsError(error.format_message(), hint=hint) from error
     edited = text if saved is None else decode(saved, "the edited text")
     return None if edited == text else edited
 
@@ -339,14 +345,20 @@ def write_new(explanation: str) -> str:
     return EXPLANATION.sub("", open_editor(f"<!-- {explanation} -->\n\n", ".md") or "").strip()
 
 
+NO_FILE = "name a text file, or - for standard input; words go with --title and --content"
+
+
 def read_text(file: str) -> str:
     """The text of a file, or of standard input for `-`."""
     if file == "-":
         return read_input()
+    if os.path.isdir(os.path.expanduser(file)):
+        every = f"ai-lessons contribute add-resource --type doc --path {file} --recursive"
+        raise UsageError(f"{file} is a folder", hint=f"name a file in it, or keep all of it as docs: {every}")
     try:
         return app.editing.text_of_file(file, current_folder())
     except NotFound as error:
-        raise UsageError(f"{file}: No such file", hint="name a text file, or - for standard input") from error
+        raise UsageError(f"{file}: No such file", hint=NO_FILE) from error
 
 
 def new_text(content: str | None, file: str | None) -> str | None:
@@ -423,6 +435,7 @@ class Argument(NamedTuple):
     """One argument of a tool: the name that agents see, and that of the command's parameter where it differs.
 
     `single`: an agent gives one value where people may give many. `note` describes it, `default` holds if it is absent.
+    `required`: agents must give what people may leave out.
     """
 
     name: str
@@ -430,6 +443,7 @@ class Argument(NamedTuple):
     single: bool = False
     note: str = ""
     default: str | float | None = None
+    required: bool = False
 
 
 class Tool(NamedTuple):
@@ -601,6 +615,7 @@ def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], clic
             yield (*path, name), command
 
 
+BESIDE_BAR = 34  # cells of a progress bar beside its name: its frame, both numbers, and how long it takes
 PATIENCE = 0.4  # seconds a job may take before it gets a progress bar
 
 
@@ -784,7 +799,8 @@ class ProgressDisplay:
                 remark(f"{line(what)} …")
         self.at = f" at {line(what).lower()}" + (f", {done:,} of {total:,}" if total else "")
         if self._bar is None and done < total and time.monotonic() - self._since > PATIENCE:
-            self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True)
+            room = max(4, min(36, _size(2)[0] - len(what) - BESIDE_BAR))
+            self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True, width=room)
             self._bar.render_progress()
         if self._bar is not None:
             self._bar.length = total

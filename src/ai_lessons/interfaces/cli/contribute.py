@@ -27,7 +27,10 @@ IDS = options.offer("id")
 HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
 HOW_KNOWN = f"How it is known: {options.SOURCE.listed}."
 WHAT_SORT = f"What it teaches: {options.CATEGORY.listed}."
-EXPLAIN_LESSON = "Write what was observed below this comment, as Markdown. Leave it empty to stop."
+EXPLAIN_LESSON = (
+    "Write what was observed below this comment, as Markdown, with the title as heading (# …) unless --title has it. "
+    "Leave it empty to stop."
+)
 NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
 
 
@@ -40,13 +43,14 @@ def contribute() -> None:
     "add-lesson",
     examples=[
         '--title "git gc keeps reflogs" --content "Ninety days long." --tags git',
+        "notes.md --tags git",
         '--title "PUT replaces" --when "updating" --do "GET first" --because "PUT deletes"',
         'git log -1 --format=%B | {} --title "Why we did it" -',
     ],
     tool=Tool(
         "add_lesson",
         [
-            "title",
+            Argument("title", required=True),
             Argument("content", default=""),
             "tags",
             "project",
@@ -69,8 +73,8 @@ def contribute() -> None:
         "`command` in when; in content, in a fenced block, `$ command` and its output.",
     ),
 )
-@click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
-@click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
+@click.argument("path", metavar="[FILE|-]", required=False, type=click.Path())
+@click.option("--title", metavar="T", help="One sentence that says what was observed; default: the text's heading.")
 @options.content_options
 @options.tags_option
 @options.project_option
@@ -96,15 +100,21 @@ def contribute() -> None:
 @click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
 @options.allow_secret_option
 def add_lesson(
-    call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
+    call: Call, /, path: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
 ) -> None:
-    """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
-    text, is_pattern = command.new_text(content, file or dash), fields["when"] and fields["because"]
+    """Add a lesson (also: add), from a FILE, --content or a pipe, else from your editor."""
+    if path and file:
+        raise UsageError("the text is given twice", hint="use one of FILE, --content and --file")
+    file = file or path
+    text, is_pattern = command.new_text(content, file), fields["when"] and fields["because"]
     if text is None and not is_pattern:
         text = command.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else command.read_input()
     if content in {None, "-"} and not is_pattern and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
     project = fields.pop("project") or ""
+    if not fields["title"]:
+        fields["title"], text, tags = app.editing.heading_and_text(text or "", file or "")
+        fields["tags"] = (*fields["tags"], *tags)
     about = options.about(fields)
     draft = LessonDraft(content=text or "", project=project, origin=call.caller, about=about, **fields)
     if not anyway:
@@ -223,15 +233,15 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @contribute.command(
     "add-resource",
     examples=[
-        '--type doc --path WorkflowsApi.md --title "Workflows API" --version v3',
+        'WorkflowsApi.md --title "Workflows API" --version v3',
         "--type script --path update-workflow.sh --version v2 --version v3",
-        "--type doc --path notes --recursive --project notes",
-        "--type doc --url https://example.org/retries.html",
+        "notes --recursive --project notes",
+        "--url https://example.org/retries.html",
     ],
     tool=Tool(
         "add_resource",
         [
-            Argument("type", "kind"),
+            Argument("type", "kind", required=True),
             Argument("path", "paths", single=True, note="file, folder (recursive) or glob"),
             "title",
             "versions",
@@ -244,7 +254,14 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
         repeatable=True,
     ),
 )
-@click.option("--type", "kind", type=options.RESOURCES, required=True, help="A doc is copied, a script can be run.")
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=options.FILE_NAME)
+@click.option(
+    "--type",
+    "--kind",
+    "kind",
+    type=options.RESOURCES,
+    help="A doc is copied, a script can be run; default: by how the file begins.",
+)
 @options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
 @options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
 @click.option(
@@ -260,14 +277,15 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @click.option("--in-place", is_flag=True, help="Leave a script where it is and store its path.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
 @options.allow_secret_option
-def add_resource(call: Call, /, kind: str, preview: bool, **fields: Any) -> None:
+def add_resource(call: Call, /, files: tuple[str, ...], kind: str | None, preview: bool, **fields: Any) -> None:
     """Add docs or scripts: a snapshot with the commit, or the date, that it was taken from.
 
     HTML, PDF and Word documents become Markdown; that and --url need the extra `ai-lessons[intake]`.
     """
-    draft = ResourceDraft(kind=Kind(kind), **fields)
+    paths = fields["paths"] = (*files, *fields["paths"])
+    draft = ResourceDraft(kind=Kind(kind) if kind else app.resources.kind_of(call.settings.cwd, paths), **fields)
     if not (draft.paths or draft.urls):
-        raise UsageError("nothing is named to add", hint="--path P, or --url U")
+        raise UsageError("nothing is named to add", hint="name a FILE, or --url U")
     if preview:
         call.answer(app.resources.preview(call.library, draft), text_jobs.previews)
         return

@@ -195,12 +195,23 @@ version_option = _version_option("Version;")
 asked_version_option = _version_option(
     "Version or range (v3, 3.x, '>=1.4 <2'), or auto: the versions that your code uses;"
 )
-type_option = several("--type", "kinds", text="Only this kind;", type=KINDS, callback=_kinds)
+type_option = several(
+    "--type",
+    "--kind",
+    "kinds",
+    metavar="KIND",
+    text=f"Only this kind ({', '.join(Kind)});",
+    type=KINDS,
+    callback=_kinds,
+)
 resource_type_option = click.option(
-    "--type", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
+    "--type", "--kind", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
 )
 limit_option = click.option(
-    "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results."
+    "--limit",
+    type=click.IntRange(1, 1000),
+    callback=lambda _ctx, _option, value: value or 0,
+    help="Most results; default: 5, and more near the best.",
 )
 SITUATION = "Tags of what you are doing, e.g. reviewer,jira-api=1.5; entries with them rank higher."
 context_tags_option = click.option(

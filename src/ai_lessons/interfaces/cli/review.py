@@ -41,6 +41,7 @@ CHOICES: command.Choices = {
 }
 PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 UNSIGNED = "unsigned"
+REASON = "Reason (shown when it is suggested again)"
 AT_ONCE = 60  # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
 NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
@@ -127,8 +128,7 @@ class Review:
             ref = proposal.id if proposal.change == UNSIGNED else proposal.branch
             decided = app.review.approve_rule(call.library, ref, sign=self.sign, expect=proposal.commit)
         else:
-            question = "Reason (shown when it is suggested again)"
-            reason = click.prompt(question, default="", show_default=False, err=True)
+            reason = click.prompt(REASON, default="", show_default=False, err=True)
             decided = app.review.reject_rule(call.library, proposal.branch, reason=reason, expect=proposal.commit)
         word = "Approved" if choice == "approve" else "Rejected"
         click.echo(text_jobs.decided(word, decided, call.view), color=call.view.colour)
@@ -214,12 +214,14 @@ def _show(call: Call, proposals: Sequence[Pending]) -> None:
         call.say(call.view.fit(text) + "\n")
 
 
-def _agree(call: Call, head: list[str], proposals: Sequence[Pending], question: str) -> None:
+def _agree(
+    call: Call, head: list[str], proposals: Sequence[Pending], question: str, refused: str = "not approved"
+) -> None:
     """Show proposals in full below a `head`, and ask once. Raises Refused."""
     cards = [text_jobs.proposal(proposal, call.view) for proposal in proposals]
     call.say("\n\n".join([*head, *cards]), paged=bool(head))
     if not command.confirm(f"\n{question}"):
-        raise Refused("not approved; nothing was changed")
+        raise Refused(f"{refused}; nothing was changed")
 
 
 # --- content that may have gone stale ---
@@ -483,9 +485,21 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
 @to_admin.command("reject-rule", examples=['R-5N1QTC --reason "Holds only for v3"'])
 @options.id_argument
 @click.option("--reason", default="", metavar="R", help="Why; shown when it is suggested again.")
-def reject_rule(call: Call, ref: str, reason: str) -> None:
-    """Reject a proposal; its text and the reason are kept. For people; agents are refused."""
-    call.answer(app.review.reject_rule(call.library, ref, reason=reason), partial(text_jobs.decided, "Rejected"))
+@click.option("--yes", is_flag=True, help="Do not show and ask.")
+def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
+    """Reject a proposal; its text and the reason are kept. For people; agents are refused.
+
+    On a terminal it is shown first, and you are asked.
+    """
+    refuse_agents(call)
+    expect = None
+    if call.can_ask and not yes:
+        proposal = app.review.pending_rule(call.library, ref)
+        _agree(call, [], [proposal], f"Reject {proposal.handle}?", "not rejected")
+        reason = reason or click.prompt(REASON, default="", show_default=False, err=True)
+        expect = proposal.commit
+    done = app.review.reject_rule(call.library, ref, reason=reason, expect=expect)
+    call.answer(done, partial(text_jobs.decided, "Rejected"))
 
 
 @to_admin.command("signers", examples=["", "team.signers --yes"])

@@ -310,7 +310,7 @@ def _parameter(argument: Argument, params: Mapping[str, click.Parameter]) -> Too
         default = False if schema["type"] == "boolean" else param.default
     schema |= {"description": argument.note} if argument.note else {}
     schema |= {"default": default} if isinstance(default, str | int | float) and default not in {"", False} else {}
-    required = param.required and argument.default is None
+    required = argument.required or (param.required and argument.default is None)
     return ToolParameter(argument.name, param, schema, required, argument.default)
 
 

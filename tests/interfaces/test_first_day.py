@@ -1,0 +1,168 @@
+"""The first day at the command line: files, titles and paths where one types them, short forms, hints of errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.interfaces.cli import root
+from interfaces.a_terminal import Spawn, finish, reply
+from interfaces.world import DOC, LESSON, SCRIPT, Run
+from real_world import Git, commit_all, put_file
+
+NOTES = "# Worktrees share one stash\n\nPop by name.\n\n## Why\n\nIt is one list.\n"
+
+
+@pytest.mark.parametrize("words", [["add"], ["add", "--file"], ["contribute", "add-lesson"]])
+def test_a_lesson_from_a_file_has_its_heading_as_title(run: Run, knowledge: Path, words: list[str]) -> None:
+    Path("notes.md").write_text(NOTES)
+    done = run(*words, "notes.md", "--json")
+    assert done.code == 0, done.err
+    text = (knowledge / done.json["path"]).read_text()
+    assert "title: Worktrees share one stash\n" in text
+    assert text.endswith("---\nPop by name.\n\n## Why\n\nIt is one list.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title", "body"),
+    [
+        ("a.md", "---\ntitle: Stated\ntags: [x, y]\n---\n# Heading\n\nText.\n", "Stated", "# Heading\n\nText."),
+        ("b.md", "## First\n\nText.\n", "First", "Text."),
+        ("c.md", "Text first.\n\n# Later\n\nMore.\n", "Later", "Text first.\n\n# Later\n\nMore."),
+        ("no heading.txt", "Text.\n", "no heading", "Text."),
+    ],
+)
+def test_a_title_comes_from_frontmatter_a_heading_or_the_name(
+    run: Run, knowledge: Path, name: str, text: str, title: str, body: str
+) -> None:
+    Path(name).write_text(text)
+    done = run("add", name, "--tags", "z", "--json")
+    assert done.code == 0, done.err
+    shown = run("show", title, "--json").json
+    assert (shown["title"], shown["body"].strip()) == (title, body)
+    assert shown["tags"] == (["x", "y", "z"] if name == "a.md" else ["z"])
+
+
+def test_a_pipe_has_a_heading_or_needs_a_title(run: Run, knowledge: Path) -> None:
+    assert run("add", "-", text=NOTES).code == 0
+    done = run("add", text="No heading.\n")
+    assert done.code == 2
+    assert "--title" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["add", "missing.md"], "--title"),
+        (["add", "."], "add-resource --type doc --path . --recursive"),
+        (["add", "notes.md", "--file", "notes.md"], "one of FILE"),
+        (["add", "--title", "T", "--content", "key AKIAIOSFODNN7EXAMPLQ"], "--allow-secret f8e02e252e9a=REASON"),
+        (["show", "L-8F3K2X"], "L-8F3K2A"),
+        (["sync"], "remote add origin"),
+    ],
+)
+def test_an_error_names_what_helps(run: Run, knowledge: Path, words: list[str], hint: str) -> None:
+    Path("notes.md").write_text(NOTES)
+    done = run(*words)
+    assert done.code in {2, 3, 4}
+    assert hint in done.err
+
+
+def test_an_editor_that_is_not_there_is_named_with_the_variable(
+    run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "no-such-editor")
+    done = run("edit", "L-8F3K2A")
+    assert done.code == 1
+    assert "hint: set EDITOR" in done.err
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [("edit", "edit"), ("run", "run-resource"), ("undo", "undo"), ("sync", "sync"), ("review", "review")],
+)
+def test_short_forms_are_the_commands(short: str, name: str) -> None:
+    command = root.get_command(root.make_context("ai-lessons", ["--help"], resilient_parsing=True), short)
+    assert command is not None
+    assert command.name == name
+
+
+def test_kind_and_type_are_one_option(run: Run, knowledge: Path) -> None:
+    for command in (["list"], ["search", "workflow"], ["recall", "search-resources", "workflow"]):
+        assert run(*command, "--kind", "script").out == run(*command, "--type", "script").out
+
+
+def test_files_are_added_as_what_they_are(run: Run, knowledge: Path) -> None:
+    Path("page.md").write_text(NOTES)
+    Path("count.sh").write_text("#!/bin/sh\nls | wc -l\n")
+    for name, handle in (("page.md", "[D-"), ("count.sh", "[S-")):
+        assert run("contribute", "add-resource", name).out.startswith(handle)
+    assert run("contribute", "add-resource", "count.sh", "--kind", "doc", "--title", "Text").out.startswith("[D-")
+
+
+def test_an_entry_is_named_by_its_title_or_its_path_too(
+    run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
+    monkeypatch.setenv("HOME", str(knowledge.parent))
+    names = [
+        ("put /WORKFLOWS replaces  the entire resource", LESSON),
+        (lesson, LESSON),
+        (str(knowledge / lesson), LESSON),
+        (f"{knowledge.name}/{lesson}", LESSON),
+        (f"~/{knowledge.name}/{lesson}", LESSON),
+        ("Jira Workflows API", DOC),
+        ("update-workflow.sh", SCRIPT),
+    ]
+    for name, entry in names:
+        assert run("show", name, "--json").json["id"] == entry, name
+    assert run("contribute", "feedback", "jira workflows api", "helpful").code == 0
+    assert run("add", "--title", "Jira workflows API", "--content", "x").code == 0
+    done = run("show", "jira workflows api")
+    assert (done.code, "one of: " in done.err) == (3, True)
+
+
+def test_more_than_five_results_come_where_they_are_near_the_best(run: Run, git_repo: Path, git: Git) -> None:
+    for n in range(12):
+        put_file(git_repo / f"p/docs/unversioned/{n}.md", f"# Page {n}\n\nAbout the zebra.\n")
+    for n in range(12):
+        put_file(
+            git_repo / f"q/docs/unversioned/{n}.md", f"# Sheet {n}\n\nTell of giraffes{' and more words' * 9 * n}.\n"
+        )
+    commit_all(git, git_repo, "pages")
+
+    def results(*words: str) -> int:
+        done = run("search", *words, "--repo", git_repo, "--json")
+        assert done.code == 0, done.err
+        return len(done.json["docs"])
+
+    assert results("zebra") == 10, "all are as near"
+    assert 5 <= results("giraffes") < 10
+    assert results("zebra", "--limit", "12") == 12
+    assert results("zebra", "--limit", "2") == 2
+
+
+def test_init_recommends_what_is_possible_and_says_cloned(
+    run: Run, git_repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = run("admin", "init", "mine").out
+    assert made.splitlines()[-1].startswith("Next: ai-lessons --repo ")
+    assert " add --title " in made
+    assert run("--repo", "mine", "add", "--title", "T", "--content", "Text.").code == 0
+    cloned = run("admin", "init", "other", "--from", f"{tmp_path}/mine")
+    assert cloned.code == 0, cloned.err
+    assert cloned.out.startswith(f"Cloned 1 entry of {tmp_path}/mine: {tmp_path}/other\n")
+    assert ' search "' in cloned.out
+
+
+def test_a_rule_is_rejected_on_a_terminal_after_a_question(spawn: Spawn, proposal: str, run: Run) -> None:
+    child = spawn("admin", "reject-rule", "get a workflow before you put it")
+    child.expect("PUT replaces the whole resource")
+    reply(child, r"Reject R-5N1QTC\?", "n")
+    code, text = finish(child)
+    assert (code, "not rejected; nothing was changed" in text) == (8, True)
+    child = spawn("admin", "reject-rule", "R-5N1QTC", "--yes")
+    assert finish(child)[0] == 0
+    assert run("admin", "pending-rules", "--count").out == "0\n"
