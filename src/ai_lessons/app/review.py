@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.approval.proposals import OpenProposal, TakenProposal
+    from ai_lessons.git.objects import TreeEntry
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.entries import Entry
 
@@ -316,13 +317,7 @@ def take_back(opened: Library, commit: str) -> Suggested:
         if decision.taken and at.trunk.view.policy.distinct:
             hint = "propose its removal, or the text before, which another person approves"
             raise Refused("here nobody approves alone, so nobody takes an approval back alone", hint=hint)
-        before, after = (
-            {
-                path: text_of(repo.store.worktree, at.git, path, pair[side][1].decode()) if pair[side] else None
-                for path, pair in decision.taken.items()
-            }
-            for side in (0, 1)
-        )
+        before, after = (_texts_of(at, {path: pair[side] for path, pair in decision.taken.items()}) for side in (0, 1))
         if decision.taken:
             texts = {path: data for path in after if (data := after[path] or before[path]) is not None}
             entries = (entry_of(path, texts) for path in texts)
@@ -337,6 +332,13 @@ def take_back(opened: Library, commit: str) -> Suggested:
         proposal = at.find(again.branch)
         names = proposal.entry, at.called(proposal), at.title(proposal), proposal.path
     return Suggested(*names, again.branch, again.commit, again.notes)
+
+
+def _texts_of(at: ProposalContext, files: Mapping[str, TreeEntry | None]) -> dict[str, bytes | None]:
+    return {
+        path: text_of(at.trunk.worktree, at.git, path, version[1].decode()) if version else None
+        for path, version in files.items()
+    }
 
 
 def edit_proposal(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from markdown_it.rules_core import StateCore
 
-    from ai_lessons.app.health import ParameterState
+    from ai_lessons.app.answers import Parameter
     from ai_lessons.app.workspace import Library
 
     Asked: TypeAlias = Mapping[str, str]
@@ -70,6 +70,7 @@ class Plot(NamedTuple):
 
 def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
     """How often an entry was told, helped and did harm, by month; None: never."""
+    happened = [(at, word) for at, word in happened if _sort(word)]
     months = sorted({at[:7] for at, _ in happened})[-MOST:]
     if not months:
         return None
@@ -449,7 +450,7 @@ def review(opened: Library, asked: Asked) -> Page:
         else ()
     )
     after = pending[(chosen + 1) % len(pending)] if len(pending) > 1 else None
-    values = {"title": "Review", "waiting": pending, "one": proposal, "batch": batch, "after": after, "edit": None}
+    values: dict[str, Any] = {"title": "Review", "waiting": pending, "one": proposal, "batch": batch, "after": after}
     if proposal and asked.get("edit") and proposal.change != "removal":
         text = _text_given(partial(app.review.edit_proposal, opened, proposal.branch))
         values["edit"] = Edit(text, proposal.commit)
@@ -587,7 +588,7 @@ def learning(opened: Library, _asked: Asked) -> Page:
     return _table("Learning", parts)
 
 
-def _plainly(param: ParameterState) -> tuple[str, str, str]:
+def _plainly(param: Parameter) -> tuple[str, str, str]:
     """A parameter as a sentence, the numbers between which it lies (95 %), and how much was seen of it."""
     scale = 1 if param.name == "injection_budget" else 100
     spread = 2 * sqrt(param.position * (1 - param.position) / (param.alpha + param.beta + 1))

@@ -69,7 +69,7 @@ class Done(NamedTuple):
     status: int = 303
 
 
-class Message(NamedTuple):
+class Notice(NamedTuple):
     """A sentence at the top of the next page, and the decision that its button takes back."""
 
     text: str
@@ -242,7 +242,7 @@ class Site:
     def __init__(self, pool: SessionPool, token: str) -> None:
         self._pool = pool
         self.forms = hmac.new(token.encode(), b"forms", sha256).hexdigest()
-        self._done: list[Message] = []
+        self._done: list[Notice] = []
         self._decisions: set[str] = set()  # of this page: no other commit is taken back here
 
     def app(self) -> Starlette:
@@ -284,13 +284,13 @@ class Site:
                     self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
                 )
             except Conflict as error:  # nothing was decided, and what is there now is shown
-                self._done.append(Message(error.message))
+                self._done.append(Notice(error.message))
                 return await self._shown_again(lambda opened: pages.review(opened, form), STATUSES[Conflict])
             if done.again:
                 return await self._shown_again(done.again, done.status)
             self._decisions.discard(form.get("commit", ""))
             self._decisions |= {done.undo} - {""}
-            self._done += [Message(text, "" if n else done.undo) for n, text in enumerate(done.messages)]
+            self._done += [Notice(text, "" if n else done.undo) for n, text in enumerate(done.messages)]
             return RedirectResponse(done.next, 303)
 
         return endpoint
