@@ -35,7 +35,7 @@ function settle(things, lines, room, pull, rounds, flat = 1) {
   }
 }
 
-const rounds = (many) => Math.max(8, Math.min(160, Math.round(3e7 / (many * many + 1))));
+const rounds = (many) => Math.max(8, Math.min(160, Math.round(1.2e7 / (many * many + 1))));
 
 function arrange(nodes, lines, flat) {
   const groups = new Map();
@@ -91,7 +91,8 @@ class Graph {
     this.pen = this.canvas.getContext("2d");
     this.shown = new Map();
     this.pointers = new Map();
-    this.focus = this.byId.get(place.dataset.start) ?? null;
+    this.focus = null;
+    this.choose(this.byId.get(place.dataset.start) ?? null);
     this.listen();
     new ResizeObserver(() => { if (this.moved) this.draw(); else this.fit(); }).observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -295,12 +296,12 @@ class Graph {
   // What matters most has its label first; a label comes only where it covers no other one, and no other dot.
   name(near, wide, high) {
     const boxes = [], kept = new Map(), most = (wide * high) / ROOM;
-    const dots = this.nodes.filter((thing) => thing.kept).map((thing) => [this.at(thing), thing])
+    const dots = this.nodes.filter((thing) => thing.kept).map((thing) => [this.at(thing), thing, this.radius(thing) + 1])
       .filter(([at]) => at.x > 0 && at.y > 0 && at.x < wide && at.y < high);
     const meet = (box, other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3];
     const free = (box, thing, over) => box[0] > 2 && box[1] > 2 && box[2] < wide - 2 && box[3] < high - 2 &&
       !boxes.some((other) => meet(box, other)) &&
-      (over || !dots.some(([at, dot]) => dot !== thing && at.x > box[0] - 4 && at.x < box[2] + 4 && at.y > box[1] - 4 && at.y < box[3] + 4));
+      (over || !dots.some(([at, dot, far]) => dot !== thing && meet(box, [at.x - far, at.y - far, at.x + far, at.y + far])));
     const put = (thing, text, width, box) => {
       boxes.push(box);
       const label = this.shown.get(thing) ?? (thing.members ? element("span", text, { className: "topic" }) : element("a", text, { href: thing.href, node: thing, title: thing.label }));
@@ -321,13 +322,18 @@ class Graph {
     for (const area of this.areas) {
       if (this.small || !area.topic || area.size * this.scale < 18 || !area.members.some((thing) => thing.kept && thing.fits)) continue;
       const at = this.at(area), width = Math.min((area.measured ??= this.measure(area.topic, "600 14px")) + 8, 240);
+      if (at.y < 30 || at.y > high) continue;
       const y = Math.max(at.y - area.size * this.scale - 8, 3), box = [at.x - width / 2, y, at.x + width / 2, y + 22];
       if (free(box, area, true)) put(area, area.topic, width, box);
+    }
+    // what has most links gives a topic its shape, and is named also where it is dense
+    for (const area of this.areas) {
+      if (!this.small && area.size * this.scale > 130) area.members.slice(0, 4).forEach((thing) => { if (thing.kept && thing.fits && !kept.has(thing)) node(thing, true); });
     }
     this.order ??= [...this.nodes].sort((one, other) => other.near.length - one.near.length);
     for (const thing of this.order) {
       if (kept.size > most) break;
-      if (thing.kept && thing.fits && !near.has(thing)) node(thing, false);
+      if (thing.kept && thing.fits && !kept.has(thing) && !near.has(thing) && (this.scale > 0.5 || this.nodes.length < 60)) node(thing, false);
     }
     for (const [thing, label] of this.shown) if (!kept.has(thing)) label.remove();
     for (const [thing, label] of kept) if (!this.shown.has(thing)) this.labels.append(label);
