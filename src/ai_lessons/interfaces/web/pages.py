@@ -165,7 +165,7 @@ _MARKDOWN.core.ruler.push("name_headings", _name_headings)
 
 def on_the_web(target: str) -> str | None:
     """The address of a link that names a page of the web; None for all others."""
-    return target if urlsplit(target).scheme else None
+    return target if urlsplit(target).scheme in {"http", "https"} else None
 
 
 def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web) -> Markup:
@@ -175,7 +175,10 @@ def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web) -> Ma
     """
 
     def attribute(_tag: str, name: str, value: str) -> str | None:
-        return resolve(value) if name == "href" else value
+        try:
+            return resolve(value) if name == "href" else value
+        except ValueError:  # no address, such as `http://[`
+            return None
 
     clean = nh3.clean(
         _MARKDOWN.render(text[:LONGEST]),
@@ -208,7 +211,7 @@ class LinkTargets:
                 near = self._entries.get((entry.tier, path + suffix))
                 if near and (address := self._address(near)):
                     return address + fragment
-        return next(iter(pages), None)
+        return on_the_web(pages[0]) if pages else None
 
 
 def _places(entry: EntrySummary) -> list[str]:

@@ -50,7 +50,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, Conflict: 409}
+STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, InvalidEntry: 400, Conflict: 409}
 
 
 # --- what is changed: proposals are approved, edited and turned down as on the command line; agents are refused ---
@@ -120,8 +120,9 @@ def edit(opened: Library, form: Mapping[str, str]) -> Done:
     ref, commit = form.get("ref", ""), form.get("commit", "")
     try:
         done = app.review.edit_proposal(opened, ref, lambda _old, _suffix: text, commit)
-    except (InvalidEntry, Refused) as error:
-        return _typed_again(partial(pages.review, asked=form), pages.Edit(text, commit, problem=_problem(error)), 400)
+    except (InvalidEntry, Refused, Conflict, UsageError) as error:
+        typed = pages.Edit(text, commit, problem=_problem(error))
+        return _typed_again(partial(pages.review, asked=form), typed, error, ref)
     if done is None:
         return Done(("Nothing was changed.",))
     return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
@@ -138,11 +139,11 @@ def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
 
     try:
         done = app.editing.edit(opened, ref, editor)
-    except (InvalidEntry, Refused) as error:
-        return _typed_again(page, pages.Edit(text, mark, problem=_problem(error)), 400)
+    except (InvalidEntry, Refused, Conflict, UsageError) as error:
+        return _typed_again(page, pages.Edit(text, mark, problem=_problem(error)), error)
     if pages.text_mark(now[0]) != mark:
-        problem = "The file was changed while you edited it, and nothing was saved. Saving now takes your text."
-        return _typed_again(page, pages.Edit(text, pages.text_mark(now[0]), now[0], problem), STATUSES[Conflict])
+        changed = Conflict("the file was changed while you edited it; saving now puts your text in its place")
+        return _typed_again(page, pages.Edit(text, pages.text_mark(now[0]), now[0], _problem(changed)), changed)
     if done is None:
         return Done(("Nothing was changed.",), pages.href(ref))
     if done.proposed_on:
@@ -159,12 +160,22 @@ def feedback(opened: Library, form: Mapping[str, str]) -> Done:
     return Done((f"Noted: {done.entry.handle} was {outcome}", *done.notes), pages.href(ref))
 
 
-def _typed_again(job: Callable[[Library], pages.Page], typed: pages.Edit, status: int) -> Done:
+def _typed_again(
+    job: Callable[[Library], pages.Page], typed: pages.Edit, error: AiLessonsError, branch: str = ""
+) -> Done:
+    """The page with what was typed, unless the proposal of the `branch` is no more open, and another one is shown."""
+
     def page(library: Library) -> pages.Page:
         shown = job(library)
-        return shown._replace(values={**shown.values, "edit": typed})
+        proposal = shown.values.get("one")
+        same = not branch or (proposal is not None and proposal.branch == branch)
+        return shown._replace(values={**shown.values, "edit": typed if same else None})
 
-    return Done(again=page, status=status)
+    return Done(again=page, status=_status(error))
+
+
+def _status(error: AiLessonsError) -> int:
+    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def _problem(error: AiLessonsError) -> str:
@@ -307,8 +318,7 @@ class Site:
             return _message_page(
                 f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look"
             )
-        status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
-        return _message_page(error.message, status, error.hint)
+        return _message_page(error.message, _status(error), error.hint)
 
 
 async def _sent(request: Request) -> Mapping[str, str]:
