@@ -75,8 +75,7 @@ def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_o
     names = {name.removeprefix(folder) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)}
 
     assert names == shipped("src/" + folder.rstrip("/"))
-    assert {"templates/base.html", "static/look.css", "static/NOTICE"} <= names
-    assert {"static/htmx.LICENSE", "static/cytoscape.LICENSE"} <= names
+    assert {"templates/base.html", "static/look.css", "static/look.js", "static/graph.js"} <= names
 
 
 def test_the_wheel_names_the_three_programs_and_each_can_be_imported(wheel: Path, installed: Path) -> None:

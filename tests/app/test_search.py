@@ -212,3 +212,21 @@ def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: Wor
 def test_a_model_that_was_not_measured_hides_nothing(world: World, embedder: CountingEmbedder) -> None:
     world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
     assert world.found("turbulent boundary layers about supersonic aerofoils") == ["Apples"]
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("Restarting the Café's pods", "restart cafe", "[Restarting] the [Café]'s pods"),
+        ("\ufb01les of the work\u00adflow", "files workflow", "[\ufb01les] of the [work\u00adflow]"),
+        ("the pods", "the", "the pods"),
+        ("a lesson of pods", "kind:lesson pods", "a lesson of [pods]"),
+        ("重启服务器以后", "服务器", "重启[服务器]以后"),
+        ("", "pods", ""),
+    ],
+)
+def test_words_of_the_question_are_marked_in_a_text(text: str, query: str, expected: str) -> None:
+    assert (
+        "".join(f"[{piece}]" if hit else piece for piece, hit in search.pieces(text, query)).replace("][", "")
+        == expected
+    )

@@ -15,6 +15,7 @@ from interfaces.world import FILES, LESSON, PROGRAM, PROPOSAL, environment
 from real_world import AGENTS
 
 HOSTILE = "01JD3Z8QK5W7M2X9V4T6HSTKE1"
+START, SETUP = "01JD3Z8QK5W7M2X9V4T6START1", "01JD3Z8QK5W7M2X9V4T6SETP11"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 HEBREW = "\u05d0\u05d1\u05d2 "
 EVIL = "<script>document.title='taken'</script>"
@@ -35,7 +36,29 @@ created: 2026-11-22T10:00:00Z
 <a href="javascript:document.title='taken'" style="position:fixed">four</a>
 
 {HEBREW * 40_000}
-"""
+""",
+    "guide/docs/2.0/start.md": f"""---
+id: {START}
+kind: doc
+title: Where to start
+created: 2026-11-22T10:00:00Z
+---
+[setup](parts/setup.md#install-it-first) [root](/parts/setup/) [here](#the-end) [page](https://example.com/2.0/old.html)
+[gone](parts/nowhere.md) [web](https://example.com/)
+
+# The end
+""",
+    "guide/docs/2.0/parts/setup.md": f"""---
+id: {SETUP}
+kind: doc
+title: Set up
+source_url: https://example.com/2.0/old
+created: 2026-11-22T10:00:00Z
+---
+[back](../start) [beside](other.html)
+
+## Install it, *first*
+""",
 }
 
 
@@ -118,4 +141,4 @@ def serve(folder: Path, *, agent: str = "") -> Served:
     return Served(program.stdout.readline().strip(), repo, program)
 
 
-__all__ = ["EVIL", "HOSTILE", "LESSON", "Served", "serve"]
+__all__ = ["EVIL", "HOSTILE", "LESSON", "SETUP", "START", "Served", "serve"]

@@ -18,6 +18,7 @@ from ai_lessons.app.answers import ProposedFile
 from ai_lessons.app.open_repository import silent
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from ai_lessons.interfaces.web import pages, server
+from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
 from interfaces.look_world import EVIL, HOSTILE, LESSON, Served, serve
 from interfaces.test_render_rules import NEW
@@ -87,6 +88,9 @@ def test_a_form_needs_its_page_its_origin_and_what_was_shown(look: Served) -> No
     assert look.ask("/review/approve", fields | {"commit": "0" * 40}, **ours)[0] == 409
     assert look.ask("/review/approve", fields | {"ref": "rules/none"}, **ours)[0] == 404
     assert look.ask("/review/edit", fields | {"text": "x" * 1_000_001}, **ours)[0] == 400
+    assert look.ask("/review/undo", fields, **ours)[0] == 403
+    assert look.ask("/entry/feedback", fields | {"ref": LESSON, "outcome": "splendid"}, **ours)[0] == 400
+    assert look.ask("/entry/edit", fields | {"ref": "L-AAAAAA", "text": "x"}, **ours)[0] == 404
     assert look.ask("/review/approve", **ours)[0] == 405
     assert "GET before PUT" in look.ask("/review")[1]
 
@@ -186,8 +190,42 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
     assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
 
 
+def doc(path: str, **details: str) -> EntrySummary:
+    return EntrySummary(path, f"D-{path}", Kind.DOC, path, "x", (), (), path, details=details)
+
+
+@pytest.mark.parametrize(
+    ("link", "leads"),
+    [
+        ("next.md", "x/docs/1/guide/next.md"), ("./next", "x/docs/1/guide/next.md"), ("..", "x/docs/1/README.md"),
+        ("/guide/next.md", "x/docs/1/guide/next.md"), ("my%20page.md", "x/docs/1/guide/my page.md"),
+        ("../top.html?x=1", "x/docs/1/top.md"), ("../../../../other/docs/1/far.md", "other/docs/1/far.md"),
+        ("../../../../../etc/passwd", None), ("nowhere.md", None), ("mailto:a@example.org", None),
+        ("https://example.org/far/", "other/docs/1/far.md"), ("https://example.org/else", "https://example.org/else"),
+        ("#Some heading", "#h-some-heading"), ("next.md#A-b", "x/docs/1/guide/next.md#h-a-b"),
+    ],
+)  # fmt: skip
+def test_a_link_of_a_doc_leads_to_the_entry_that_it_means(link: str, leads: str | None) -> None:
+    names = ("guide/here.md", "guide/next.md", "guide/my page.md", "top.md", "README.md")
+    docs = [doc(f"x/docs/1/{name}") for name in names] + [
+        doc("other/docs/1/far.md", source_url="https://example.org/far")
+    ]
+    targets = pages.LinkTargets(docs, lambda entry: entry.path)
+    assert targets.resolve(docs[0], "", link) == leads
+
+
+def test_a_link_leads_where_the_source_lay_or_to_its_page_of_the_web() -> None:
+    files = [doc(name, source_path=f"~/manual/{path}") for name, path in (("a.md", "one/a.rst"), ("b.md", "two/b.rst"))]
+    page = doc("c.md", source_url="https://example.org/2.0/guide/")
+    targets = pages.LinkTargets([*files, page], lambda entry: entry.path)
+    assert targets.resolve(files[0], "", "../two/b.html") == "b.md"
+    assert targets.resolve(page, "", "install#x") == "https://example.org/2.0/guide/install#x"
+    assert targets.resolve(page, "/entry/c", "#x") == "/entry/c#h-x"
+
+
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:
     html = pages.markdown("# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>")
+    assert "href" not in pages.markdown("[a](http://[) [b](b.md) [c](mailto:a@b.c)")
     assert ("<strong>two</strong>" in html, "<table>" in html, "<u>" in html) == (True, True, False)
 
 
@@ -230,8 +268,9 @@ def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pyte
         before = subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo)
         ours = {"Origin": served.base}
         for form in ("approve", "reject", "edit"):
-            status, html, _ = served.ask(f"/review/{form}", fields | {"text": "x"}, headers=ours)
+            status, html, _ = served.ask(f"/review/{form}", fields | {"text": "x-typed"}, headers=ours)
             assert (status, "changed while you read it" in html) == (409, True)
+            assert ("x-typed" in html) == (form == "edit")
             assert f'name="commit" value="{made.strip()}"' in html
         assert subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo) == before
     finally:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from a_server import Reply, serving
-from interfaces.look_world import HOSTILE, LESSON, Served, serve
+from interfaces.look_world import HOSTILE, LESSON, SETUP, START, Served, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +68,7 @@ def page(context: BrowserContext, look: Served) -> Page:
 def test_who_types_sees_results_and_opens_one_with_keys(page: Page) -> None:
     page.fill("#q", "sandbox")
     page.wait_for_selector("#results section")
-    assert page.url.endswith("/")
+    assert page.url.endswith("/search?q=sandbox")
     page.select_option("select[name=kind]", "lesson")
     page.wait_for_selector('#results [aria-label="lessons"] a[href*="8F3K2A"]')
     page.wait_for_selector('#results [aria-label="docs"]', state="detached")
@@ -98,39 +100,134 @@ def test_results_that_come_late_leave_who_walks_through_the_list_at_his_place(pa
     page.wait_for_selector(".hits > li.here:not([data-old]) a:focus")
 
 
+def test_back_leads_to_the_same_results(page: Page) -> None:
+    page.fill("#q", "statuses sandbox")
+    page.wait_for_selector("#results section")
+    page.select_option("select[name=kind]", "lesson")
+    page.wait_for_url("**kind=lesson")
+    page.click("#results a.entry")
+    page.wait_for_url("**/entry/**")
+    page.go_back()
+    page.wait_for_selector("#results section")
+    assert (page.input_value("#q"), page.input_value("select[name=kind]")) == ("statuses sandbox", "lesson")
+    assert "statuses" in page.locator("#results mark").all_inner_texts()
+    score = page.locator("#results .why summary").first
+    assert 0 < float(score.inner_text().split()[-1]) <= 1
+    score.click()
+    assert "standing" in page.locator("#results .why p").first.inner_text()
+
+
+@pytest.mark.parametrize(("width", "most"), [(1600, 52), (400, 70)])
+def test_three_times_as_many_results_fit(page: Page, look: Served, width: int, most: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(look.base + "/search?q=workflow")
+    boxes = [row.bounding_box() for row in page.locator(".hits > li").all()]
+    assert boxes
+    assert all(box and box["height"] <= most for box in boxes)  # with all above it a row took 160 and more
+    first = boxes[0]
+    assert first
+    assert first["y"] < 260
+
+
+def test_links_inside_docs_lead_to_entries(page: Page, look: Served) -> None:
+    page.goto(f"{look.base}/entry/{START}")
+    links = {link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()}
+    setup = f"/entry/{SETUP}"
+    assert links == {
+        "setup": f"{setup}#h-install-it-first", "root": setup, "here": "#h-the-end", "page": setup, "gone": None,
+        "web": "https://example.com/",
+    }  # fmt: skip
+    page.click("text=setup")
+    page.wait_for_selector("h2#h-install-it-first:target")
+    links = {link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()}
+    assert links == {"back": f"/entry/{START}", "beside": "https://example.com/2.0/other.html"}
+
+
 def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served) -> None:
     page.goto(look.base + "/review")
     assert page.locator(".waiting li").count() == 3
-    first, second = page.inner_text("article h2"), page.locator(".waiting li").nth(1).inner_text()
+    names = [row.inner_text() for row in page.locator(".waiting li").all()]
     page.keyboard.press("s")
     page.wait_for_url("**ref=**")
-    assert page.inner_text("article h2") == second
+    assert page.inner_text("article h2") == names[1]
     page.keyboard.press("e")
     page.wait_for_selector("#text")
-    page.fill("#text", page.input_value("#text").replace("Send back", "Always send back"))
+    page.fill("#text", page.input_value("#text").replace("kind: rule", "kind: nonsense"))
+    page.click("text=Save as one more commit")
+    page.wait_for_selector("[role=alert]:has-text('Nothing was saved')")
+    page.fill("#text", page.input_value("#text").replace("nonsense", "rule").replace("Send back", "Always send back"))
     page.click("text=Save as one more commit")
     page.wait_for_selector(".done")
     assert "Always send back every status" in page.inner_text(".sides")
+
+    text, decide = page.locator(".sides").bounding_box(), page.locator(".last").bounding_box()
+    assert text
+    assert decide
+    assert decide["y"] > text["y"]
+    page.keyboard.press("a")
+    assert (
+        page.inner_text(".step[open] p") == "Agents in project jira-api that work on **/workflows/*.py are told this."
+    )
+    page.keyboard.press("Escape")
+    assert page.locator(".step[open]").count() == 0
+    page.keyboard.press("a")
+    page.wait_for_selector(".step[open] button:focus")
     page.keyboard.press("a")
     page.wait_for_selector(".done:has-text('Approved')")
-    assert page.locator(".waiting li").count() == 2
-    assert page.inner_text("article h2") == first
+    assert page.inner_text("article h2") == names[0]  # the next one: an edit moved this to the end
+    page.keyboard.press("u")
+    page.wait_for_selector(".done:has-text('Taken back')")
+    assert page.inner_text("article h2") == names[1]
+    assert "Always send back every status" in page.inner_text(".sides")
+    assert f"/entry/{names[1].split()[0]}" not in page.content()
+    page.keyboard.press("a")
+    page.wait_for_selector(".step[open] button:focus")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".done:has-text('Approved')")
+    assert page.inner_text("article h2") == names[0]
     page.keyboard.press("r")
+    page.wait_for_selector(".step[open] input:focus")
     page.keyboard.type("It says nothing new.")
     page.keyboard.press("Enter")
     page.wait_for_selector(".done:has-text('Rejected')")
+    assert page.inner_text("article h2") == names[2]
+    page.keyboard.press("u")
+    page.wait_for_selector(".done:has-text('Taken back')")
+    assert page.inner_text("article h2") == names[0]
+    assert "The same was rejected" in page.inner_text("article")
 
-    told = subprocess.check_output(["git", "log", "--format=%s", "main"], cwd=look.repo, text=True)
-    assert told.startswith("Reject")
-    assert "Approve" in told
-    shown = subprocess.check_output(["git", "ls-tree", "-r", "--name-only", "main"], cwd=look.repo, text=True)
-    records = [name for name in shown.splitlines() if "/rejected/" in name]
+    log = subprocess.check_output(["git", "log", "--format=%s", "main"], cwd=look.repo, text=True)
+    assert log.startswith("Reject")
+    assert log.count("Approve rule") == 3  # the first one, what took it back, and the second one
+    files = subprocess.check_output(["git", "ls-tree", "-r", "--name-only", "main"], cwd=look.repo, text=True)
+    records = [name for name in files.splitlines() if "/rejected/" in name]
     assert "It says nothing new." in subprocess.check_output(
         ["git", "show", f"main:{records[0]}"], cwd=look.repo, text=True
     )
-    assert second.split()[0] in page.content() or page.goto(look.base + f"/entry/{second.split()[0]}")
-    page.goto(look.base + f"/entry/{second.split()[0]}")
+    page.goto(look.base + f"/entry/{names[1].split()[0]}")
     assert "approved by Test Person" in page.inner_text(".approval")
+
+
+def test_an_entry_is_edited_and_judged_where_it_is_read(page: Page, look: Served) -> None:
+    page.goto(f"{look.base}/entry/{SETUP}")
+    page.fill("input[name=note]", "It is of last year.")
+    page.click("text=Not needed")
+    page.wait_for_selector(".done:has-text('was ignored')")
+    page.keyboard.press("e")
+    page.wait_for_selector("#text")
+    typed = page.input_value("#text") + "\nRun it twice.\n"
+    file = look.repo / "guide/docs/2.0/parts/setup.md"
+    file.write_text(file.read_text() + "\nMeanwhile.\n")
+    page.fill("#text", typed)
+    page.click("button:has-text('Save')")
+    page.wait_for_selector("[role=alert]:has-text('changed while you edited it')")
+    assert page.input_value("#text") == typed
+    assert page.inner_text("td.old") == "Meanwhile."
+    page.fill("#text", typed + "\nMeanwhile.\n")
+    page.click("button:has-text('Save')")
+    page.wait_for_selector(".done:has-text('Saved')")
+    assert "Run it twice." in page.inner_text(".body")
+    assert file.read_text().endswith("Run it twice.\n\nMeanwhile.\n")
 
 
 def test_a_node_of_the_graph_leads_to_its_entry(page: Page, look: Served) -> None:
@@ -141,8 +238,81 @@ def test_a_node_of_the_graph_leads_to_its_entry(page: Page, look: Served) -> Non
     page.wait_for_url(f"**/entry/{LESSON}")
 
 
+def graph_of(many: int) -> str:
+    """A graph of so many entries in topics of 25."""
+    nodes = [
+        {"id": f"{n}", "handle": f"L-{n}", "label": f"Entry number {n} about topic {n // 25}",
+         "kind": "doc" if n % 3 else "lesson",
+         "href": f"/entry/{n}", "project": "x", "size": 0.6, "cluster": n // 25, "topic": f"topic {n // 25}"}
+        for n in range(many)
+    ]  # fmt: skip
+    pairs = [(n, n - n % 25) for n in range(many) if n % 25] + [(n, (n * 7) % many) for n in range(0, many, 11)]
+    lines = [{"source": f"{a}", "target": f"{b}", "label": "related to"} for a, b in pairs if a != b]
+    return json.dumps({"nodes": nodes, "lines": lines})
+
+
+def answer(body: str, route: Route) -> None:
+    route.fulfill(body=body)
+
+
+OVERLAPS = """() => {
+  const boxes = [...document.querySelectorAll("#graph .labels > *")].map((label) => label.getBoundingClientRect());
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  return [boxes.length, boxes.filter((box, n) => boxes.slice(n + 1).some((other) => meet(box, other))).length];
+}"""
+
+
+@pytest.mark.parametrize("width", [1600, 400])
+def test_a_graph_of_any_size_has_labels_that_cover_nothing(page: Page, look: Served, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for many in (30, 300, 3000):
+        page.unroute_all()
+        page.route("**/graph.json**", partial(answer, graph_of(many)))
+        page.goto(look.base + "/graph")
+        page.wait_for_selector("#graph .labels > *")
+        for _ in range(8):
+            labels, overlaps = page.evaluate(OVERLAPS)
+            assert overlaps == 0
+            page.click("button[title=Nearer]")
+            page.wait_for_timeout(50)
+        assert labels
+        assert page.locator("#graph .labels > a").count()  # nearer there are names of entries
+    page.fill("#graph-form [name=q]", "number 2001 about")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#graph .labels > a.near:has-text('Entry number 2001')")
+    assert "Entry number 2000" in page.inner_text("#near ul")
+    assert page.url.endswith("?q=number+2001+about")
+    page.select_option("#graph-form [name=kind]", "lesson")
+    page.wait_for_selector("#graph .labels > a:has-text('Entry number 2001')")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_entry_has_its_own_graph_and_lists_stand_in_for_it_without_javascript(
+    browser: Browser, page: Page, look: Served
+) -> None:
+    page.goto(f"{look.base}/entry/{LESSON}")
+    page.wait_for_selector(".graph.small .labels > a:has-text('Jira Workflows API')")
+    page.click("text=In the graph")
+    page.wait_for_selector("#graph .labels > a:has-text('Jira Workflows API')")
+    assert page.locator("select[name=depth]").count() == 1
+    assert "--" not in page.inner_text("body")
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(look.address)
+    plain.wait_for_url(look.base + "/")
+    plain.goto(look.base + "/graph?kind=lesson")
+    assert not plain.is_visible(".graph")
+    assert plain.inner_text("details.topic li").startswith("L-8F3K2A PUT /workflows")
+    assert "related to D-4T7QZM Jira Workflows API" in plain.inner_text("details.topic li")
+    plain.fill("[name=q]", "nothing of the kind")
+    plain.click("text=Show")
+    assert "Nothing is linked here" in plain.inner_text("main")
+    context.close()
+
+
+@pytest.mark.parametrize("opened", ["as a file", "from a server"])
 def test_the_search_of_a_site_of_files_leads_to_an_entry(
-    context: BrowserContext, look: Served, run: Run, tmp_path: Path
+    context: BrowserContext, look: Served, run: Run, tmp_path: Path, opened: str
 ) -> None:
     assert run("--repo", look.repo, "admin", "export", tmp_path / "site", "--to", "site").code == 0
     kinds = {".css": "text/css", ".js": "text/javascript", ".json": "application/json"}
@@ -151,12 +321,15 @@ def test_the_search_of_a_site_of_files_leads_to_an_entry(
             kind = kinds.get(file.suffix, "text/html; charset=utf-8")
             site.replies[f"/{file.relative_to(tmp_path / 'site').as_posix()}"] = Reply(file.read_bytes(), kind)
         page = context.new_page()
-        page.goto(f"{site.url}/index.html")
-        page.wait_for_load_state("networkidle")
+        page.goto(f"{site.url}/index.html" if opened == "from a server" else (tmp_path / "site/index.html").as_uri())
         page.fill("#q", "statuses sandbox")
+        assert "statuses" in page.locator("#results mark").all_inner_texts()
         page.click("#results a")
         assert "PUT /workflows replaces" in page.inner_text("h1")
         assert page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight") == "600"
+        page.goto(page.url.replace(LESSON, START))
+        page.click(".body a:has-text('setup')")
+        page.wait_for_selector("h2#h-install-it-first:target")
 
 
 def test_a_hostile_entry_does_nothing(page: Page, look: Served) -> None:

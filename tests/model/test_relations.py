@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model.entries import Kind, Relation
-from ai_lessons.model.links import Edge, circles, clusters, drawing, joins, reach, wrong_kinds
+from ai_lessons.model.links import Edge, circles, clusters, communities, drawing, joins, reach, wrong_kinds
 
 
 def seen(edges: list[Edge], start: str, depth: int = 1) -> list[tuple[str, str, bool, int]]:
@@ -140,6 +140,16 @@ def test_a_drawing_holds_all_links_between_what_it_holds_and_no_others(
     }
     if len(starts) == 1:
         assert set(whole.ids) == {starts[0], *(step.target for step in reach(edges, starts[0], depth))}
+
+
+def test_communities_part_what_few_links_join() -> None:
+    rings = [[f"{name}{n}" for n in range(6)] for name in "abc"]
+    pairs = [(one, other) for ring in rings for one in ring for other in ring if one < other]
+    bridges = [("a0", "b0"), ("b1", "c1"), ("x", "y")]
+    expected = (*map(tuple, rings), ("x", "y"))
+    assert communities([*pairs, *bridges]) == communities([*bridges, *reversed(pairs)]) == expected
+    assert communities([]) == ()
+    assert communities([("a", "a")]) == (("a",),)
 
 
 def test_clusters_are_what_hangs_together_the_largest_first() -> None:

@@ -341,9 +341,12 @@ def related_of(catalog: Reader, steps: Collection[GraphStep]) -> tuple[Related, 
     )
 
 
-@json_fields(hidden=("confidence",))
+@json_fields(hidden=("confidence", "left_out"))
 class Graph(NamedTuple):
-    """Entries, the links between them and to `missing` ids; `clusters`: ids that hang together over `related_to`."""
+    """Entries, the links between them and to `missing` ids; `clusters`: ids that hang together over `related_to`.
+
+    `left_out`: entries that were one too many.
+    """
 
     entries: tuple[EntrySummary, ...] = ()
     missing: tuple[str, ...] = ()
@@ -351,6 +354,7 @@ class Graph(NamedTuple):
     notes: tuple[str, ...] = ()
     clusters: tuple[tuple[str, ...], ...] = ()
     confidence: Mapping[str, float] = MappingProxyType({})
+    left_out: int = 0
 
 
 def graph(
@@ -379,7 +383,7 @@ def graph(
     groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
     lessons = [light for light in entries if light.kind is Kind.LESSON]
     confidence = {lesson: used.confidence for lesson, used in repo.usages.several(lessons).items()}
-    return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence)
+    return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence, drawn.left_out)
 
 
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from ai_lessons.search import ranking
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import (
     BAR,
+    CJK,
     NAMED,
     QUERY_WORD,
     SHORT_WORD,
@@ -29,6 +31,7 @@ from ai_lessons.search.ranking import (
     chance,
     context_boost,
     context_weights,
+    fold,
     fuse,
     gap_prompt,
     holders,
@@ -36,6 +39,7 @@ from ai_lessons.search.ranking import (
     rank,
     snippet,
     stem,
+    stem_positions,
     words_of,
 )
 
@@ -97,6 +101,25 @@ def _keep(nearest: dict[str, Near], hit: Match, similarity: float, *, enough: bo
 def _words(text: str) -> set[str]:
     words = (word for word in words_of(text) if len(word) >= SHORT_WORD or not word.isascii())
     return {stem(word) for word in words if word not in _COMMON}
+
+
+def pieces(text: str, query: str) -> list[tuple[str, bool]]:
+    """A text in pieces, each with whether it is a word that the query has in some form, too. Raises UsageError."""
+    asked = parse(query)
+    folded, origin = "", list[int]()
+    for place, letter in enumerate(text):  # one letter may be folded to several, or to none
+        spelled = fold(letter).lower()
+        folded += spelled
+        origin += [place] * len(spelled)
+    origin.append(len(text))
+    done, result = 0, list[tuple[str, bool]]()
+    for start, word in stem_positions(folded, _words(" ".join((asked.text, *asked.phrases)))):
+        whole = None if re.match(CJK, word) else QUERY_WORD.match(folded, start)
+        begin, end = origin[start], origin[whole.end() if whole else start + len(word)]
+        if end > done:
+            result += [(text[done:begin], False), (text[max(begin, done) : end], True)]
+            done = end
+    return [(piece, hit) for piece, hit in [*result, (text[done:], False)] if piece]
 
 
 def surfaced(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -142,6 +142,50 @@ def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
         for entry_id in group:
             del around[entry_id]
     return tuple(sorted((group for group in groups if len(group) > 2), key=lambda group: (-len(group), group)))
+
+
+def communities(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """Groups of ids with more links inside than chance would give (Louvain's method), the largest first.
+
+    Every id of the pairs is in one group. The same pairs give the same groups.
+    """
+    weights = {name: Counter(sorted(near)) for name, near in sorted(_around(pairs).items())}
+    groups = {name: [name] for name in weights}
+    while True:
+        home = _moved(weights)
+        names = sorted(set(home.values()))
+        if len(names) == len(weights):
+            return tuple(sorted((tuple(sorted(group)) for group in groups.values()), key=lambda x: (-len(x), x)))
+        joined: dict[str, Counter[str]] = {name: Counter() for name in names}
+        members: dict[str, list[str]] = {name: [] for name in names}
+        for name, near in weights.items():
+            members[home[name]] += groups[name]
+            for other, weight in near.items():
+                joined[home[name]][home[other]] += weight
+        weights, groups = joined, members
+
+
+def _moved(weights: Mapping[str, Counter[str]]) -> dict[str, str]:
+    """The group of each name, after each moved to the group of a neighbour for as long as that joins more links."""
+    degrees = {name: near.total() for name, near in weights.items()}
+    home, load, every = {name: name for name in weights}, dict(degrees), sum(degrees.values())
+    moving = True
+    while moving:
+        moving = False
+        for name, near in weights.items():
+            into = Counter[str]()
+            for other, weight in near.items():
+                if other != name:
+                    into[home[other]] += weight
+            here = home[name]
+            load[here] -= degrees[name]
+            # whole numbers, so that no rounding moves a name to and fro
+            gains = {group: weight * every - load[group] * degrees[name] for group, weight in into.items()}
+            best = max(gains, key=lambda group: (gains[group], group), default=here)
+            if best != here and gains[best] > into[here] * every - load[here] * degrees[name]:
+                home[name], moving = best, True
+            load[home[name]] += degrees[name]
+    return home
 
 
 class Line(NamedTuple):

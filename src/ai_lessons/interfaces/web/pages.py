@@ -5,20 +5,22 @@ from __future__ import annotations
 import functools
 import json
 import os
+import posixpath
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
+from hashlib import sha256
 from itertools import groupby, starmap, zip_longest
-from math import exp, lgamma, log
+from math import sqrt
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ai_lessons import app
 from ai_lessons.app.answers import Query, Shown
@@ -26,20 +28,23 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text
 from ai_lessons.model import rule_checks
 from ai_lessons.model.chunks import bounded
-from ai_lessons.model.entries import ENTERPRISE, KINDS, EntrySummary, Kind
+from ai_lessons.model.entries import ENTERPRISE, GLOBAL_PROJECT, KINDS, EntrySummary, Kind
+from ai_lessons.model.layout import place
+from ai_lessons.model.links import communities
 from ai_lessons.model.merge import LineMatcher
 from ai_lessons.model.texts import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from markdown_it.rules_core import StateCore
+
     from ai_lessons.app.answers import Parameter
     from ai_lessons.app.workspace import Library
 
     Asked: TypeAlias = Mapping[str, str]
 
-WIDTH, HEIGHT = 240, 60
-POINTS, MOST = 60, 24
+HEIGHT, MOST = 60, 24  # Of a plot, and the months that it shows
 SHOWN = "injected"
 GOOD, BAD = ("helpful", "followed", "worked", "script_ok"), ("contradicted", "recurred", "wrong", "script_failed")
 
@@ -55,36 +60,18 @@ class Bar(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """A plot of `WIDTH` by `HEIGHT`: a line through points, or bars; the ends of its axis, and a sentence about it."""
+    """Bars of `HEIGHT` at most; the ends of their axis, and a sentence about them."""
 
     title: str
     caption: str
     low: str
     high: str
-    points: str = ""
-    mark: float = 0.0
     bars: Sequence[Bar] = ()
-
-
-def curve(param: Parameter) -> Plot:
-    """What is known of a parameter: the density of its beta distribution over its range."""
-    a, b = param.alpha, param.beta
-    norm = lgamma(a + b) - lgamma(a) - lgamma(b)
-    positions = [(n + 0.5) / POINTS for n in range(POINTS)]
-    heights = [exp(norm + (a - 1) * log(x) + (b - 1) * log(1 - x)) for x in positions]
-    top = max(heights)
-    points = " ".join(
-        f"{WIDTH * x:.1f},{HEIGHT - (HEIGHT - 4) * y / top:.1f}" for x, y in zip(positions, heights, strict=True)
-    )
-    seen = f"{param.observations} observations" if param.observations else "nothing observed yet"
-    caption = f"{param.help[:1].upper()}{param.help[1:]}. "
-    caption += f"Now {param.value:.3g}, give or take {param.uncertainty:.2g}; {seen}."
-    mark = WIDTH * (param.value - param.low) / ((param.high - param.low) or 1)
-    return Plot(param.name.replace("_", " "), caption, f"{param.low:g}", f"{param.high:g}", points, mark)
 
 
 def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
     """How often an entry was told, helped and did harm, by month; None: never."""
+    happened = [(at, word) for at, word in happened if _sort(word)]
     months = sorted({at[:7] for at, _ in happened})[-MOST:]
     if not months:
         return None
@@ -100,7 +87,7 @@ def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
                 drawn.append(Bar(10.0 * n + 1, round(y, 1), round(height, 1), sort, f"{month}: {counts[month, sort]}"))
     counted = Counter(_sort(word) for _, word in happened)
     caption = f"Times shown: {counted['shown']}; good outcomes: {counted['good']}; bad outcomes: {counted['bad']}."
-    return Plot("How it did", caption, months[0], months[-1], bars=drawn)
+    return Plot("How it did", caption, months[0], months[-1], drawn)
 
 
 def _sort(word: str) -> str:
@@ -114,7 +101,7 @@ STATED_ELSEWHERE = frozenset(
 )  # shown by themselves
 ROWS_SHOWN = 30  # Results and entries of a list
 LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
-DRAWN = 300  # Entries of a graph: more can be drawn, and told apart no more
+DRAWN, LISTED = 5_000, 500  # Entries of a graph that are drawn, and those of its list: a page must stay light
 
 
 class Page(NamedTuple):
@@ -128,14 +115,13 @@ Job: TypeAlias = "Callable[[Library, Asked], Page | dict[str, Any]]"
 
 
 class Part(NamedTuple):
-    """A part of a page: a sentence, a table of texts and entries (`empty` is said of one without rows), and plots."""
+    """A part of a page: a sentence, and a table of texts and entries (`empty` is said of one without rows)."""
 
     title: str
     summary: str = ""
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[object]] = ()
     empty: str = ""
-    plots: Sequence[Plot] = ()
 
 
 class Link(NamedTuple):
@@ -155,16 +141,104 @@ def href(ref: str) -> str:
 
 # --- texts ---
 
+_HEADINGS = tuple(f"h{level}" for level in range(1, 7))
+
+
+def slug(text: str) -> str:
+    """What an address calls a heading. Programs differ in case, signs and blanks, so none of these count."""
+    return "h-" + re.sub(r"[\W_]+", "-", text.casefold()).strip("-")
+
+
+def _name_headings(state: StateCore) -> None:
+    """Let links lead to headings: each gets an `id` of its text; of equal ones the later are numbered."""
+    counts = Counter[str]()
+    for opening, inline in zip(state.tokens, state.tokens[1:], strict=False):
+        if opening.type == "heading_open":
+            plain = "".join(part.content for part in inline.children or () if part.type in {"text", "code_inline"})
+            name = slug(plain)
+            opening.attrSet("id", f"{name}-{counts[name]}" if counts[name] else name)
+            counts[name] += 1
+
+
 _MARKDOWN = bounded(MarkdownIt("js-default", {"linkify": False, "typographer": False}).disable("image"))
+_MARKDOWN.core.ruler.push("name_headings", _name_headings)
 
 
-def markdown(text: str) -> Markup:
-    """Markdown as HTML without anything that acts: no HTML of its own, no images, links to pages alone."""
-    drawn = _MARKDOWN.render(text[:LONGEST])
+def on_the_web(target: str) -> str | None:
+    """The address of a link that names a page of the web; None for all others."""
+    return target if urlsplit(target).scheme in {"http", "https"} else None
+
+
+def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web) -> Markup:
+    """Markdown as HTML without anything that acts: no HTML of its own, no images, links to pages alone.
+
+    `resolve` says where a link leads, or None: then its text stays.
+    """
+
+    def attribute(_tag: str, name: str, value: str) -> str | None:
+        try:
+            return resolve(value) if name == "href" else value
+        except ValueError:  # no address, such as `http://[`
+            return None
+
     clean = nh3.clean(
-        drawn, tags=nh3.ALLOWED_TAGS - {"img"}, attributes={"a": {"href", "title"}}, url_schemes={"http", "https"}
+        _MARKDOWN.render(text[:LONGEST]),
+        tags=nh3.ALLOWED_TAGS - {"img"},
+        attributes={"a": {"href", "title"}, **{tag: {"id"} for tag in _HEADINGS}},
+        url_schemes={"http", "https"},
+        attribute_filter=attribute,
     )
     return Markup(clean)  # noqa: S704  # cleaned just now
+
+
+class LinkTargets:
+    """Where the links of entries lead: to the entry at that path, file or page, else to the page on the web."""
+
+    def __init__(self, entries: Iterable[EntrySummary], address: Callable[[EntrySummary], str]) -> None:
+        self._address = address
+        self._entries = {(entry.tier, path): entry for entry in entries for path in map(_plain, _places(entry))}
+
+    def resolve(self, entry: EntrySummary, own: str, target: str) -> str | None:
+        """The address that a link of this entry (on the page `own`) leads to; None: to nothing that is known."""
+        parts = urlsplit(target)
+        fragment = f"#{slug(unquote(parts.fragment))}" if parts.fragment else ""
+        absolute = bool(parts.scheme or parts.netloc)
+        if not (absolute or parts.path):
+            return own + fragment if fragment else None
+        pages = [target] if absolute else [urljoin(base, target) for base in _places(entry) if "://" in base]
+        files = [base for base in _places(entry) if "://" not in base and not absolute]
+        for path in map(_plain, [*(path for base in files for path in _inside(base, unquote(parts.path))), *pages]):
+            for suffix in ("", "/index", "/README"):
+                near = self._entries.get((entry.tier, path + suffix))
+                if near and (address := self._address(near)):
+                    return address + fragment
+        return on_the_web(pages[0]) if pages else None
+
+
+def _places(entry: EntrySummary) -> list[str]:
+    """Where an entry lies, and where it came from."""
+    return [entry.path, *(str(entry.details[key]) for key in ("source_path", "source_url") if entry.details.get(key))]
+
+
+def _plain(path: str) -> str:
+    """A path or address as it is compared: without query, suffixes of pages, and a slash at its end."""
+    return re.sub(r"(?:\.(?:html?|mdx?|rst|txt))+$|/+$", "", re.sub(r"[?#].*", "", path))
+
+
+def _inside(base: str, path: str) -> Iterator[str]:
+    """Where a path leads from the file `base`; one from the root (`/guide`) may begin at any folder above it."""
+    folder = posixpath.dirname(base)
+    if not path.startswith("/"):
+        yield posixpath.normpath(posixpath.join(folder, path))
+    while path.startswith("/") and folder.strip("/"):
+        yield posixpath.normpath(folder + path)
+        folder = posixpath.dirname(folder)
+
+
+def marked(text: str, words: str) -> Markup:
+    """A text with the words of a question marked."""
+    pieces = app.search.pieces(text, words) if words else [(text, False)]
+    return Markup().join(Markup("<mark>{}</mark>").format(piece) if hit else escape(piece) for piece, hit in pieces)
 
 
 def words(value: object) -> str:
@@ -222,7 +296,16 @@ def _sorted(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def compared(file: app.answers.ProposedFile) -> list[Row]:
     """How a file that was there changes, as rows of two columns with some lines around each change."""
-    old, new = ((text or "").split("\n") for text in file[1:])
+    return _rows(file.old or "", file.new or "")
+
+
+def against_now(edit: Edit) -> list[Row]:
+    """What a file says by now beside the text that was typed."""
+    return _rows(edit.now or "", edit.text)
+
+
+def _rows(before: str, after: str) -> list[Row]:
+    old, new = before.split("\n"), after.split("\n")
     rows: list[Row] = []
     for group in LineMatcher(old, new).get_grouped_opcodes():
         rows.append(Row("where", f"line {group[0][1] + 1}"))
@@ -237,9 +320,10 @@ def _environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"markdown": markdown, "words": words, "when": when, "side_by_side": side_by_side}
-    made.filters |= {"compared": compared, "visible": escaped}
+    made.filters |= {"compared": compared, "against_now": against_now, "visible": escaped, "marked": marked}
+    made.filters |= {"folder": _folder}
     made.tests["entry"] = lambda value: isinstance(value, EntrySummary)
-    made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST}
+    made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST, "LISTED": LISTED}
     return made
 
 
@@ -249,6 +333,9 @@ LIVE: Mapping[str, Any] = {
     "href": lambda entry: href(entry.id),
     "part": False,
     "done": (),
+    "edit": None,
+    "place": 1,
+    "reach": "",
 }
 """What every template takes, on a page of the server; see `site` for that of a folder of files."""
 
@@ -287,33 +374,74 @@ def search(opened: Library, asked: Asked) -> Page:
 
 
 def entry(opened: Library, asked: Asked) -> Page:
-    """One entry whole: its text, where it comes from, what it is linked with, how it did."""
+    """One entry whole: its text, where it comes from, what it is linked with, how it did; `edit`: the text to edit."""
     section, at = asked.get("section", ""), asked.get("at", "")
     shown = app.entries.show(opened, asked["ref"], section=int(section) if section.isdecimal() else None)
     light = shown.entry
     occasions = [
-        (session.at, entry)
+        (session, entry)
         for session in app.hints.lately(opened.options.state_dir)[0]
         for entry in session.told
         if entry.id == light.id
     ]
-    values = described(shown) | {
+    every = app.entries.list_entries(opened, status=None, every=True).entries if "[" in shown.body else ()
+    targets = LinkTargets(every, lambda other: href(other.id))
+    values = described(shown, targets, href(light.id) if shown.section else "") | {
         "why": app.entries.why(opened, light.id),
         "log": app.entries.log(opened, light.id),
         "at": at,
         "change": app.entries.change_of_rule(opened, light.id, at) if at else "",
         "plot_of": bars(opened.holding(light.id)[0].usages.history(light.id)),
         "told": occasions,
+        "edit": edited(opened, light.id) if asked.get("edit") else None,
     }
     return Page("entry.html", values)
 
 
-def described(shown: Shown) -> dict[str, Any]:
-    """What the page of an entry needs at least."""
+class Edit(NamedTuple):
+    """A text in a form: as it was typed, and `mark`, which names the text that it was made of.
+
+    `now`: the file as it is by now, where it was changed meanwhile; `problem`: why the text was not taken.
+    """
+
+    text: str
+    mark: str
+    now: str | None = None
+    problem: str = ""
+
+
+def text_mark(text: str) -> str:
+    """Names a text: a form says with it what was shown."""
+    return sha256(text.encode()).hexdigest()
+
+
+def edited(opened: Library, ref: str) -> Edit:
+    """The text of an entry's file, to be edited."""
+    text = _text_given(partial(app.editing.edit, opened, ref))
+    return Edit(text, text_mark(text))
+
+
+def _text_given(edit: Callable[[Callable[[str, str], None]], object]) -> str:
+    """The text that a job gives to an editor; nothing is changed."""
+    texts: list[str] = []
+
+    def editor(text: str, _suffix: str) -> None:
+        texts.append(text)
+
+    edit(editor)
+    return texts[0]
+
+
+def described(shown: Shown, targets: LinkTargets, own: str = "") -> dict[str, Any]:
+    """What the page of an entry needs at least; `own`: its address, where only a section is shown."""
     checked = rule_checks.described(shown.frontmatter)
     elsewhere = STATED_ELSEWHERE | ({"check"} if checked else set())
     stated = {key: value for key, value in shown.frontmatter.items() if key not in elsewhere}
-    return {"title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated, "checked": checked}
+    resolve = partial(targets.resolve, shown.entry, own)
+    return {
+        "title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated, "checked": checked,
+        "resolve": resolve,
+    }  # fmt: skip
 
 
 # --- proposals ---
@@ -331,20 +459,24 @@ def review(opened: Library, asked: Asked) -> Page:
         else ()
     )
     after = pending[(chosen + 1) % len(pending)] if len(pending) > 1 else None
-    text = _text(opened, proposal) if proposal and asked.get("edit") and proposal.change != "removal" else ""
-    values = {"title": "Review", "waiting": pending, "one": proposal, "batch": batch, "after": after, "text": text}
-    return Page("review.html", values)
+    values: dict[str, Any] = {"title": "Review", "waiting": pending, "one": proposal, "batch": batch, "after": after}
+    if proposal and asked.get("edit") and proposal.change != "removal":
+        text = _text_given(partial(app.review.edit_proposal, opened, proposal.branch))
+        values["edit"] = Edit(text, proposal.commit)
+    return Page("review.html", values | {"place": chosen + 1, "reach": proposal and reach(proposal)})
 
 
-def _text(opened: Library, proposal: app.answers.Pending) -> str:
-    """The text of a proposal as its file has it."""
-    texts: list[str] = []
-
-    def keep(old: str, _suffix: str) -> None:
-        texts.append(old)
-
-    app.review.edit_proposal(opened, proposal.branch, keep)
-    return texts[0]
+def reach(proposal: app.answers.Pending) -> str:
+    """Who is told what a proposal says, once it is approved."""
+    where = place(proposal.path)
+    project = where.project if where else GLOBAL_PROJECT
+    agents = "Agents in every project" if project == GLOBAL_PROJECT else f"Agents in project {project}"
+    if proposal.applies_to:
+        agents += f" that work on {', '.join(proposal.applies_to)}"
+    if proposal.kind == Kind.RULE:
+        told = {"removal": "are no longer told this", "edit": "are told this instead of the text before"}
+        return f"{agents} {told.get(proposal.change, 'are told this')}."
+    return f"{agents} no longer find this." if proposal.change == "removal" else f"{agents} find this when they search."
 
 
 # --- what is known of how it goes ---
@@ -366,11 +498,17 @@ def today(opened: Library, asked: Asked) -> Page:
             [(what, times, Link("search", "/search?" + urlencode({"q": what}))) for what, times in missing],
             "Nothing failed without an answer in the last seven days.",
         ),
+        Part(
+            "Sessions", "", ("last heard of", "host", "folder", "shown", "failed commands"),
+            [(when(session.at), session.host or "not stated", _folder(session.folder), len(session.told),
+              session.failures) for session in sessions],
+            "Hooks heard of no session in the last seven days: ai-lessons admin hosts connects your agents.",
+        ),
         *(
             Part(
-                " ".join(filter(None, ["Session until", when(session.at), session.host, session.folder])),
-                f"{session.failures} failures" if session.failures else "",
-                ("told", "at", "why", "what came of it"),
+                f"{session.host or 'A session'} in {_folder(session.folder)}",
+                f"Last heard of {when(session.at)}. {_counted(session.failures, 'command')} failed.",
+                ("shown", "at", "why", "what came of it"),
                 [(lights.get(entry.id, entry.title), entry.moment, entry.why, entry.outcome or "not known")
                  for entry in session.told],
             )
@@ -378,10 +516,16 @@ def today(opened: Library, asked: Asked) -> Page:
             if session.told
         ),
     ]  # fmt: skip
-    if not ids:
-        empty = "Nothing in the last seven days; ai-lessons admin hosts --install has agents told."
-        parts.append(Part("What agents were told", empty=empty))
     return _table("Today", parts, "What hooks told agents in the last seven days, and what came of it.")
+
+
+def _folder(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path.removeprefix(home)}" if path == home or path.startswith(home + os.sep) else path or "no folder"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _replayed(opened: Library) -> Part:
@@ -422,28 +566,49 @@ def health(opened: Library, asked: Asked) -> Page:
     return _table("Health", parts)
 
 
+PLAIN = {
+    "injection_budget": "An agent is shown at most {} lessons and rules at a time.",
+    "confidence_threshold": "A lesson comes unasked if it helped in at least {} of 100 cases, as far as is known.",
+    "semantic_similarity_threshold": "A lesson comes to a question if it is at least {} of 100 like it.",
+    "assessment_sample_rate": "Agents are asked in {} of 100 sessions how the lessons did.",
+    "ablation_frequency": "A lesson is left out on purpose in {} of 100 cases, to see whether it helps.",
+}
+
+
 def learning(opened: Library, _asked: Asked) -> Page:
-    """The parameters that learn, how sure they are, and what leaving entries out showed."""
+    """What is learned, in plain numbers: whether lessons help, which do, and what the parameters stand at."""
     stats = app.health.stats(opened)
-    params = app.health.params(opened)
     judged = [
-        (Link(entry.handle, href(entry.handle)), *entry[1:]) for entry in (*stats.most_useful, *stats.least_useful)
+        (Link(entry.handle, href(entry.handle)), *entry[1:-1], f"{100 * entry.confidence:.0f} of 100")
+        for entry in dict.fromkeys((*stats.most_useful, *stats.least_useful))
     ]
     effect, summary = stats.ablation, "Not known yet: no lesson was left out on purpose in a session that was judged."
     if effect:
+        bounds = " and ".join(f"{100 * bound:+.0f}" for bound in (effect.low, effect.high))
         summary = (
-            f"Sessions that were shown a lesson went well {100 * effect.difference:+.0f} points more often than those "
-            f"without ({effect.shown} and {effect.left_out} sessions; 95 %: {100 * effect.low:+.0f} to "
-            f"{100 * effect.high:+.0f})."
+            f"Of 100 sessions, {abs(100 * effect.difference):.0f} {'more' if effect.difference >= 0 else 'fewer'} "
+            f"went well with a lesson than without it. Counted: {_counted(effect.shown, 'session')} with a lesson, "
+            f"{effect.left_out:,} in which it was left out on purpose; the true number is between {bounds}."
         )
     parts = [
         Part("Does it help?", summary),
-        Part("Parameters", "Each curve is what is known of the parameter: the narrower, the surer.",
-             plots=[curve(param) for param in params]),
-        Part("Most and least useful", "", ("entry", "title", "helpful", "ignored", "contradicted", "confidence"),
-             judged, "No entry was judged yet."),
+        Part("What was learned", "", ("what holds", "probably between", "learned from"),
+             [_plainly(param) for param in app.health.params(opened)]),
+        Part("Most and least useful", "How often agents and people said so.",
+             ("entry", "title", "helpful", "ignored", "contradicted", "helps in"), judged, "No entry was judged yet."),
     ]  # fmt: skip
     return _table("Learning", parts)
+
+
+def _plainly(param: Parameter) -> tuple[str, str, str]:
+    """A parameter as a sentence, the numbers between which it lies (95 %), and how much was seen of it."""
+    scale = 1 if param.name == "injection_budget" else 100
+    spread = 2 * sqrt(param.position * (1 - param.position) / (param.alpha + param.beta + 1))
+    low, high = (scale * param.at(min(max(param.position + side * spread, 0.0), 1.0)) for side in (-1, 1))
+    sentence = PLAIN.get(param.name, f"{param.help}: {{}}").format(f"{scale * param.value:.0f}")
+    if not param.observations:
+        return sentence, "", "nothing yet: as it began"
+    return sentence, f"{low:.0f} and {high:.0f}", _counted(param.observations, "outcome")
 
 
 def tiers(opened: Library, _asked: Asked) -> Page:
@@ -474,37 +639,65 @@ def _table(title: str, parts: Sequence[Part], summary: str = "") -> Page:
 # --- the graph ---
 
 
+class Topic(NamedTuple):
+    """Entries that hang together, the most linked first, and what they are about."""
+
+    name: str
+    entries: Sequence[EntrySummary]
+
+
 def graph(opened: Library, asked: Asked) -> Page:
-    """What is linked: drawn, and as a list."""
+    """What is linked: drawn, and as lists of topics, each entry with what it links."""
     drawn = _graph(opened, asked)
-    lights = {light.id: light for light in drawn.entries}
-    links = [
-        (lights[link.source], link.relation.replace("_", " "), lights[link.target])
-        for link in drawn.links
-        if link.source in lights and link.target in lights
+    chosen = {key: asked.get(key, "").strip() for key in ("ref", "project", "kind", "q", "depth")}
+    words = chosen["q"].casefold().split()
+    lights = {
+        light.id: light
+        for light in drawn.entries
+        if chosen["kind"] in {"", light.kind.value} and all(word in light.title.casefold() for word in words)
+    }
+    listed = dict(list(lights.items())[:LISTED])
+    every = {light.id: light for light in drawn.entries}
+    links = defaultdict(list)
+    for link in drawn.links:
+        relation = link.relation.replace("_", " ")
+        for end, other, words_of in ((link.source, link.target, ""), (link.target, link.source, " (said there)")):
+            if end in listed and other in every:
+                links[end].append((relation + ("" if link.both_ways else words_of), every[other]))
+    topics = [
+        Topic(topic.name, members)
+        for topic in _topics(drawn)
+        if (members := [light for light in topic.entries if light.id in listed])
     ]
-    project = asked.get("project", "")
-    values = {"title": "Graph", "links": links, "projects": app.entries.projects(opened), "project": project}
-    return Page("graph.html", values | {"notes": drawn.notes, "ref": asked.get("ref", "")})
+    start = every.get(app.entries.show(opened, chosen["ref"]).entry.id) if chosen["ref"] else None
+    values = {"title": "Graph", "topics": topics, "links": links, "chosen": chosen, "start": start}
+    counts = {"total": len(lights), "linked": len(drawn.links), "left_out": drawn.left_out}
+    return Page("graph.html", values | counts | {"projects": app.entries.projects(opened)})
 
 
 def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
     """The same for the program that draws it."""
     drawn = _graph(opened, asked)
-    cluster = {name: number for number, names in enumerate(drawn.clusters, 1) for name in names}
+    topic_of = {
+        light.id: (number, topic.name if len(topic.entries) > 2 else "")
+        for number, topic in enumerate(_topics(drawn))
+        for light in topic.entries
+    }
+    ids = {light.id for light in drawn.entries}
     nodes = [
         {
             "id": light.id,
+            "handle": light.handle,
             "label": light.title,
             "kind": light.kind.value,
             "href": href(light.id),
             "project": light.project,
             "size": drawn.confidence.get(light.id, 0.6),
-            "cluster": cluster.get(light.id, 0),
+            "cluster": topic_of[light.id][0],
+            "topic": topic_of[light.id][1],
         }
         for light in drawn.entries
     ]
-    ids = {light.id for light in drawn.entries}
     lines = [
         {"source": link.source, "target": link.target, "label": link.relation.replace("_", " ")}
         for link in drawn.links
@@ -515,7 +708,28 @@ def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
 
 def _graph(opened: Library, asked: Asked) -> app.contexts.Graph:
     refs = [asked["ref"]] if asked.get("ref") else []
-    return app.contexts.graph(opened, refs, depth=2, most=DRAWN, project=asked.get("project") or None)
+    depth = int(asked["depth"]) if asked.get("depth") in {"1", "2", "3"} else 2
+    return app.contexts.graph(opened, refs, depth=depth, most=DRAWN, project=asked.get("project") or None)
+
+
+def _topics(drawn: app.contexts.Graph) -> list[Topic]:
+    """The groups of the graph, the largest first, named by the tag that marks them off, else by their first entry."""
+    order = {light.id: (position, light) for position, light in enumerate(drawn.entries)}
+    groups = [
+        [light for _, light in sorted(order[member] for member in group if member in order)]
+        for group in communities((link.source, link.target) for link in drawn.links)
+    ]
+    grouped = {light.id for group in groups for light in group}
+    groups += [[light] for light in drawn.entries if light.id not in grouped]
+    every = Counter(tag for light in drawn.entries for tag in light.tags)
+    topics, taken = [], set[str]()
+    for group in filter(None, groups):
+        tags = Counter(tag for light in group for tag in light.tags if tag not in taken)
+        tag = max(tags, key=lambda name: (tags[name] ** 2 / every[name], name), default="")
+        name = tag if 3 * tags[tag] > len(group) > 1 else group[0].title
+        taken.add(name)
+        topics.append(Topic(name, group))
+    return topics
 
 
 PAGES: Mapping[str, Job] = {
@@ -533,6 +747,7 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
     for name in STATIC:
         yield f"static/{name}", (HERE / "static" / name).read_bytes()
     here = {shown.entry.id for shown in every}
+    targets = LinkTargets((shown.entry for shown in every), lambda entry: f"{entry.id}.html")
 
     def page(template: str, root: str, **values: Any) -> bytes:
         def href(entry: Any) -> str:
@@ -541,12 +756,14 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
         return render(template, static=True, root=root, href=href, **values).encode()
 
     for shown in every:
-        yield f"entry/{shown.entry.id}.html", page("entry.html", "../", **described(shown))
+        yield f"entry/{shown.entry.id}.html", page("entry.html", "../", **described(shown, targets))
     kinds = [(kind, entries) for kind in KINDS if (entries := [shown for shown in every if shown.entry.kind is kind])]
     yield "index.html", page("site.html", "", title="What is known", kinds=kinds)
     texts = [
-        {"title": shown.entry.title, "href": f"entry/{shown.entry.id}.html",
-         "text": " ".join([*shown.entry.tags, shown.entry.project, shown.body[:SEARCHED]]).lower()}
+        {"title": shown.entry.title, "href": f"entry/{shown.entry.id}.html", "kind": shown.entry.kind.value,
+         "text": " ".join([*shown.entry.tags, shown.entry.project, shown.body[:SEARCHED]])}
         for shown in every
     ]  # fmt: skip
-    yield "search.json", json.dumps(texts).encode()
+    data = json.dumps(texts).encode()
+    yield "search.json", data
+    yield "search.js", b"self.entries = " + data  # a page that was opened as a file may load programs, but no data

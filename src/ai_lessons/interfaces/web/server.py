@@ -7,6 +7,7 @@ import os
 import secrets
 import webbrowser
 from contextlib import closing, suppress
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote
@@ -22,7 +23,8 @@ from uvicorn import Server
 
 from ai_lessons import app
 from ai_lessons.app.open_repository import silent
-from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.interfaces.cli.contribute import OUTCOMES
 from ai_lessons.interfaces.http_server import ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from ai_lessons.interfaces.web import pages
@@ -48,17 +50,30 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, Conflict: 409}
+STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, InvalidEntry: 400, Conflict: 409}
 
 
 # --- what is changed: proposals are approved, edited and turned down as on the command line; agents are refused ---
 
 
 class Done(NamedTuple):
-    """What is said of it, and the page to go to."""
+    """What is said of it, the page to go to, and the commit of a decision that can be taken back.
 
-    messages: tuple[str, ...]
+    `again`: nothing was saved, and this page shows what was typed, with this `status`.
+    """
+
+    messages: tuple[str, ...] = ()
     next: str = "/review"
+    undo: str = ""
+    again: Callable[[Library], pages.Page] | None = None
+    status: int = 303
+
+
+class Notice(NamedTuple):
+    """A sentence at the top of the next page, and the decision that its button takes back."""
+
+    text: str
+    undo: str = ""
 
 
 Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
@@ -67,7 +82,20 @@ Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
 def approve(opened: Library, form: Mapping[str, str]) -> Done:
     """Approve the proposal as it was shown."""
     done = app.review.approve_rule(opened, form.get("ref", ""), expect=form.get("commit", ""))
-    return Done(_decided("Approved", [done]))
+    return Done(_decided("Approved", [done]), _after(form), done.commit)
+
+
+def _after(form: Mapping[str, str]) -> str:
+    """The page of the proposal that stood behind the one that was decided about."""
+    return f"/review?ref={quote(form['after'])}" if form.get("after") else "/review"
+
+
+def undo(opened: Library, form: Mapping[str, str]) -> Done:
+    """Take a decision back by the next one: what was decided about waits again."""
+    done = app.review.take_back(opened, form.get("commit", ""))
+    return Done(
+        (f"Taken back: {done.handle} {done.title} waits again", *done.warnings), f"/review?ref={quote(done.branch)}"
+    )
 
 
 def approve_batch(opened: Library, form: Mapping[str, str]) -> Done:
@@ -83,16 +111,75 @@ def reject(opened: Library, form: Mapping[str, str]) -> Done:
     """Turn the proposal down as it was shown, with a reason."""
     reason, commit = form.get("reason", ""), form.get("commit", "")
     done = app.review.reject_rule(opened, form.get("ref", ""), reason=reason, expect=commit)
-    return Done(_decided("Rejected", [done]))
+    return Done(_decided("Rejected", [done]), _after(form), done.commit)
 
 
 def edit(opened: Library, form: Mapping[str, str]) -> Done:
     """Another text of the proposal, as one more commit; it waits as before."""
     text = form.get("text", "").replace("\r\n", "\n")  # as browsers end lines
-    done = app.review.edit_proposal(opened, form.get("ref", ""), lambda _old, _suffix: text, form.get("commit", ""))
+    ref, commit = form.get("ref", ""), form.get("commit", "")
+    try:
+        done = app.review.edit_proposal(opened, ref, lambda _old, _suffix: text, commit)
+    except (InvalidEntry, Refused, Conflict, UsageError) as error:
+        typed = pages.Edit(text, commit, problem=_problem(error))
+        return _typed_again(partial(pages.review, asked=form), typed, error, ref)
     if done is None:
         return Done(("Nothing was changed.",))
     return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
+
+
+def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
+    """Another text of an entry's file, if it is the one that was shown; of a rule a proposal."""
+    text, ref, mark = form.get("text", "").replace("\r\n", "\n"), form.get("ref", ""), form.get("mark", "")
+    page, now = partial(pages.entry, asked={"ref": ref, "edit": "yes"}), list[str]()
+
+    def editor(old: str, _suffix: str) -> str | None:
+        now.append(old)
+        return text if pages.text_mark(old) == mark else None
+
+    try:
+        done = app.editing.edit(opened, ref, editor)
+    except (InvalidEntry, Refused, Conflict, UsageError) as error:
+        return _typed_again(page, pages.Edit(text, mark, problem=_problem(error)), error)
+    if pages.text_mark(now[0]) != mark:
+        changed = Conflict("the file was changed while you edited it; saving now puts your text in its place")
+        return _typed_again(page, pages.Edit(text, pages.text_mark(now[0]), now[0], _problem(changed)), changed)
+    if done is None:
+        return Done(("Nothing was changed.",), pages.href(ref))
+    if done.proposed_on:
+        return Done((f"Proposed {done.handle}: {done.title}", *done.notes), f"/review?ref={quote(done.proposed_on)}")
+    return Done((f"Saved {done.handle}: {done.title}", *done.notes), pages.href(done.id))
+
+
+def feedback(opened: Library, form: Mapping[str, str]) -> Done:
+    """How an entry did: its confidence learns from it."""
+    ref, outcome = form.get("ref", ""), form.get("outcome", "")
+    if outcome not in OUTCOMES:
+        raise UsageError(f"an entry was {', '.join(OUTCOMES)}")
+    done = app.editing.feedback(opened, ref, outcome, form.get("note", ""))
+    return Done((f"Noted: {done.entry.handle} was {outcome}", *done.notes), pages.href(ref))
+
+
+def _typed_again(
+    job: Callable[[Library], pages.Page], typed: pages.Edit, error: AiLessonsError, branch: str = ""
+) -> Done:
+    """The page with what was typed, unless the proposal of the `branch` is no more open, and another one is shown."""
+
+    def page(library: Library) -> pages.Page:
+        shown = job(library)
+        proposal = shown.values.get("one")
+        same = not branch or (proposal is not None and proposal.branch == branch)
+        return shown._replace(values={**shown.values, "edit": typed if same else None})
+
+    return Done(again=page, status=_status(error))
+
+
+def _status(error: AiLessonsError) -> int:
+    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+
+
+def _problem(error: AiLessonsError) -> str:
+    return f"Nothing was saved: {error.message}" + (f" ({error.hint})" if error.hint else "")
 
 
 def _decided(word: str, decisions: Iterable[app.answers.Decided]) -> tuple[str, ...]:
@@ -103,7 +190,10 @@ def _decided(word: str, decisions: Iterable[app.answers.Decided]) -> tuple[str, 
     )
 
 
-FORMS: Mapping[str, Form] = {"approve": approve, "approve-batch": approve_batch, "reject": reject, "edit": edit}
+FORMS: Mapping[str, Form] = {
+    "/review/approve": approve, "/review/approve-batch": approve_batch, "/review/reject": reject, "/review/edit": edit,
+    "/review/undo": undo, "/entry/edit": edit_entry, "/entry/feedback": feedback,
+}  # fmt: skip
 
 
 # --- who may ask, and what is answered ---
@@ -163,15 +253,16 @@ class Site:
     def __init__(self, pool: SessionPool, token: str) -> None:
         self._pool = pool
         self.forms = hmac.new(token.encode(), b"forms", sha256).hexdigest()
-        self._done: list[str] = []
+        self._done: list[Notice] = []
+        self._decisions: set[str] = set()  # of this page: no other commit is taken back here
 
     def app(self) -> Starlette:
         """The pages, by their addresses."""
         shown = [Route(path, self._page(job)) for path, job in pages.PAGES.items()]
-        done = [Route(f"/review/{name}", self._form(job), methods=["POST"]) for name, job in FORMS.items()]
+        done = [Route(path, self._form(job), methods=["POST"]) for path, job in FORMS.items()]
         static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
         handlers: Any = dict.fromkeys((AiLessonsError, Exception, 404), self._failed)
-        routes = [*shown, *done, Route("/graph.json", self._page(pages.graph_data)), static]
+        routes = [*done, *shown, Route("/graph.json", self._page(pages.graph_data)), static]
         return Starlette(routes=routes, exception_handlers=handlers)
 
     def _page(self, job: pages.Job) -> Callable[[Request], Awaitable[Response]]:
@@ -194,22 +285,31 @@ class Site:
 
     def _form(self, job: Form) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            form = await _sent(request)
+            form = {**request.query_params, **await _sent(request)}
             if not hmac.compare_digest(form.get("forms", "").encode(), self.forms.encode()):
                 return _message_page(STALE, 403)
+            if job is undo and form.get("commit") not in self._decisions:
+                return _message_page("Here only what was decided on this page is taken back, and once.", 403)
             try:
                 done = await run_in_threadpool(
                     self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
                 )
             except Conflict as error:  # nothing was decided, and what is there now is shown
-                page = await run_in_threadpool(self._pool.read, lambda opened: pages.review(opened, form))
-                self._done.append(error.message)
-                html = await run_in_threadpool(self._drawn, page)
-                return HTMLResponse(html, STATUSES[Conflict], headers={"Cache-Control": "no-store"})
-            self._done += done.messages
+                self._done.append(Notice(error.message))
+                return await self._shown_again(lambda opened: pages.review(opened, form), STATUSES[Conflict])
+            if done.again:
+                return await self._shown_again(done.again, done.status)
+            self._decisions.discard(form.get("commit", ""))
+            self._decisions |= {done.undo} - {""}
+            self._done += [Notice(text, "" if n else done.undo) for n, text in enumerate(done.messages)]
             return RedirectResponse(done.next, 303)
 
         return endpoint
+
+    async def _shown_again(self, job: Callable[[Library], pages.Page], status: int) -> Response:
+        page = await run_in_threadpool(self._pool.read, job)
+        html = await run_in_threadpool(self._drawn, page)
+        return HTMLResponse(html, status, headers={"Cache-Control": "no-store"})
 
     async def _failed(self, _request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):
@@ -218,8 +318,7 @@ class Site:
             return _message_page(
                 f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look"
             )
-        status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
-        return _message_page(error.message, status, error.hint)
+        return _message_page(error.message, _status(error), error.hint)
 
 
 async def _sent(request: Request) -> Mapping[str, str]:

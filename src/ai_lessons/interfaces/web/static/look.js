@@ -1,5 +1,5 @@
 "use strict";
-// Keys, the drawn graph, and the search of a folder of files. Everything else works without it.
+// Keys, the search as it is typed, and the search of a folder of files. Everything else works without it.
 
 const writing = (at) => at.matches("input:not([type=checkbox]), textarea, select");
 
@@ -7,10 +7,10 @@ const listed = () => [...document.querySelectorAll(".hits > li")];
 
 function step(by) {
   const hits = listed();
-  const now = hits.findIndex((one) => one.classList.contains("here"));
+  const now = hits.findIndex((hit) => hit.classList.contains("here"));
   const next = hits[Math.min(Math.max(now + by, 0), hits.length - 1)];
   if (!next) return;
-  hits.forEach((one) => one.classList.toggle("here", one === next));
+  hits.forEach((hit) => hit.classList.toggle("here", hit === next));
   next.querySelector("a").focus();
 }
 
@@ -21,10 +21,15 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const asked = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  // the last one that is shown: a step that was opened has the key of its summary again
+  const keyed = [...document.querySelectorAll(`[data-key="${CSS.escape(event.key)}"]`)];
+  const chosen = keyed.filter((place) => place.checkVisibility()).pop();
   const moves = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 };
-  if (asked) {
-    if (asked.matches("input")) asked.focus(); else asked.click();
+  if (chosen) {
+    if (event.repeat) return; // a key that is held down decides nothing twice
+    chosen.click();
+  } else if (event.key === "Escape") {
+    document.querySelectorAll("details.step[open]").forEach((place) => { place.open = false; });
   } else if (event.key === "/" && document.querySelector("#q")) {
     document.querySelector("#q").focus();
   } else if (event.key in moves && document.querySelector(".hits > li")) {
@@ -35,63 +40,75 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// Results that come while a person walks through the list leave the focus at the same place of the new list.
-let place = -1;
-document.addEventListener("htmx:before:swap", () => {
-  place = listed().findIndex((one) => one.contains(document.activeElement));
-});
-document.addEventListener("htmx:after:swap", () => { if (place >= 0) step(place + 1); });
+// A step that is opened closes the other one, and has the focus, so that Enter does it.
+document.querySelectorAll("details.step").forEach((place) => place.addEventListener("toggle", () => {
+  if (!place.open) return;
+  document.querySelectorAll("details.step[open]").forEach((other) => { other.open = other === place; });
+  place.scrollIntoView({ block: "nearest" });
+  place.querySelector("input:not([type=hidden]), button").focus();
+}));
 
-async function draw(place) {
-  const found = await (await fetch(place.dataset.from)).json();
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(`--${name}`).trim();
-  const nodes = found.nodes.map((one) => ({ data: { ...one, colour: colour(one.kind), wide: 14 + 30 * one.size } }));
-  const edges = found.lines.map((data) => ({ data }));
-  const drawn = cytoscape({
-    container: place, elements: [...nodes, ...edges], maxZoom: 3,
-    layout: { name: "cose", animate: false, randomize: false, padding: 30, nodeRepulsion: 9000, idealEdgeLength: 90 },
-    style: [
-      { selector: "node", style: {
-        "background-color": "data(colour)", width: "data(wide)", height: "data(wide)", label: "data(label)",
-        color: colour("ink"), "font-size": 13, "min-zoomed-font-size": 7, "text-valign": "bottom", "text-margin-y": 4,
-        "text-wrap": "ellipsis", "text-max-width": 150, "text-outline-color": colour("sheet"), "text-outline-width": 2 } },
-      { selector: "edge", style: {
-        width: 1, "line-color": colour("soft"), opacity: 0.6, "curve-style": "bezier", "target-arrow-shape": "triangle",
-        "target-arrow-color": colour("soft"), "arrow-scale": 0.7 } },
-      { selector: "edge:selected, edge.near", style: {
-        label: "data(label)", "font-size": 12, color: colour("soft"), "text-background-color": colour("sheet"),
-        "text-background-opacity": 1 } },
-      { selector: "node[cluster > 0]", style: { "border-width": 3, "border-color": colour("accent"), "border-opacity": 0.5 } },
-    ],
-  });
-  drawn.on("mouseover", "node", (event) => event.target.connectedEdges().addClass("near"));
-  drawn.on("mouseout", "node", (event) => event.target.connectedEdges().removeClass("near"));
-  drawn.on("tap", "node", (event) => { location.href = event.target.data("href"); });
-  place.drawn = drawn;
+// The address follows what is searched for, so that Back and a bookmark lead to the same results.
+function searchAsTyped(form) {
+  let asked = new AbortController(), soon = 0;
+  const results = document.querySelector("#results");
+  async function search() {
+    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    const address = `/search${query.size ? "?" : ""}${query}`;
+    asked.abort();
+    asked = new AbortController();
+    history.replaceState(null, "", address);
+    let html;
+    try {
+      const answer = await fetch(address, { headers: { "HX-Request": "true" }, signal: asked.signal });
+      html = new DOMParser().parseFromString(await answer.text(), "text/html");
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      results.textContent = "The program that serves this page has ended: start ai-lessons look again.";
+      return;
+    }
+    const place = listed().findIndex((hit) => hit.contains(document.activeElement));
+    results.replaceChildren(...(html.querySelector("main") ?? html.body).childNodes);
+    if (place >= 0) step(place + 1); // who walks through the list stays at the same place of the new one
+  }
+  form.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(search, 40); });
 }
 
-async function searchFiles(field) {
-  const entries = await (await fetch(field.dataset.from)).json();
+// The texts are in `search.js`: a page that was opened as a file may read no other file.
+function searchFiles(field) {
   const list = document.querySelector("#results");
-  const all = [...list.children];
+  const stem = (word) => (word.length > 4 ? word.replace(/(ing|ed|es|s)$/, "") : word);
+  const texts = self.entries.map((entry) => ({ ...entry, all: `${entry.title} ${entry.text}`.toLowerCase() }));
   field.addEventListener("input", () => {
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    if (!words.length) { list.replaceChildren(...all); return; }
-    const named = (one) => words.filter((word) => one.title.toLowerCase().includes(word)).length;
-    const holds = (one) => words.every((word) => (one.title.toLowerCase() + one.text).includes(word));
-    const found = entries.filter(holds).map((one) => [named(one), one]);
-    found.sort(([a], [b]) => b - a);
-    list.replaceChildren(...found.slice(0, 50).map(([, one]) => {
-      const item = document.createElement("li"), link = document.createElement("a");
-      link.href = one.href;
-      link.textContent = one.title;
-      item.append(link);
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean).map(stem);
+    const named = (entry) => words.filter((word) => entry.title.toLowerCase().includes(word)).length;
+    const hits = words.length ? texts.filter((entry) => words.every((word) => entry.all.includes(word))) : [];
+    hits.sort((one, other) => named(other) - named(one));
+    list.replaceChildren(...hits.slice(0, 50).map((entry) => {
+      const item = document.createElement("li"), title = document.createElement("h3"), link = document.createElement("a");
+      const snippet = document.createElement("p"), at = Math.max(entry.text.toLowerCase().indexOf(words[0]) - 40, 0);
+      link.href = entry.href;
+      link.className = "entry";
+      snippet.className = "text";
+      link.append(...marked(entry.title, words));
+      snippet.append(...marked(entry.text.slice(at, at + 200), words));
+      title.append(link);
+      item.append(title, snippet);
       return item;
     }));
+    if (words.length && !hits.length) list.textContent = "Nothing is known of this.";
+  });
+}
+
+function marked(text, words) {
+  const pattern = new RegExp(`((?:${words.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|")})[\\p{L}\\p{N}]*)`, "iu");
+  return text.split(pattern).map((piece, place) => {
+    const node = place % 2 ? document.createElement("mark") : document.createTextNode(piece);
+    if (place % 2) node.textContent = piece;
+    return node;
   });
 }
 
 document.querySelector(".waiting [aria-current]")?.scrollIntoView({ block: "nearest" });
-document.querySelectorAll("#graph").forEach(draw);
-document.querySelectorAll("input[data-from]").forEach(searchFiles);
+document.querySelectorAll("form[role=search]").forEach(searchAsTyped);
+document.querySelectorAll("input[data-site]").forEach(searchFiles);
