@@ -1,12 +1,13 @@
 """The generated parts of docs/reference, from the program itself: `make reference` writes them again.
 
-`commands.md`, `mcp.md` and the JSON Schemas below `schemas/` are made whole; `settings.md` and `json.md` only between
-their two markers. A test compares.
+`commands.md`, `mcp.md` and the JSON Schemas below `schemas/` are made whole; `settings.md` only between its two
+markers. A test compares.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from inspect import cleandoc
 from pathlib import Path
@@ -35,7 +36,7 @@ from ai_lessons.search.ranking import IndexRefresh, IndexStatus
 from bench import manifests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mcp.server.mcpserver.tools import Tool
 
@@ -49,8 +50,7 @@ INTRODUCTION = f"""# Commands
 {BEGIN.strip()}
 
 `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
-`--help` describes each option, with examples. See also [JSON](json.md), [exit codes](errors.md),
-[settings](settings.md).
+`--help` says more, describes each option, and has examples. See also [JSON](json.md) and [exit codes](errors.md).
 
 ## For every command
 
@@ -59,15 +59,10 @@ Before the group or after the command; `--tier` and `--version` only before.
 """
 
 LESSON = """\
-A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, on the same files and with the same options
-for every command. [How to use it](../how-to/use-the-lesson-tool.md).
+A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, with the same options for every command:
+[how to use it](../how-to/use-the-lesson-tool.md).
+
 """
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; a `|` in a cell is escaped."""
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in (header, ["---"] * len(header), *rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def options(command: click.Command, leave_out: set[str]) -> list[str]:
@@ -85,11 +80,11 @@ def name_of(option: str) -> str:
 
 
 def section(path: tuple[str, ...], command: click.Command) -> str:
-    """One command: its first sentences, and what it takes."""
+    """One command with what it takes, and its first sentence."""
     arguments = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
-    takes = " ".join(filter(None, (arguments, *map(name_of, options(command, NO_TEXT_FOR)))))
-    said = cleandoc(command.help or "").partition("\n\n")[0] + (f" Takes `{takes}`." if takes else "")
-    return f"### {' '.join(path)}\n\n{said}\n"
+    usage = " ".join(filter(None, (*path, arguments, *map(name_of, options(command, NO_TEXT_FOR)))))
+    about = re.split(r"[.;] ", " ".join(cleandoc(command.help or "").partition("\n\n")[0].split()))[0].removesuffix(".")
+    return f"- `{usage}`: {about}\n"
 
 
 def commands() -> str:
@@ -103,9 +98,9 @@ def commands() -> str:
             text += f"\n## {name}\n\n" + section((name,), group)
             continue
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
-        text += "".join("\n" + section((name, *path), command) for path, command in walk(group))
+        text += "\n" + "".join(section((name, *path), command) for path, command in walk(group))
     text += f"\n## lesson\n\n{LESSON}"
-    text += "".join("\n" + section(("lesson", *path), command) for path, command in walk(lesson))
+    text += "".join(section(("lesson", *path), command) for path, command in walk(lesson))
     return text
 
 
@@ -132,12 +127,10 @@ SETTINGS = {
 
 
 def repository_settings() -> str:
-    """The settings of a repository as a table."""
-    rows = []
-    for name, value in values_of(RepositoryConfig()).items():
-        text = "empty" if value in (None, "", {}) else str(value).lower()
-        rows.append((f"`{name}`", text, SETTINGS[name]))
-    return table(("setting", "default", "what it is"), rows)
+    """The settings of a repository with their defaults, a list item each."""
+    values = values_of(RepositoryConfig()).items()
+    texts = {name: "empty" if value in (None, "", {}) else str(value).lower() for name, value in values}
+    return "".join(f"- `{name}` ({text}): {SETTINGS[name]}\n" for name, text in texts.items())
 
 
 FLAG = {"type": "boolean"}
@@ -246,7 +239,10 @@ def frontmatter_schema(kind: Kind) -> dict[str, Any]:
 
 def schemas() -> dict[str, str]:
     """The text of each JSON Schema below docs/reference/schemas, by its file name."""
-    made = {"config.json": ("The settings of a repository, .ai-lessons/config.yaml", settings_schema())}
+    made = {
+        "config.json": ("The settings of a repository, .ai-lessons/config.yaml", settings_schema()),
+        "answers.json": ("What --json prints for a command, each below $defs", answers_schema()),
+    }
     for kind in Kind:
         made[f"{kind.value}.json"] = (f"The frontmatter of a {kind.value}", frontmatter_schema(kind))
     draft = "https://json-schema.org/draft/2020-12/schema"
@@ -307,33 +303,31 @@ ANSWERS: Mapping[str, Any] = {
 """What `--json` gives for a command: the type of its answer, in a tuple where it is an array of such."""
 
 
-def answer_keys(answer: Any) -> str:
-    """The keys of an answer as json.md tells them."""
-    one = answer[0] if isinstance(answer, tuple) else answer
-    fields = fields_of(one)
+def answer_schema(answer: Any) -> dict[str, Any]:
+    """The JSON Schema of an answer: its keys, of which those are required that are never left out."""
+    if isinstance(answer, tuple):
+        return {"type": "array", "items": answer_schema(answer[0])}
+    fields = fields_of(answer)
     assert fields is not None
-    keys = [*(["*entry"] if fields.entry else []), *(name.rstrip("_") for name in fields.names)]
-    keys += [f"{name}?" for name in fields.optional]
-    return f"{'array of ' if isinstance(answer, tuple) else ''}`{' '.join(keys)}`"
+    names = [name.rstrip("_") for name in fields.names]
+    keys = {"properties": {name: {} for name in (*names, *fields.optional)}, "required": names}
+    return {"type": "object"} | ({"$ref": "#/$defs/entry"} if fields.entry else {}) | keys
 
 
-def json_page(old: str) -> str:
-    """The text of json.md with the part between its markers made anew."""
-    return between_markers(old, table(("of", "keys"), [(what, answer_keys(one)) for what, one in ANSWERS.items()]))
+def answers_schema() -> dict[str, Any]:
+    """The JSON Schema of all answers, each by the command that gives it."""
+    light = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
+    by_command = {what.replace("`", ""): answer_schema(answer) for what, answer in ANSWERS.items()}
+    return {"$defs": {"entry": {"type": "object", "required": light}, **by_command}}
 
 
 def settings(old: str) -> str:
     """The text of settings.md with the part between its markers made anew."""
-    return between_markers(old, repository_settings())
-
-
-def between_markers(old: str, new: str) -> str:
-    """A page with another table between its two markers."""
     before, begin, rest = old.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit("a page of docs/reference has lost its markers")
-    return f"{before}{BEGIN}\n{new}\n{END}{after}"
+        raise SystemExit("settings.md has lost its markers")
+    return f"{before}{BEGIN}\n{repository_settings()}\n{END}{after}"
 
 
 MCP_INTRODUCTION = f"""# MCP
@@ -342,58 +336,33 @@ MCP_INTRODUCTION = f"""# MCP
 
 What `ai-lessons-mcp` offers to agents; [how to set it up](../how-to/use-with-agent-hosts.md#any-host-the-mcp-server).
 
-Every tool answers with text and with structured content, which say the same, because hosts hand a model only one of
-them: in the shapes of [json.md](json.md), a list inside an object, nothing empty below the top, and the text of an
-entry once (`text`). With texts of entries comes, in structured content as `notice`, behind the place of the repository:
+Every tool answers with text and with structured content that say the same: in the shapes of [json.md](json.md), a list
+inside an object, the text of an entry as `text`. With texts of entries comes (as `notice`)
 
 > {NOTICE}
 
-Bodies stand between two marks with a hash that no body can contain; what a terminal would obey is escaped. A text of
-more than {LONGEST:,} characters is cut, and says so. Errors are tool errors of two lines, as on the [command
-line](errors.md).
+Bodies stand between two marks with a hash that no body can contain. A text of more than {LONGEST:,} characters is cut,
+and says so. [Errors](errors.md) are tool errors. A `search` for the output of a failed command answers as `context`
+does for `error`.
 
-Where `search` is given what a command said that failed (`$ command` and output, or an error message), it answers as
-`context` does for `error`; if nothing kept helps, with few results for the line that tells most. A lesson is found so
-by the command and output that its text keeps in a fenced block.
-
-An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path; `id` and `resource_id` mean the same. What
-states no type is a string; a list holds strings, and a text with commas will do. A tool of which nothing else is said
-only reads.
+An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path; `id` and `resource_id` mean the same. A
+list may be a text with commas. Types, values and defaults are in `tools/list`. A tool only reads unless stated.
 """
 
 RESOURCES = """## Resources
 
-| address | is |
-| --- | --- |
-| `lessons://entry/{id}` | one entry in full, as `get_resource` gives it |
-| `lessons://context/{project}` | rules and lessons of one project, as `context` gives them |
+- `lessons://entry/{id}`: one entry in full, as `get_resource` gives it
+- `lessons://context/{project}`: rules and lessons of one project, as `context` gives them
 
 ## Prompts
 
-| prompt | arguments | says |
-| --- | --- | --- |
-| `before_task` | `task`, `project` (optional) | what to ask for before a task |
-| `after_task` | `task`, `outcome` (optional) | what is owed after it: lesson and script, perhaps a rule |
-
+- `before_task` (`task`; optional: `project`): what to ask for before a task
+- `after_task` (`task`; optional: `outcome`): what is owed after it: a lesson, a script, perhaps a rule
 """
 
 
-def kind_of(schema: Mapping[str, Any]) -> str:
-    """What an argument takes, in a few words."""
-    if "enum" in schema:
-        return " ".join(f"`{one}`" for one in schema["enum"])
-    if schema["type"] == "array":
-        return "list"
-    limits = [f"{word} {schema[key]:g}" for key, word in LIMITS.items() if key in schema]
-    kind = "" if schema["type"] == "string" else schema["type"]
-    return " ".join(filter(None, (kind, *limits)))
-
-
-LIMITS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
-
-
-def tool_section(tool: Tool) -> str:
-    """One tool: what it does, its arguments, what it may change."""
+def tool_row(tool: Tool) -> str:
+    """One tool with its arguments, what it does, and what it may change."""
     hints = tool.annotations
     assert hints is not None
     reads = "" if hints.read_only_hint else "Writes."
@@ -401,17 +370,8 @@ def tool_section(tool: Tool) -> str:
         reads = "Destructive: a host should ask its user."
     again = " Idempotent." if hints.idempotent_hint else ""
     required = tool.parameters.get("required", [])
-    takes = []
-    for name, one in tool.parameters["properties"].items():
-        said = kind_of(one), "needed" if name in required else default(one), one.get("description")
-        takes.append(" ".join(filter(None, (f"`{name}`", f"({', '.join(filter(None, said))})" if any(said) else ""))))
-    what = f"Takes {', '.join(takes)}." if takes else ""
-    return "\n\n".join(filter(None, (f"### {tool.name}", f"{tool.description} {reads}{again}".strip(), what))) + "\n"
-
-
-def default(schema: Mapping[str, Any]) -> str:
-    """What holds where the argument is left out."""
-    return f"else `{json.dumps(schema['default'])}`" if "default" in schema else ""
+    takes = (name if name in required else f"[{name}]" for name in tool.parameters["properties"])
+    return f"- `{' '.join((tool.name, *takes))}`: {tool.description} {reads}{again}".strip() + "\n"
 
 
 def tools_page() -> str:
@@ -421,8 +381,8 @@ def tools_page() -> str:
         raise AssertionError("a library was asked for")
 
     served = tools(SessionPool(nothing), Path("mcp.log"), "all")
-    first = [tool_section(tool) for tool in served if tool.name in DEFAULT]
-    more = [tool_section(tool) for tool in served if tool.name not in DEFAULT]
+    first = "".join(tool_row(tool) for tool in served if tool.name in DEFAULT)
+    more = "".join(tool_row(tool) for tool in served if tool.name not in DEFAULT)
     over_http = (
         "## Over HTTP\n\n"
         f"Streamable HTTP at `{server.PATH}`, requests of at most {server.BODY_BYTES:,} bytes, {server.SESSIONS} "
@@ -432,19 +392,22 @@ def tools_page() -> str:
     return "\n".join(
         [
             MCP_INTRODUCTION,
-            "## Tools in every session\n", *first, "## Tools with `--tools all`\n", *more, RESOURCES.rstrip("\n"), "",
-            over_http.rstrip("\n"),
+            "## Tools in every session\n",
+            first,
+            "## Tools with `--tools all`\n",
+            more,
+            RESOURCES,
+            over_http,
         ]
-    ) + "\n"  # fmt: skip
+    )
 
 
 def main() -> None:
     """Write what is generated."""
     (REFERENCE / "commands.md").write_text(commands(), encoding="utf-8")
     (REFERENCE / "mcp.md").write_text(tools_page(), encoding="utf-8")
-    for name, made in (("settings.md", settings), ("json.md", json_page)):
-        place = REFERENCE / name
-        place.write_text(made(place.read_text(encoding="utf-8")), encoding="utf-8")
+    place = REFERENCE / "settings.md"
+    place.write_text(settings(place.read_text(encoding="utf-8")), encoding="utf-8")
     (REFERENCE / "schemas").mkdir(exist_ok=True)
     for name, text in schemas().items():
         (REFERENCE / "schemas" / name).write_text(text, encoding="utf-8")

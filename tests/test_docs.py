@@ -7,6 +7,7 @@ it over!), and `make reference` makes the generated reference anew.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 from pathlib import Path
@@ -40,7 +41,8 @@ else:
 
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"
-PAGES = sorted([*DOCS.rglob("*.md"), *TOP.glob("[RC]*.md")])
+PAGES = sorted([*DOCS.rglob("*.md"), *TOP.glob("[ARC]*.md"), TOP / "llms.txt"])
+MOST_WORDS = 24_000
 RUN = [
     page
     for page in (
@@ -110,6 +112,25 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not name or name in anchors(file.read_text(encoding="utf-8")), f"{path}#{name}"
 
 
+def test_all_pages_together_are_short() -> None:
+    pages = [page for page in PAGES if page.name not in ("CHANGELOG.md", "llms.txt")]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= MOST_WORDS
+
+
+def test_llms_txt_has_the_form_of_llmstxt_org() -> None:
+    text = (TOP / "llms.txt").read_text(encoding="utf-8")
+    assert re.match(r"# ai-lessons\n\n> ", text)
+    items = re.findall(r"^- (.*)", text, re.MULTILINE)
+    assert items
+    assert [item for item in items if not re.match(r"\[[^]]+\]\([^)]+\)", item)] == []
+
+
+def test_the_tests_that_the_page_about_security_names_are_there() -> None:
+    files = re.findall(r"`(?:tests/)?([\w/]*test_\w+\.py)`", (DOCS / "security.md").read_text(encoding="utf-8"))
+    assert len(files) > 20
+    assert [file for file in files if not (TOP / "tests" / file).is_file()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_page_names_no_place_where_it_was_made(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
@@ -135,16 +156,15 @@ def test_the_reference_of_tools_is_current() -> None:
     assert (DOCS / "reference/mcp.md").read_text(encoding="utf-8") == reference.tools_page()
 
 
-@pytest.mark.parametrize("name", ["settings", "json_page"])
-def test_a_table_of_the_reference_is_current(name: str) -> None:
-    text = (DOCS / f"reference/{name.removesuffix('_page')}.md").read_text(encoding="utf-8")
-    assert text == getattr(reference, name)(text)
+def test_the_reference_of_settings_is_current() -> None:
+    text = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
+    assert text == reference.settings(text)
 
 
 @pytest.mark.parametrize("path", DOCUMENTED, ids=" ".join)
 def test_every_command_and_option_is_named_and_has_an_example_in_its_help(path: tuple[str, ...]) -> None:
     text = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
-    section = text.partition(f"\n### {' '.join(path)}\n")[2].partition("\n### ")[0]
+    section = re.findall(rf"^- `{' '.join(path)}(?=[ `])(.*)", text, re.MULTILINE)[0]
     command = DOCUMENTED[path]
     assert isinstance(command, Command)
     assert command.help
@@ -153,15 +173,15 @@ def test_every_command_and_option_is_named_and_has_an_example_in_its_help(path: 
     assert [one for one in opts if not {*one} & {*re.split(r"[ `]", section), *reference.NO_TEXT_FOR}] == []
 
 
-def test_every_error_is_in_the_table_with_its_exit_code() -> None:
+def test_every_error_is_listed_with_its_exit_code() -> None:
     text = (DOCS / "reference/errors.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE))
+    rows = dict(re.findall(r"^- `(\w+)` \((\d+)\):", text, re.MULTILINE))
     tree = [errors.AiLessonsError]
     for one in tree:
         tree += one.__subclasses__()
     assert {one.__name__: str(one.exit_code) for one in tree if one.__module__ == errors.__name__} == rows
-    assert f"| {errors.EXIT_BUG} |" in text
-    assert f"| {errors.EXIT_INTERRUPTED} |" in text
+    assert f"\n- {errors.EXIT_BUG}: " in text
+    assert f"\n- {errors.EXIT_INTERRUPTED}: " in text
 
 
 def test_the_import_table_is_the_one_that_is_enforced() -> None:
@@ -186,9 +206,20 @@ FORMAT = (DOCS / "reference/file-format.md").read_text(encoding="utf-8")
 def test_the_schemas_are_current_and_linked() -> None:
     files = {file.name: file.read_text(encoding="utf-8") for file in (DOCS / "reference/schemas").iterdir()}
     assert files == reference.schemas()
+    pages = {"config.json": "settings.md", "answers.json": "json.md"}
     for name in files:
-        page = "settings.md" if name == "config.json" else "file-format.md"
-        assert f"(schemas/{name})" in (DOCS / "reference" / page).read_text(encoding="utf-8")
+        assert f"(schemas/{name})" in (DOCS / "reference" / pages.get(name, "file-format.md")).read_text(
+            encoding="utf-8"
+        )
+
+
+def test_the_schema_of_answers_accepts_what_json_md_shows() -> None:
+    shown = [json.loads("\n".join(step.shown or [])) for step in steps((DOCS / "reference/json.md").read_text("utf-8"))]
+    schema = reference.answers_schema()
+    for answer, name in ((shown[0], next(iter(reference.ANSWERS)).replace("`", "")), (shown[1][0], "entry")):
+        jsonschema.validate(answer, {"$ref": f"#/$defs/{name}", **schema})
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({}, {"$ref": f"#/$defs/{name}", **schema})
 
 
 def test_the_schema_of_settings_accepts_what_the_program_accepts() -> None:

@@ -188,11 +188,9 @@ def test_every_pair_of_kinds_has_a_relation_and_every_relation_has_kinds() -> No
     assert wrong_kinds("likes", Kind.LESSON, Kind.DOC) == ""  # an unknown word is another fault
 
 
-def test_the_table_of_the_docs_is_the_table_of_the_program() -> None:
+def test_the_relations_in_the_docs_are_those_of_the_program() -> None:
     page = Path(__file__).parents[2] / "docs/reference/file-format.md"
-    rows = re.findall(
-        r"^\| ((?:`\w+`,? )+)\| (an?y? .*) \| (an?y? .*|one .*) \|$", page.read_text(encoding="utf-8"), re.M
-    )
+    rows = re.findall(r"^- ((?:`\w+`(?:, )?)+): (an?y? .*) to (an?y? .*|one .*)$", page.read_text(encoding="utf-8"), re.M)
     told = {
         (relation, source, target)
         for relations, sources, targets in rows
