@@ -49,8 +49,8 @@ INTRODUCTION = f"""# Commands
 
 {BEGIN.strip()}
 
-`ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
-`--help` says more, describes each option, and has examples. See also [JSON](json.md) and [exit codes](errors.md).
+`ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`). A
+section is a group: `ai-lessons contribute add-lesson`. `--help` says more. See also [JSON](json.md).
 
 ## For every command
 
@@ -82,7 +82,7 @@ def name_of(option: str) -> str:
 def section(path: tuple[str, ...], command: click.Command) -> str:
     """One command with what it takes, and its first sentence."""
     arguments = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
-    usage = " ".join(filter(None, (*path, arguments, *map(name_of, options(command, NO_TEXT_FOR)))))
+    usage = " ".join(filter(None, (*(path[1:] or path), arguments, *map(name_of, options(command, NO_TEXT_FOR)))))
     about = re.split(r"[.;] ", " ".join(cleandoc(command.help or "").partition("\n\n")[0].split()))[0].removesuffix(".")
     return f"- `{usage}`: {about}\n"
 
@@ -386,8 +386,7 @@ def tools_page() -> str:
     over_http = (
         "## Over HTTP\n\n"
         f"Streamable HTTP at `{server.PATH}`, requests of at most {server.BODY_BYTES:,} bytes, {server.SESSIONS} "
-        "clients. A wrong token is answered\nwith 401, a foreign `Origin` with 403, a foreign `Host` with 421, "
-        "a request that is too large with 413.\n"
+        "clients. A wrong token\nis answered with 401, a foreign `Origin` with 403, a foreign `Host` with 421.\n"
     )
     return "\n".join(
         [

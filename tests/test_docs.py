@@ -164,7 +164,8 @@ def test_the_reference_of_settings_is_current() -> None:
 @pytest.mark.parametrize("path", DOCUMENTED, ids=" ".join)
 def test_every_command_and_option_is_named_and_has_an_example_in_its_help(path: tuple[str, ...]) -> None:
     text = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
-    section = re.findall(rf"^- `{' '.join(path)}(?=[ `])(.*)", text, re.MULTILINE)[0]
+    group = text.partition(f"\n## {path[0]}\n")[2].partition("\n## ")[0]
+    section = re.findall(rf"^- `{' '.join(path[1:] or path)}(?=[ `])(.*)", group, re.MULTILINE)[0]
     command = DOCUMENTED[path]
     assert isinstance(command, Command)
     assert command.help
