@@ -23,6 +23,7 @@ def write(root: Path, *paths: str) -> None:
 def test_in_a_repository_in_order_there_is_nothing_to_say(store: Store) -> None:
     store.apply(add("p/lessons/a.md"))
     write(store.root, "LICENSE", "CODEOWNERS", ".gitignore", ".ai-lessons/x.yaml", "p/scripts/v1/__pycache__/a.pyc")
+    write(store.root, "examples/check.yml")
     (store.root / "p/b.txt").symlink_to("lessons/a.md")
     assert loose(store) == []
 

@@ -190,7 +190,9 @@ def test_every_pair_of_kinds_has_a_relation_and_every_relation_has_kinds() -> No
 
 def test_the_relations_in_the_docs_are_those_of_the_program() -> None:
     page = Path(__file__).parents[2] / "docs/reference/file-format.md"
-    rows = re.findall(r"^- ((?:`\w+`(?:, )?)+): (an?y? .*) to (an?y? .*|one .*)$", page.read_text(encoding="utf-8"), re.M)
+    rows = re.findall(
+        r"^- ((?:`\w+`(?:, )?)+): (an?y? .*) to (an?y? .*|one .*)$", page.read_text(encoding="utf-8"), re.M
+    )
     told = {
         (relation, source, target)
         for relations, sources, targets in rows

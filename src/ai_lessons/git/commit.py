@@ -802,8 +802,8 @@ def unshared(store: Store) -> list[str]:
 def loose(store: Store) -> list[str]:
     """A line for each sort, with the first few by name.
 
-    Hidden files are git's and ours; at the top, README.md, LICENSE and CODEOWNERS are for people. Writes that wait are
-    left out, and all that is in no commit where commits are the user's.
+    Hidden files are git's and ours; at the top, README.md, LICENSE, CODEOWNERS and `examples/` are for people. Writes that
+    wait are left out, and all that is in no commit where commits are the user's.
     """
     links, unclaimed = _odd(os.path.realpath(store.root))
     edits = uncommitted(store) if store.autocommit else Uncommitted()
@@ -837,6 +837,7 @@ def _odd(root: str) -> tuple[list[str], list[str]]:
                 if not stays or layout.place(path) is not None:
                     links.append(path)
             elif name not in below and not name.startswith(".") and layout.place(path) is None:
-                for_people = folder == root and (name.endswith(".md") or "." not in name)
+                at_top = folder == root and (name.endswith(".md") or "." not in name)
+                for_people = at_top or path.startswith(f"examples{os.sep}")
                 unclaimed += [] if for_people else [path]
     return links, unclaimed
