@@ -568,11 +568,13 @@ def test_proposals_go_out_even_where_main_is_protected_and_arrive_elsewhere(team
 @pytest.mark.parametrize("hook", ["pre-push", "pre-receive"])
 def test_a_hook_that_refuses_main_is_quoted_and_proposals_go_all_the_same(team: Team, hook: str) -> None:
     folder = team.ann.root / ".git/hooks" if hook == "pre-push" else team.hub / "hooks"
-    put_program(folder / hook, "#!/bin/sh\nif grep -q refs/heads/main; then echo no ticket; exit 1; fi\n")
+    put_program(
+        folder / hook, "#!/bin/sh\nif grep -q refs/heads/main; then echo ==; echo no; echo ticket; exit 1; fi\n"
+    )
     team.ann.run("branch", "rules/R-AAAAAA-x", "main")
     own = {"rules/R-AAAAAA-x": team.ann.head}
     team.ann.write("x.md", "x\n")
-    with pytest.raises(Refused, match=r"no ticket; proposals were sent: rules/R-AAAAAA-x"):
+    with pytest.raises(Refused, match=r"no; ticket; proposals were sent: rules/R-AAAAAA-x"):
         sync(team.ann.store, proposals=lambda: own)
     assert team.ann.git(team.hub, "rev-parse", "rules/R-AAAAAA-x") == own["rules/R-AAAAAA-x"]
     assert team.ann.store.commits(None)

@@ -673,7 +673,7 @@ def _push(
     so_far = so_far._replace(proposals=sent, unsent=unsent)
     if state == "refused":
         only_events = to == place and remote_tip and _only_events(store, remote_tip)
-        if only_events or _PROTECTED_BRANCH.search(reason):
+        if only_events or _PROTECTED_BRANCH.search(reason.partition("; ")[0]):
             _protect(store, name, protected=True)
         if not (only_events and remote_tip and head):
             proposals_sent = f"; proposals were sent: {', '.join(sent)}" if sent else ""
