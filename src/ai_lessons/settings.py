@@ -105,7 +105,9 @@ def load(
     tiers = _tiers(table, file, environ, here)
     belongs_to, note = _belongs_to(here)
     enterprises = (table.get("enterprise") or {}).items()
-    below = [(f"enterprise.{name}", value, _OF_ENTERPRISE) for name, value in enterprises]
+    below: list[tuple[str, object, Sequence[str]]] = [
+        (f"enterprise.{name}", value, _OF_ENTERPRISE) for name, value in enterprises
+    ]
     below += [("warm", table.get("warm"), ("enabled",)), ("agents", table.get("agents"), Agents._fields)]
     notes = [note, *_unknown(table, KEYS, file)]
     notes += (x for name, value, keys in below for x in _unknown(value, keys, file, f"{name}."))

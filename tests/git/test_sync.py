@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
+from ai_lessons.git import plumbing
 from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.sync import Synced, decide, kept, sync, torn_now
@@ -567,14 +568,32 @@ def test_proposals_go_out_even_where_main_is_protected_and_arrive_elsewhere(team
 @pytest.mark.parametrize("hook", ["pre-push", "pre-receive"])
 def test_a_hook_that_refuses_main_is_quoted_and_proposals_go_all_the_same(team: Team, hook: str) -> None:
     folder = team.ann.root / ".git/hooks" if hook == "pre-push" else team.hub / "hooks"
-    put_program(folder / hook, "#!/bin/sh\nif grep -q refs/heads/main; then echo no ticket; exit 1; fi\n")
+    put_program(
+        folder / hook, "#!/bin/sh\nif grep -q refs/heads/main; then echo ==; echo no; echo ticket; exit 1; fi\n"
+    )
     team.ann.run("branch", "rules/R-AAAAAA-x", "main")
     own = {"rules/R-AAAAAA-x": team.ann.head}
     team.ann.write("x.md", "x\n")
-    with pytest.raises(Refused, match=r"no ticket; proposals were sent: rules/R-AAAAAA-x"):
+    with pytest.raises(Refused, match=r"no; ticket; proposals were sent: rules/R-AAAAAA-x"):
         sync(team.ann.store, proposals=lambda: own)
     assert team.ann.git(team.hub, "rev-parse", "rules/R-AAAAAA-x") == own["rules/R-AAAAAA-x"]
     assert team.ann.store.commits(None)
+
+
+def test_a_merge_that_nobody_signs_in_time_is_unsigned_and_says_so(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.ann.edit(LESSON, "One.", "1.")
+    team.ann.sync()
+    team.bob.edit(LESSON, "Five.", "5.")
+    monkeypatch.setattr(plumbing, "SIGN_TIMEOUT", 0.3)
+    pinentry = put_program(tmp_path / "pinentry", "#!/bin/sh\nexec sleep 60\n")
+    for setting in (("commit.gpgsign", "true"), ("gpg.program", str(pinentry))):
+        team.bob.run("config", *setting)
+    done = team.bob.sync()
+    assert (done.received, done.sent) == (1, 2)
+    (note,) = done.notes
+    assert note.startswith("unsigned, because git could not sign it: it had no answer in time")
 
 
 def test_a_proposal_that_a_hook_refuses_is_unsent_and_a_remote_that_is_gone_is_no_refusal(team: Team) -> None:

@@ -299,7 +299,7 @@ class Network:
         if not os.access(_hooks_folder(self._worktree) / "pre-push", os.X_OK):
             return ""
         lines = (line.strip() for line in f"{done.err}\n{done.text}".splitlines())
-        words = [line for line in lines if line and not line.startswith((_PUSH_FAILED, "To "))]
+        words = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith((_PUSH_FAILED, "To "))]
         return f"{PRE_PUSH}: " + ("; ".join(words[:_HOOK_LINES]) or "it gave no reason")
 
     def _run(self, *arguments: str) -> Done:
@@ -341,5 +341,6 @@ def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
     if "remote ref does not exist" in reason:
         return "done", ""  # another clone has removed it
     lines = (line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: "))
-    message = next((line.removeprefix("error: ") for line in lines if line), "")
+    words = [line.removeprefix("error: ") for line in lines if any(map(str.isalnum, line))]
+    message = "; ".join(words[:_HOOK_LINES])
     return "refused", f"{reason}: {message}" if message and message not in reason else reason

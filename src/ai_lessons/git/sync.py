@@ -319,12 +319,16 @@ class RemoteBranch(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """The received commits, the files that both sides had changed, `head` now. With `torn` files nothing moved."""
+    """The received commits, the files that both sides had changed, `head` now. With `torn` files nothing moved.
+
+    `notes`: why the merge is not signed.
+    """
 
     head: str | None
     received: int = 0
     merged: tuple[str, ...] = ()
     torn: tuple[MergeConflict, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @json_fields(hidden=("our_diff", "their_diff"))
@@ -391,13 +395,13 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
         if tip is None or tip == head:
             return Brought(head)
         if head and plumbing.is_ancestor(store.worktree, tip, head):
-            if not (store.protected and _same_tree(store, head, tip)):
+            if not store.protected or plumbing.run(store.worktree, "diff-tree", "--quiet", head, tip).code:
                 return Brought(head)
             _drop_ours(store, place, head, tip)
             return Brought(tip)
         decisions = Decisions(store.state_dir)
         if head is None or plumbing.is_ancestor(store.worktree, head, tip):
-            target, merged = tip, tuple[str, ...]()
+            target, merged, notes = tip, tuple[str, ...](), tuple[str, ...]()
         else:
             with opened(store.worktree) as repo:
                 draft = Draft(repo)
@@ -411,12 +415,13 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                     return Brought(tip, received)
                 # approval reads this message: without "into BRANCH" it would claim a merge into the approval branch
                 message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
-                target = Author(store.worktree).commit(draft, made.tree, (head, tip), message)
-                merged = made.merged
+                author = Author(store.worktree)
+                target, merged = author.commit(draft, made.tree, (head, tip), message), made.merged
+                notes = author.notes
         received = count(store, tip, head)
         _forward(store, place, target)
         decisions.forget()
-        return Brought(target, received, merged)
+        return Brought(target, received, merged, notes=notes)
 
 
 def torn_now(store: Store, place: RemoteBranch) -> tuple[EntryConflict, ...]:
@@ -514,10 +519,6 @@ def count(store: Store, tip: str, without: str | None) -> int:
     """How many commits `tip` has that `without` has not."""
     done = plumbing.run(store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
     return int(done.text) if done.text.isdigit() else 0
-
-
-def _same_tree(store: Store, commit: str, other: str) -> bool:
-    return not plumbing.run(store.worktree, "diff-tree", "--quiet", commit, other).code
 
 
 def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bool:
@@ -629,6 +630,7 @@ def sync(
         for source in dict.fromkeys((place, to)):
             brought = bring(store, source)
             received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
+            notes = (*notes, *brought.notes)
             if brought.torn:
                 break
         arrived = tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - before))
@@ -667,11 +669,11 @@ def _push(
     if state == "late":
         return None
     name = branch(store)
-    sent, failed = _names(proposals, results)
-    so_far = so_far._replace(proposals=sent, unsent=_refused(proposals, results))
+    sent, unsent, failed = _names(proposals, results)
+    so_far = so_far._replace(proposals=sent, unsent=unsent)
     if state == "refused":
         only_events = to == place and remote_tip and _only_events(store, remote_tip)
-        if only_events or _PROTECTED_BRANCH.search(reason):
+        if only_events or _PROTECTED_BRANCH.search(reason.partition("; ")[0]):
             _protect(store, name, protected=True)
         if not (only_events and remote_tip and head):
             proposals_sent = f"; proposals were sent: {', '.join(sent)}" if sent else ""
@@ -720,26 +722,21 @@ def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, prop
     name = keep(store.worktree, head, brought.torn)
     remote_tip = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
     wishes = proposals if remote_tip == head else {HEADS + name: head, **proposals}
-    results = network.push(wishes)
-    sent, failed = _names(wishes, results)
+    sent, unsent, failed = _names(wishes, network.push(wishes))
     return so_far._replace(
         conflicts=torn_now(store, so_far.place),
         kept=name,
         proposals=tuple(branch for branch in sent if branch != name),
-        unsent=_refused(proposals, results),
+        unsent=unsent,
         notes=(*so_far.notes, *failed),
     )
 
 
-def _names(targets: Iterable[str], results: Mapping[str, tuple[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The branches that were pushed, and a sentence about each that was not."""
+def _names(targets: Iterable[str], results: Mapping[str, tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """The branches that were pushed, those that were refused, and a sentence about each that was not pushed."""
     by_name = {target.removeprefix(HEADS): results[target] for target in targets}
-    pushed = tuple(name for name, (state, _) in by_name.items() if state == "done")
-    return pushed, tuple(f"{name} was not pushed: {why}" for name, (state, why) in by_name.items() if state != "done")
-
-
-def _refused(targets: Iterable[str], results: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(target.removeprefix(HEADS) for target in targets if results[target][0] == "refused")
+    pushed, refused = (tuple(n for n, (state, _) in by_name.items() if state == s) for s in ("done", "refused"))
+    return pushed, refused, tuple(f"{n} was not pushed: {why}" for n, (s, why) in by_name.items() if s != "done")
 
 
 def _unpushed_proposals(
@@ -778,7 +775,7 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
     for name, commit in settled.items():
         if not checked_out_at(store.worktree, HEADS + name):  # git checks that it is still at that commit
             plumbing.run(store.worktree, "update-ref", "-d", HEADS + name, commit)
-    return _names(wishes, results)[1]
+    return _names(wishes, results)[2]
 
 
 def keep(worktree: Worktree, head: str, torn: Sequence[MergeConflict]) -> str:
