@@ -675,7 +675,8 @@ def snippet(
     for at, word in stem_positions("\n".join(folded), stems):
         place = min(bisect_right(starts, at), len(parts)) - 1
         inside[place].append((at - starts[place], word))
-    expressions = [re.compile(expression) for expression in map(pattern, phrases) if expression]
+    plain = (re.sub("[*`~]", " ", phrase) for phrase in phrases)
+    expressions = [re.compile(expression) for expression in map(pattern, plain) if expression]
 
     def answers(place: int) -> tuple[int, int]:
         held, near = {word for _, word in inside[place]}, set[str]()
