@@ -10,6 +10,7 @@ import contextlib
 import html
 import io
 import json
+import re
 import signal
 import time
 import warnings
@@ -326,7 +327,7 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "hidden words": ranking.with_parts,
     "names": ranking.names,
     "question": ranking.question,
-    "phrase": lambda text: ranking.places(text, ["a b", text[:500]]),
+    "phrase": lambda text: re.search(ranking.pattern(text[:500]), ranking.fold(text)),
     "snippet": lambda text: ranking.snippet(text, "merge a b"),
     "secrets": secrets.secrets_in,
     "detectors": lambda text: list(secret_detectors.detected(text)),

@@ -47,7 +47,6 @@ contribute suggest-rule --title "Stash by name" --rationale "Worktrees share one
 admin approve-rule "stash by name" --yes
 """,
     "a clone shared, a conflict settled": """\
-sync
 $ git init -q --bare -b main hub.git && git -C .ai/reference remote add origin ~/hub.git
 sync
 admin init colleague --from ~/hub.git

@@ -36,6 +36,7 @@ def desk(knowledge: Path, git: Git, run: Run) -> Path:
     desk = knowledge.parent
     git(desk, "init", "-q")
     (desk / "WorkflowsApi.md").write_text("# Workflows API\n\nTransitions.\n")
+    (desk / "notes.md").write_text("# Notes\n\nReset it on Mondays.\n")
     (desk / "update-workflow.sh").write_text("#!/bin/sh\necho updated\n")
     (desk / "lessons.jsonl").write_text(
         '{"id":"001","created":"2024-02-10","when":"editing","action":"do","do":"read first","because":"it helps"}\n'

@@ -141,12 +141,16 @@ Rules (follow these):
 
 Scripts (try these):
   [S-S00001] (0.89) update-workflow.sh
-    v2, v3 | "Updates workflow with pro…
+    v2, v3 | "Updates workflow with
+      proper status preservation..."
 
 Docs (reference):
   [D-D00003] (0.50) ワークフローを更新す
              る前に読むこと workflow
-    v3 | "全部置き換わる。全部置き換わ…
+    v3 | "全部置き換わる。全部置き換わる
+      。全部置き換わる。全部置き換わる。
+      全部置き換わる。全部置き換わる。全
+      部…
 
 ---
 \N{ELECTRIC LIGHT BULB} No rule covers this yet: consider

@@ -165,7 +165,10 @@ def test_a_short_text_is_its_own_snippet_without_the_title(text: str, title: str
 def test_a_snippet_of_a_script_shows_its_description_and_its_code_without_comment_signs() -> None:
     script = "#!/bin/sh\n##  Deletes merged branches,\n##  but not main.  ##\n\n#echo x\nfor b in $list; do\n"
     assert snippet(script, "x", code=True) == "Deletes merged branches, but not main. echo x · for b in $list; do"
-    assert snippet("Tidies **up**.\n" + script, "tidy", code=True).startswith("Tidies up. Deletes merged")
+    described = "Tidies **up**.\n\n```sh\ntidy --all\n```\n" + script
+    assert snippet(described, "tidies", code=True).startswith("Tidies up. tidy --all · Deletes merged")
+    module = '#!/usr/bin/env python3\n"""Counts **kinds**."""\ndef __init__(self, **kind): a[0](kind)\n'
+    assert snippet(module, "x", code=True) == "Counts **kinds**. def __init__(self, **kind): a[0](kind)"
 
 
 def test_a_sentence_longer_than_a_snippet_shows_its_beginning_and_where_it_answers() -> None:

@@ -659,9 +659,9 @@ def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, .
     Raises NotFound: no such session.
     """
     shown = next((each.told for each in lately(opened.options.state_dir)[0] if session in {None, each.session}), None)
-    if shown is None and session is None:
-        return ()
     if shown is None:
+        if session is None:
+            return ()
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
         raise NotFound("session", session, hint=hint)
     lights = opened.reading.current().many(entry.id for entry in shown)

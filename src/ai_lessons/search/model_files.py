@@ -94,7 +94,7 @@ def from_hub(spec: ModelSpec, folder: str) -> Mapping[str, str]:
     """
     from httpx import HTTPError  # noqa: PLC0415 - the hub client is loaded only for a download
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     reach_hub()
     disable_progress_bars()  # ours is one line for all files
@@ -304,22 +304,22 @@ def _watched(
     fetch: Callable[[], Mapping[str, str]], folder: str, spec: ModelSpec, progress: Progress
 ) -> Mapping[str, str]:
     """What `fetch` returns or raises; how many megabytes it has put into the folder is shown meanwhile."""
-    from concurrent.futures import Future, wait  # noqa: PLC0415  # only for a download
-
-    size = round(spec.size / MEGABYTE)
-    done: Future[Mapping[str, str]] = Future()
+    size, paths, faults = round(spec.size / MEGABYTE), dict[str, str](), list[Exception]()
 
     def work() -> None:
         try:
-            done.set_result(fetch())
-        except BaseException as error:  # noqa: BLE001  # raised below, in the caller's thread
-            done.set_exception(error)
+            paths.update(fetch())
+        except (SourceFailed, OSError) as error:
+            faults.append(error)
 
-    Thread(target=work, daemon=True).start()  # a Ctrl-C does not wait for it
-    while wait([done], PAUSE).not_done:
+    thread = Thread(target=work, daemon=True)  # a Ctrl-C does not wait for it
+    thread.start()
+    while thread.is_alive():
+        thread.join(PAUSE)
         files = (os.path.join(above, name) for above, _, names in os.walk(folder) for name in names)
         progress(WHAT, min(sum(map(_bytes_of, files)) // MEGABYTE, size), size)
-    paths = done.result()
+    if faults:
+        raise faults[0]
     progress(WHAT, size, size)
     return paths
 

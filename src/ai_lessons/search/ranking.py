@@ -578,6 +578,7 @@ SNIPPET_READ = 20_000  # Characters of a text that a snippet is taken from
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _HEADING = re.compile(r"#{1,6}(?!\S)(.*?)(?:\s#*)?")
 _NO_SENTENCE = re.compile(r"\W*|\[[^\]]+\]:\s.*|\[!\w+\]|<!--.*|\{[{%].*[}%]\}|:::.*|\[\[?_?TOC_?\]?\]")
+_QUOTES = re.compile("^[rRuU]?(?:\"{3}|'{3})|(?:\"{3}|'{3})$")
 _ITEM = re.compile(r"(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
 _REMARK = re.compile(r"(?:#+|//+!?|--|;+|/?\*+/?|REM\b|<!--)\s+")
 _TAG = "a|b|br|center|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|span|strong|su[bp]|summary|t[dhr]|table|ul"
@@ -601,20 +602,22 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
     Headings are none, unless there is nothing else. `code`: the text of a script, below its description if that has a
     shebang line. Comments of code are sentences without their signs.
     """
-    parts, headings = list[str](), list[str]()
-    fenced, goes_on = code and "\n#!" not in text, False
+    parts, headings, lines_of_code = list[str](), list[str](), set[int]()
+    script, fenced, goes_on = code and "\n#!" not in text, False, False
     for row in map(str.strip, text[:SNIPPET_READ].split("\n")):
         joined, goes_on = goes_on, False
-        if _FENCE.match(row) and not code:
+        if _FENCE.match(row):
             fenced = not fenced
         elif row.startswith("#!"):
-            fenced = fenced or code
-        elif fenced:
-            remark = _REMARK.match(row) or (code and re.match("#+", row))
-            plain = row[remark.end() :].strip("#-=*~ ") if remark else row
-            if not (code and remark and NOT_ABOUT.match(plain)):
-                goes_on = _append(parts, plain, joined=joined and bool(remark)) and bool(remark)
-        elif joined and row.strip(row[:1]) == "" and row[:1] in "=-" and row:
+            script = code
+        elif fenced or script:
+            remark = _REMARK.match(row) or (script and re.match("#+", row))
+            plain = row[remark.end() :].strip("#-=*~ ") if remark else _QUOTES.sub("", row)
+            if not remark and _append(parts, plain, joined=False):
+                lines_of_code.add(len(parts) - 1)
+            elif remark and not (script and NOT_ABOUT.match(plain)):
+                goes_on = _append(parts, plain, joined=joined)
+        elif joined and row and not row.strip(row[0]) and row[0] in "=-" and len(parts[-1]) < LEADING:
             headings.append(parts.pop())  # the line below a heading
         elif heading := _HEADING.fullmatch(row):
             headings.append(heading[1].strip())
@@ -626,8 +629,9 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
             elif not _NO_SENTENCE.fullmatch(row):
                 goes_on = _append(parts, row[item.end() :] if item else row, joined=joined and not item)
     result = list[str]()
-    for part in parts or headings:
-        for sentence in filter(None, _SENTENCE_END.split(" ".join(_unmarked(part).split()))):
+    for place, part in enumerate(parts or headings):
+        line = " ".join((part if place in lines_of_code else _unmarked(part)).split())
+        for sentence in [line] if place in lines_of_code else _SENTENCE_END.split(line):
             leads = bool(result) and result[-1].endswith(":") and len(result[-1]) < LEADING  # what follows it says it
             _append(result, sentence, joined=leads)
     return result
@@ -671,7 +675,8 @@ def snippet(
     for at, word in stem_positions("\n".join(folded), stems):
         place = min(bisect_right(starts, at), len(parts)) - 1
         inside[place].append((at - starts[place], word))
-    expressions = [re.compile(expression) for expression in map(pattern, phrases) if expression]
+    plain = (re.sub("[*`~]", " ", phrase) for phrase in phrases)
+    expressions = [re.compile(expression) for expression in map(pattern, plain) if expression]
 
     def answers(place: int) -> tuple[int, int]:
         held, near = {word for _, word in inside[place]}, set[str]()
@@ -693,8 +698,9 @@ def _beside(sentence: str, title: str) -> str:
     """A sentence without the title that it repeats: empty if it says no more."""
     if not title or not fold(sentence).casefold().startswith(title):
         return sentence
-    rest = sentence[len(title) :]
-    return rest.lstrip(" .:|-\u2013\u2014") if re.match(r"\s*[.:|]|\s+[-\u2013\u2014]|\s*$", rest) else sentence
+    behind = sentence[len(title) :]
+    ends = re.match(r"\s*[.:|]|\s+[-\u2013\u2014]|\s*$", behind)
+    return behind.lstrip(" .:|-\u2013\u2014") if ends else sentence
 
 
 def _joined(parts: Sequence[str], width: int) -> str:

@@ -64,8 +64,9 @@ remote_option = click.option("--remote", metavar="R", help="The remote, where th
 def sync(call: Call, remote: str | None, take: str | None) -> int:
     """Share: commit what waits, fetch, merge, push. Exit code 5: a file needs your decision; 8: a push was refused.
 
-    It pushes where git would push. History that was rewritten or deleted on the remote is not sent again: it stops
-    there, and --take theirs goes on with the remote's, with yours on a branch `kept/…` here.
+    It needs a remote (git remote add origin ADDRESS), and pushes where git would push. History that was rewritten or
+    deleted on the remote is not sent again: it stops there, and --take theirs goes on with the remote's, with yours on
+    a branch `kept/…` here.
 
     It merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are
     merged key by key and line by line where there is no conflict; rules never are.
