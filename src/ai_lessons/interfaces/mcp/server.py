@@ -336,7 +336,7 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
             raise ResourceError(agent_text.bug(error, log)) from error
         return answer
 
-    @server.completion()
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK's
     async def complete(_ref: Any, argument: Any, _context: Any) -> Completion:
         def values(library: Library) -> list[str]:
             return [value for value, _ in app.entries.complete(library, argument.value, argument.name)]
