@@ -44,6 +44,13 @@ class Note(NamedTuple):
     text: str
     row: int | None = None
 
+    @property
+    def diagnostic(self) -> Data:
+        """As the protocol has it, on the first character of its line."""
+        ends = ({"line": self.row or 0, "character": character} for character in (0, 1))
+        named = {"code": self.handle, "source": "ai-lessons", "message": self.text}
+        return {"range": dict(zip(("start", "end"), ends, strict=True)), "severity": self.severity, **named}
+
 
 def applying(library: Library, path: Path, _text: str) -> Iterable[Note]:
     """Rules in force and lessons whose `applies_to` names the file."""
@@ -167,16 +174,7 @@ class LanguageServer:
 
     def _publish(self, uri: str) -> None:
         self._shown[uri] = self._notes(uri)
-        diagnostics = [
-            {
-                "range": _range(note.row or 0),
-                "severity": note.severity,
-                "code": note.handle,
-                "source": "ai-lessons",
-                "message": note.text,
-            }
-            for note in self._shown[uri]
-        ]
+        diagnostics = [note.diagnostic for note in self._shown[uri]]
         self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": diagnostics})
 
     def _hover(self, params: Data) -> Data | None:
@@ -229,10 +227,6 @@ def _path(uri: str) -> Path | None:
     """The file or folder of an address; None for what is not stored."""
     parts = urlsplit(uri)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
-
-
-def _range(row: int) -> Data:
-    return {"start": {"line": row, "character": 0}, "end": {"line": row, "character": 1}}
 
 
 @click.command("lsp", cls=Command, examples=["", "--stdio"])
