@@ -1,4 +1,4 @@
-"""What a command costs before it reads and while it reads: `--help` against a bare click, reading 10,000 entries."""
+"""What a command costs before it reads and while it reads: `--help` and MCP against click, reading 10,000 entries."""
 
 from __future__ import annotations
 
@@ -7,23 +7,33 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench import corpora
-from bench.harness import Bar, Outcome, World, cpu, number, paired, peak, ratio, table, wall
+from bench.harness import Bar, Outcome, World, cpu, number, paired, peak, program, ratio, run, table, wall
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HELP_BAR = 3.0
+HELP_BAR, TOOLS_BAR = 3.0, 12.0
 READ_BAR = 0.150
 ENTRIES = 10_000
 
 
 def starting(home: World, outcome: Outcome, rounds: int) -> None:
-    """`ai-lessons --help` and the bare interpreter, against `python -c "import click"`."""
+    """`ai-lessons --help`, the MCP server until it has listed its tools, and the bare interpreter, against click."""
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    messages = (
+        {"id": 1, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    )
+    file = home.folder / "tools-list.jsonl"
+    file.write_text("".join(json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages))
+    server = ["sh", "-c", 'exec "$@" < "$0"', str(file), *program("ai-lessons-mcp", "interfaces.mcp_server")]
     samples = paired(
         {
             'python -c "import click"': lambda: home.python("-c", "import click"),
             "python -c pass": lambda: home.python("-c", "pass"),
             "ai-lessons --help": lambda: home.program("--help"),
+            "ai-lessons-mcp to tools/list": lambda: run(server, home.folder, home.env),
         },
         rounds,
     )
@@ -35,6 +45,8 @@ def starting(home: World, outcome: Outcome, rounds: int) -> None:
     print(table("starting", ["program", "CPU ms", "wall ms", "x click"], rows))
     help_ratio = ratio([s.cpu for s in samples["ai-lessons --help"]], base)
     outcome.judge(Bar("--help against a bare click, CPU", help_ratio, HELP_BAR, "x"))
+    tools_ratio = ratio([s.cpu for s in samples["ai-lessons-mcp to tools/list"]], base)
+    outcome.judge(Bar("MCP start to tools/list against a bare click, CPU", tools_ratio, TOOLS_BAR, "x"))
 
 
 def reading(home: World, outcome: Outcome, rounds: int) -> None:

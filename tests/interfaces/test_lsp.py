@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ai_lessons import settings
-from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.app.workspace import Library
 from ai_lessons.interfaces import lsp
 from ai_lessons.interfaces.cli.command import options
 from interfaces.world import Run, environment
-from real_world import put_file
+from real_world import Git, commit_all, put_file
 
 PROGRAM = (sys.executable, "-c", "from ai_lessons.__main__ import main; main()", "lsp", "--stdio")
 LESSON = """---
@@ -66,17 +66,13 @@ def sql(knowledge: Path, run: Run) -> str:
     return (knowledge.parent / "code space/a b.sql").as_uri()
 
 
-@pytest.fixture
-def library(knowledge: Path) -> Iterator[ReusableLibrary]:
-    loaded = settings.load(environment())
-    held = ReusableLibrary(lambda: Library(loaded.repo, options(loaded)))
-    yield held
-    held.close()
+def talk(*messages: Any, raw: bytes = b"") -> tuple[int, list[Any]]:
+    sent, loaded = io.BytesIO(), settings.load(os.environ)
 
+    def make(cwd: Path) -> Library:
+        return Library(loaded.repo, options(loaded)._replace(cwd=cwd))
 
-def talk(library: ReusableLibrary, *messages: Any, raw: bytes = b"") -> tuple[int, list[Any]]:
-    sent = io.BytesIO()
-    code = lsp.LanguageServer(library, io.BytesIO(raw + framed(*messages)), sent).serve()
+    code = lsp.LanguageServer(make, io.BytesIO(raw + framed(*messages)), sent).serve()
     return code, answers(sent.getvalue())
 
 
@@ -105,43 +101,73 @@ def test_an_editor_shows_the_rules_and_lessons_about_the_file_that_is_open(sql: 
     assert ended == {"jsonrpc": "2.0", "id": 3, "result": None}
 
 
-def test_a_file_that_nothing_is_about_and_what_is_no_file_get_nothing(sql: str, library: ReusableLibrary) -> None:
+def test_a_file_that_nothing_is_about_and_what_is_no_file_get_nothing(sql: str) -> None:
     other = sql.replace(".sql", ".txt")
-    _, found = talk(library, opened(other), hover(other), opened("untitled:1"), hover("untitled:1", number=3))
+    _, found = talk(opened(other), hover(other), opened("untitled:1"), hover("untitled:1", number=3))
     assert [one.get("result", one.get("params", {}).get("diagnostics")) for one in found] == [[], None, [], None]
 
 
-def test_a_note_on_a_line_is_shown_there_alone(sql: str, library: ReusableLibrary, monkeypatch: Any) -> None:
-    def on_the_second_line(library: Library, path: str, text: str) -> list[lsp.Note]:
-        assert (Path(path).name, text) == ("a b.sql", "SELECT 1;\n")
+def test_a_note_on_a_line_is_shown_there_alone(sql: str, monkeypatch: Any) -> None:
+    def on_the_second_line(library: Library, path: Path, text: str) -> list[lsp.Note]:
+        assert (path.name, text) == ("a b.sql", "SELECT 1;\n")
         (note, *_) = lsp.applying(library, path, text)
         return [note._replace(row=1, text="here")]
 
     monkeypatch.setattr(lsp, "SOURCES", (on_the_second_line,))
-    _, (shown, first, second) = talk(library, opened(sql), hover(sql, 0), hover(sql, 1, number=3))
+    _, (shown, first, second) = talk(opened(sql), hover(sql, 0), hover(sql, 1, number=3))
     assert shown["params"]["diagnostics"][0]["range"]["start"] == {"line": 1, "character": 0}
     assert first["result"] is None
     assert second["result"]["contents"]["value"].endswith("here")
 
 
-def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(library: ReusableLibrary) -> None:
+def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(knowledge: Path) -> None:
     raw = b"Content-Length: 3\r\n\r\n{,}" + framed({"id": 7, "method": "textDocument/rename", "params": {}})
-    code, found = talk(library, {"id": 8, "method": "shutdown"}, {"method": "exit"}, raw=raw)
+    code, found = talk({"id": 8, "method": "shutdown"}, {"method": "exit"}, raw=raw)
     assert code == 0
     assert [(one["id"], one.get("error", {}).get("code")) for one in found] == [(None, -32700), (7, -32601), (8, None)]
     malformed = {"id": 1, "method": "textDocument/hover", "params": {}}
-    _, (bug,) = talk(library, malformed)
+    _, (bug,) = talk(malformed)
     assert bug["error"]["message"] == "a bug in ai-lessons (KeyError)"
 
 
 @pytest.mark.parametrize("raw", [b"", b"Content-Length: nine\r\n\r\n", b"Content-Length: 50\r\n\r\n{}", b"x\n" * 3])
-def test_an_editor_that_is_gone_ends_it(library: ReusableLibrary, raw: bytes) -> None:
-    assert talk(library, raw=raw) == (1, [])
+def test_an_editor_that_is_gone_ends_it(knowledge: Path, raw: bytes) -> None:
+    assert talk(raw=raw) == (1, [])
 
 
-def test_without_a_repository_the_editor_is_told_in_its_log(tmp_path: Path, hermetic: Path) -> None:
-    loaded = settings.load(environment(AI_LESSONS_REPO=str(tmp_path / "none")))
-    library = ReusableLibrary(lambda: Library(loaded.repo, options(loaded)))
-    _, found = talk(library, opened((tmp_path / "a.sql").as_uri()), hover((tmp_path / "a.sql").as_uri()))
+def test_without_a_repository_the_editor_is_told_in_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AI_LESSONS_REPO", str(tmp_path / "none"))
+    _, found = talk(opened((tmp_path / "a.sql").as_uri()), hover((tmp_path / "a.sql").as_uri()))
     assert [one.get("method") for one in found] == ["window/logMessage", "window/logMessage", None]
     assert "no knowledge repository" in found[0]["params"]["message"]
+
+
+CODE = "import os\n\n\ndef total(rows):\n    print(rows)\n    return sum(rows)\n"
+
+
+def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
+    knowledge: Path, hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = hermetic / "code"
+    put_file(code / "shop/cart.py", CODE.encode())
+    git(code, "init", "-q")
+    commit_all(git, code, "Add the cart")
+    monkeypatch.chdir(code)
+    about = ["--title", "Totals are in cents", "--content", "All of them.", "--about", "shop/cart.py::total"]
+    assert run("contribute", "add-lesson", *about).code == 0
+    check = "{files: '**/*.py', regex: 'print\\(', bad: 'print(1)', good: 'log(1)'}"
+    rule = ["--title", "Log, do not print", "--rationale", "Prints are lost", "--project", "code", "--check", check]
+    done = run("contribute", "suggest-rule", *rule, "--json")
+    assert run("admin", "approve-rule", done.json["handle"], "--yes").code == 0
+    uri = (code / "shop/cart.py").as_uri()
+    begin = {"id": 1, "method": "initialize", "params": {"rootUri": code.as_uri()}}
+    document = {"uri": uri, "languageId": "python", "version": 1, "text": CODE}
+    open_it = {"method": "textDocument/didOpen", "params": {"textDocument": document}}
+    _, (_, shown, at_print, at_symbol) = talk(begin, open_it, hover(uri, 4), hover(uri, 3))
+    rows = {
+        (one["range"]["start"]["line"], one["message"].partition(": ")[0]) for one in shown["params"]["diagnostics"]
+    }
+    assert (4, "Log, do not print") in rows
+    assert (3, "Totals are in cents (about shop/cart.py::total)") in rows
+    assert "Log, do not print" in at_print["result"]["contents"]["value"]
+    assert "Totals are in cents" in at_symbol["result"]["contents"]["value"]

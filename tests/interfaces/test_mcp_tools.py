@@ -326,7 +326,7 @@ def test_a_script_that_was_pulled_is_refused(agent: Agent, run: Run) -> None:
 
 def test_the_person_at_the_client_is_asked_to_trust_a_script(knowledge: Path, log: Path) -> None:
     asked: list[str] = []
-    answers = [{"run": False}, {"run": True}]
+    answers: list[Any] = [{"run": False}, {"run": True}]
 
     async def answer(_context: Any, params: Any) -> ElicitResult:
         asked.append(params.message)
@@ -367,7 +367,7 @@ def test_the_server_says_what_it_is_and_what_holds_how_long(log: Path, knowledge
         listed = agent.ask(agent.client.list_tools)
         assert (listed.ttl_ms, listed.cache_scope) == (3_600_000, "public")
         assert agent.ask(agent.client.list_resources).ttl_ms == 10_000
-        info = agent.client.server_info
+        info: Any = agent.client.server_info
     assert (info.title, bool(info.description), bool(info.website_url), bool(info.icons)) == (
         "AI Lessons", True, True, True,
     )  # fmt: skip

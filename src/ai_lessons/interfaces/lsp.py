@@ -1,7 +1,7 @@
-"""The language server: rules in force and lessons about a file, as diagnostics and on hover in any editor.
+"""The language server: what rules in force and lessons say of a file, as diagnostics and on hover in any editor.
 
 The protocol is framed by hand: a few messages of it are needed, and pygls would bring four packages and their start.
-Another sort of note is a function in `SOURCES`. Nothing is recorded, and no file is read but the knowledge repository.
+Another sort of note is a function in `SOURCES`. Nothing is recorded or run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -27,12 +28,10 @@ from ai_lessons.model.entries import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from ai_lessons.model.entries import EntrySummary
-
     Data = dict[str, Any]
 
 LOG = logging.getLogger(__name__)
-INFORMATION, HINT = 3, 4  # Severities of the protocol
+ERROR, WARNING, INFORMATION, HINT = 1, 2, 3, 4  # Severities of the protocol
 _PARSE_ERROR, _NO_METHOD, _INTERNAL = -32700, -32601, -32603  # Codes of JSON-RPC
 LARGEST = 64 << 20  # Bytes of a message: an editor sends whole files
 
@@ -40,32 +39,65 @@ LARGEST = 64 << 20  # Bytes of a message: an editor sends whole files
 class Note(NamedTuple):
     """What an entry says of a file, at a `row` of it from 0; None: of the whole file."""
 
-    entry: EntrySummary
+    handle: str
     severity: int
     text: str
     row: int | None = None
 
+    @property
+    def diagnostic(self) -> Data:
+        """As the protocol has it, on the first character of its line."""
+        ends = ({"line": self.row or 0, "character": character} for character in (0, 1))
+        named = {"code": self.handle, "source": "ai-lessons", "message": self.text}
+        return {"range": dict(zip(("start", "end"), ends, strict=True)), "severity": self.severity, **named}
 
-def applying(library: Library, path: str, _text: str) -> Iterable[Note]:
+
+def applying(library: Library, path: Path, _text: str) -> Iterable[Note]:
     """Rules in force and lessons whose `applies_to` names the file."""
-    context = app.contexts.find_context(library, ContextQuery(paths=[path], approvals=True))
+    context = app.contexts.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
     for entry in context.entries:
         why = entry.details.get("rationale") if entry.kind is Kind.RULE else entry.details.get("pattern")
         approval = context.approvals.get(entry.id)
         by = f" (approved by {line(approval.approved_by)})" if approval else ""
         text = ": ".join(line(str(part)) for part in (entry.title, why) if part)
-        yield Note(entry, INFORMATION if entry.kind is Kind.RULE else HINT, f"{text}{by}")
+        yield Note(entry.handle, INFORMATION if entry.kind is Kind.RULE else HINT, f"{text}{by}")
 
 
-SOURCES: tuple[Callable[[Library, str, str], Iterable[Note]], ...] = (applying,)
+def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
+    """Entries that are about the file, or about a symbol at the line where it begins."""
+    if place := _in_project(library, path):
+        rows = range(1, text.count("\n") + 2)
+        for entry, anchor, row in app.anchors.entries_about(library, {place: rows}):
+            note = f"{line(entry.title)} (about {line(anchor)})"
+            yield Note(entry.handle, HINT, note, row - 1 if row > 1 else None)
+
+
+def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
+    """Lines of the file, as it is saved, that break the check of a rule in force."""
+    if _in_project(library, path) and path.is_file():
+        for finding in app.rule_checks.check(library, [str(path)]).findings:
+            text = ": ".join(line(part) for part in (finding.title, finding.message) if part)
+            yield Note(finding.handle, ERROR if finding.level == "error" else WARNING, text, finding.line - 1)
+
+
+def _in_project(library: Library, path: Path) -> str:
+    """The path in the project that the editor has opened; empty for a file elsewhere."""
+    top = library.primary.options.cwd
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else ""
+
+
+SOURCES: tuple[Callable[[Library, Path, str], Iterable[Note]], ...] = (breaking, speaking, applying)
 
 
 class LanguageServer:
     """Answers the messages of one editor until it says `exit`."""
 
-    def __init__(self, library: ReusableLibrary, receive: IO[bytes], send: IO[bytes]) -> None:
-        self._library, self._receive, self._send = library, receive, send
+    def __init__(self, make: Callable[[Path], Library], receive: IO[bytes], send: IO[bytes]) -> None:
+        """`make` opens the library for a folder of the editor."""
+        self._make, self._receive, self._send = make, receive, send
+        self._library = ReusableLibrary(lambda: make(Path.cwd()))
         self._texts: dict[str, str] = {}
+        self._shown: dict[str, list[Note]] = {}
         self._ended = False
         self._requests: Mapping[str, Callable[[Data], Any]] = {
             "initialize": self._initialize,
@@ -80,6 +112,12 @@ class LanguageServer:
 
     def serve(self) -> int:
         """The exit code: 0 where the editor shut the server down before it ended."""
+        try:
+            return self._served()
+        finally:
+            self._library.close()
+
+    def _served(self) -> int:
         while (message := self._next()) is not None:
             method, number = str(message.get("method", "")), message.get("id")
             params = message.get("params")
@@ -107,7 +145,11 @@ class LanguageServer:
             LOG.exception("a message of the editor")
             return None, {"code": _INTERNAL, "message": f"a bug in ai-lessons ({type(error).__name__})"}
 
-    def _initialize(self, _params: Data) -> Data:
+    def _initialize(self, params: Data) -> Data:
+        folders = params.get("workspaceFolders") or [{"uri": params.get("rootUri") or ""}]
+        root = _path(str(folders[0].get("uri")))
+        if root is not None and root.is_dir():
+            self._library = ReusableLibrary(lambda: self._make(root))
         sync = {"openClose": True, "change": 0, "save": {"includeText": True}}
         server = {"name": "ai-lessons", "version": version("ai-lessons")}
         return {"capabilities": {"hoverProvider": True, "textDocumentSync": sync}, "serverInfo": server}
@@ -127,33 +169,25 @@ class LanguageServer:
     def _closed(self, params: Data) -> None:
         uri = params["textDocument"]["uri"]
         self._texts.pop(uri, None)
+        self._shown.pop(uri, None)
         self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": []})
 
     def _publish(self, uri: str) -> None:
-        diagnostics = [
-            {
-                "range": _range(note.row or 0),
-                "severity": note.severity,
-                "code": note.entry.handle,
-                "source": "ai-lessons",
-                "message": note.text,
-            }
-            for note in self._notes(uri)
-        ]
+        self._shown[uri] = self._notes(uri)
+        diagnostics = [note.diagnostic for note in self._shown[uri]]
         self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": diagnostics})
 
     def _hover(self, params: Data) -> Data | None:
         """The notes on the line, and those on the whole file. Plain text: a title must load no picture."""
-        row = params["position"]["line"]
-        notes = [note for note in self._notes(params["textDocument"]["uri"]) if note.row in {None, row}]
-        rows = [f"[{note.entry.handle}] {note.text}" for note in notes]
+        row, uri = params["position"]["line"], params["textDocument"]["uri"]
+        notes = self._shown[uri] if uri in self._shown else self._notes(uri)
+        rows = [f"[{note.handle}] {note.text}" for note in notes if note.row in {None, row}]
         return {"contents": {"kind": "plaintext", "value": "\n".join(rows)}} if rows else None
 
     def _notes(self, uri: str) -> list[Note]:
-        parts = urlsplit(uri)
-        if parts.scheme != "file":
+        path, text = _path(uri), self._texts.get(uri, "")
+        if path is None:
             return []
-        path, text = unquote(parts.path), self._texts.get(uri, "")
         return self._library.do(lambda library: [note for source in SOURCES for note in source(library, path, text)])
 
     def _next(self) -> Data | None:
@@ -189,8 +223,10 @@ class LanguageServer:
         self._send.flush()
 
 
-def _range(row: int) -> Data:
-    return {"start": {"line": row, "character": 0}, "end": {"line": row, "character": 1}}
+def _path(uri: str) -> Path | None:
+    """The file or folder of an address; None for what is not stored."""
+    parts = urlsplit(uri)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 @click.command("lsp", cls=Command, examples=["", "--stdio"])
@@ -198,17 +234,16 @@ def _range(row: int) -> Data:
 def lsp(call: Call, stdio: bool) -> int:  # noqa: ARG001  # click names the option
     """Serve an editor by the language server protocol: the rules and lessons about the file that is open.
 
-    They come from `applies_to`, as diagnostics on the first line and on hover. The editor starts this.
+    Lines that break the check of a rule, entries that are about a symbol or the file, and those whose `applies_to`
+    names it, as diagnostics and on hover. The editor starts this.
     """
     # what is printed meanwhile must not reach the editor, and programs that are started must not read what it sends
     receive, send = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(sys.stderr.fileno(), 1)
-    library = ReusableLibrary(lambda: Library(call.root, options(call.settings)))
+    server = LanguageServer(lambda cwd: Library(call.root, options(call.settings)._replace(cwd=cwd)), receive, send)
     try:
-        return LanguageServer(library, receive, send).serve()
+        return server.serve()
     except BrokenPipeError:
         return 1
-    finally:
-        library.close()

@@ -16,6 +16,7 @@ from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces.cli import command
 from ai_lessons.interfaces.cli.command import Call, Command, show_version
+from ai_lessons.interfaces.mcp import FirstAnswers
 from ai_lessons.interfaces.output import is_terminal
 
 PROGRAM = "ai-lessons-mcp"
@@ -36,19 +37,24 @@ def mcp(
     call: Call, /, http: str | None, token_file: str | None, allow_host: tuple[str, ...], root: str | None, **which: Any
 ) -> None:
     """Serve agents over MCP (also: the program ai-lessons-mcp). What happens is logged to a file."""
-    from ai_lessons.interfaces.mcp import server, tools
-
     if http is None and (token_file or allow_host):
         raise UsageError("--token-file and --allow-host are for --http", hint="--http :8765")
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"--root {root}: there is no such folder", hint="name the folder that callers may read")
-    log = settings.folders(os.environ).state / server.LOG_NAME
+    folders = settings.folders(os.environ)
+    if http is None:
+        if is_terminal(sys.stdin):
+            print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
+        first = FirstAnswers(folders.cache / f"mcp-{which['chosen']}{'-read-only' * which['read_only']}.json")
+        if first.answer():
+            return
+    from ai_lessons.interfaces.mcp import server, tools
+
+    log = folders.state / server.LOG_NAME
     below, cwd = Path(root) if root else None, settings.current_folder()
     # the folder as it was at the start: it may be removed while we serve
     load = partial(settings.load, os.environ, cwd, repo=call.repo, tier=call.tier)
     if http is not None:
-        from ai_lessons.interfaces.mcp import server
-
         where, file = server.place(http), Path(token_file) if token_file else None
         token = server.token_of(file, where)
         pool = tools.SessionPool(load, limits=server.limits(below, file, token))
@@ -59,9 +65,7 @@ def mcp(
         # over standard streams a process is one session of one agent; over HTTP many share it
         name = f"mcp-{os.urandom(4).hex()}"
         pool = tools.SessionPool(load, session=name, limits=Limits(below))
-        if is_terminal(sys.stdin):
-            print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
-        serve = partial(server.stdio)
+        serve = partial(server.stdio, first=first)
     with closing(server.log_to(log)):
         serve(server.build(pool, log, **which), pool)
 

@@ -64,13 +64,13 @@ def contribute() -> None:
             "do",
             "dont",
             "because",
-            Argument("about", note="code: path::symbol, pypi/name<8"),
+            Argument("about", note="path::symbol, pypi/name<8"),
             "anyway",
         ],
         lambda: app.answers.Written,
         "Record one observation; when, do or dont, because make it a pattern. "
-        'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …". To be found at the same failure: '
-        "`command` in when; in content, in a fenced block, `$ command` and its output.",
+        'Owed after more than one attempt; title "[UNSOLVED] …" if the task failed. Found at the same failure by: '
+        "`command` in when; in content, fenced, `$ command` and its output.",
     ),
 )
 @click.argument("path", metavar="[FILE|-]", required=False, type=click.Path())
@@ -242,7 +242,7 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
         "add_resource",
         [
             Argument("type", "kind", required=True),
-            Argument("path", "paths", single=True, note="file, folder (recursive) or glob"),
+            Argument("path", "paths", single=True, note="file, folder or glob"),
             "title",
             "versions",
             "project",
@@ -370,7 +370,7 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
         "record_outcome",
         [Argument("id", "ref", single=True), Argument("outcome", single=True), "note"],
         lambda: app.answers.Feedback,
-        "Say how an entry did: its confidence learns from it.",
+        "Say how an entry did.",
     ),
 )
 @options.id_argument

@@ -67,7 +67,7 @@ search_options = options.stack(
             "limit",
         ],
         lambda: Answer,
-        "Search rules, scripts, lessons and docs by meaning and words. Call before a task; with `$ command` and output "
+        "Search rules, scripts, lessons and docs by meaning. Call before a task; with `$ command` and output "
         "of what failed as query, it answers what helps.",
         notice=agent_text.NOTICE,
         reads=True,
@@ -161,7 +161,7 @@ def show(call: Call, /, **which: Any) -> None:
         "get_resource",
         [Argument("resource_id", "ref"), "section", "heading"],
         lambda: Shown,
-        "Read a search result of any kind, or a section of it by number or heading.",
+        "Read a search result, or a section of it by number or heading.",
         notice=agent_text.NOTICE,
         reads=True,
     ),
@@ -228,13 +228,13 @@ def list_(call: Call, /, every: bool, **filters: Any) -> None:
         [
             "project",
             Argument("context_tags", note="tag: weight"),
-            Argument("paths", note="files about to be edited"),
+            Argument("paths", note="about to be edited"),
             "query",
             "budget",
             Argument("error", note="`$ command` that failed, output"),
         ],
         lambda: Context,
-        "Rules and lessons for what you are about to do or edit; with error only what helps with that failure.",
+        "Rules and lessons for what you are about to do or edit; with error what helps with that failure.",
         notice=agent_text.NOTICE,
         reads=True,
     ),

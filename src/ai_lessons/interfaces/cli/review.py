@@ -376,10 +376,10 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
             "project",
             Argument("applies_to", note="globs of files"),
             Argument("check", note="YAML: files, regex, bad, good"),
-            Argument("about", note="code: path::symbol"),
+            Argument("about", note="path::symbol"),
         ],
         lambda: app.answers.Suggested,
-        "Propose a rule. It is in force only after a person approves it.",
+        "Propose a rule: in force once a person approves it.",
     ),
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")

@@ -1,1 +1,136 @@
-"""The MCP server: tools, resources and prompts for agents, the same jobs as the command line."""
+"""The MCP server: `tools` makes tools of commands, `server` serves them; here is what is answered before they load."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.app import daemon_client
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOG = logging.getLogger(__name__)
+PATIENCE = 0.3  # Seconds that a client may be silent after the list of tools, before the SDK is loaded
+
+Message = dict[str, Any]
+
+
+class FirstAnswers:
+    """The answers to a client's first messages, as an earlier start of the same program gave them.
+
+    The SDK takes a second of CPU to load, and a client waits for the list of tools before it does anything. So the
+    handshake and that list are answered from a file, and the SDK is loaded for the next message, or once the client
+    has nothing to say. It gets the same messages, and its answers to them are dropped.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._program = f"{daemon_client.program()} {version('ai-lessons')} {version('mcp')}"
+        try:
+            kept = json.loads(file.read_bytes())
+            self._answers: Message = dict(kept["answers"]) if kept["program"] == self._program else {}
+        except (OSError, ValueError, KeyError, TypeError):  # there is none yet, or a broken one, which is written anew
+            self._answers = {}
+        self._answered: set[object] = set()
+        self._asked: dict[object, Message] = {}
+        self._protocol = ""
+        self.rows: list[bytes] = []
+        self.rest = b""
+
+    def answer(self, receive: int = 0, send: int = 1) -> bool:
+        """Answer on these streams what can be; whether the client has gone meanwhile.
+
+        `rows` are the messages that were read, `rest` is the beginning of the next.
+        """
+        patience = None
+        with os.fdopen(os.dup(send), "wb") as wire:
+            while self._answers:
+                row = self._row(receive, patience)
+                if not row:
+                    return row is not None
+                self.rows.append(row)
+                message = _object(row)
+                key = self._key(message)
+                if key in self._answers:
+                    result = self._answers[key]
+                    self._protocol = self._protocol or str(result.get("protocolVersion", ""))
+                    self._answered.add(message["id"])
+                    answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+                    wire.write(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+                    wire.flush()
+                    patience = PATIENCE if key.startswith("tools/list") else None
+                elif message.get("method") != "notifications/initialized":
+                    return False
+        return False
+
+    def _row(self, receive: int, patience: float | None) -> bytes | None:
+        """The next line; empty where the client has gone, None: nothing came in time."""
+        while b"\n" not in self.rest:
+            if not select.select([receive], [], [], patience)[0]:
+                return None
+            piece = os.read(receive, 1 << 16)
+            if not piece:
+                row, self.rest = self.rest, b""
+                return row
+            self.rest += piece
+        row, _, self.rest = self.rest.partition(b"\n")
+        return row + b"\n"
+
+    def _key(self, message: Message) -> str:
+        """Names the answer that a message will get; empty where it is none of the first."""
+        params = message.get("params") or {}
+        if not isinstance(message.get("id"), str | int) or not isinstance(params, dict):
+            return ""
+        if message.get("method") == "initialize":
+            return f"initialize {params.get('protocolVersion')}"
+        if message.get("method") == "tools/list" and self._protocol and not params.keys() - {"_meta"}:
+            return f"tools/list {self._protocol}"
+        return ""
+
+    def hear(self, row: str) -> None:
+        """Note a message that the SDK gets, in order to keep its answer."""
+        if f"tools/list {self._protocol}" not in self._answers:
+            message = _object(row)
+            if message.get("method") in {"initialize", "tools/list"} and isinstance(message.get("id"), str | int):
+                self._asked[message["id"]] = message
+
+    def passes(self, row: str) -> bool:
+        """Whether the client is to get this message of the SDK; what answers a first message is kept."""
+        if not self._answered and not self._asked:
+            return True
+        message = _object(row)
+        number = message.get("id") if "method" not in message else None
+        if not isinstance(number, str | int):
+            return True
+        if number in self._answered:
+            self._answered.remove(number)
+            return False
+        key = self._key(self._asked.pop(number, {}))
+        if key and isinstance(message.get("result"), dict):
+            self._answers[key] = message["result"]
+            self._protocol = str(message["result"].get("protocolVersion", self._protocol))
+            if key.startswith("tools/list"):
+                self._keep()
+        return True
+
+    def _keep(self) -> None:
+        temporary = self._file.with_suffix(f".{os.getpid()}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(json.dumps({"program": self._program, "answers": self._answers}), encoding="utf-8")
+            temporary.replace(self._file)
+        except OSError as error:
+            LOG.warning("the next start is slower: %s", error)
+
+
+def _object(row: str | bytes) -> Message:
+    try:
+        message = json.loads(row)
+    except (ValueError, RecursionError):
+        return {}  # the SDK says what is wrong with it
+    return message if isinstance(message, dict) else {}

@@ -51,11 +51,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from io import TextIOWrapper
     from pathlib import Path
+    from typing import IO
 
     from mcp_types.methods import CacheableMethod
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ai_lessons.app.workspace import Library
+    from ai_lessons.interfaces.mcp import FirstAnswers
     from ai_lessons.interfaces.mcp.tools import SessionPool
 
 PATH = "/mcp"
@@ -334,7 +336,7 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
             raise ResourceError(agent_text.bug(error, log)) from error
         return answer
 
-    @server.completion()
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK's
     async def complete(_ref: Any, argument: Any, _context: Any) -> Completion:
         def values(library: Library) -> list[str]:
             return [value for value, _ in app.entries.complete(library, argument.value, argument.name)]
@@ -371,17 +373,52 @@ class _Lines:
 
     answer: Callable[[SessionMessage], Awaitable[None]]
 
+    def __init__(self, first: FirstAnswers) -> None:
+        self._first = first
+
     async def __aiter__(self) -> AsyncIterator[str]:
-        wire = os.fdopen(os.dup(0), encoding="utf-8", errors="replace", closefd=False)
+        wire = os.fdopen(os.dup(0), "rb", closefd=False)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)  # programs that tools start must not read what the client sends
-        async for row in anyio.wrap_file(wire):
-            message = mended(row)
+        async for row in self._rows(wire):
+            message = mended(row.decode("utf-8", "replace"))
             if isinstance(message, str):
+                self._first.hear(message)
                 yield message
             else:
                 LOG.warning("a message that cannot be read: %s", message.error.message)
                 await self.answer(SessionMessage(message))
+
+    async def _rows(self, wire: IO[bytes]) -> AsyncIterator[bytes]:
+        """What was read before the SDK was loaded, then the rest."""
+        for row in self._first.rows:
+            yield row
+        *rows, begun = self._first.rest.split(b"\n")
+        for row in rows:
+            yield row
+        async for row in anyio.wrap_file(wire):
+            yield begun + row
+            begun = b""
+        if begun:
+            yield begun
+
+
+class _Answers:
+    """Standard output for the SDK, without what the client has been answered before it was loaded."""
+
+    def __init__(self, first: FirstAnswers) -> None:
+        self._first = first
+        self._wire = anyio.wrap_file(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+        os.dup2(2, 1)  # what is printed meanwhile must not reach the client
+
+    async def write(self, text: str) -> None:
+        """Send a message, unless the client has it."""
+        if self._first.passes(text):
+            await self._wire.write(text)
+
+    async def flush(self) -> None:
+        """Send what is written."""
+        await self._wire.flush()
 
 
 def mended(line: str) -> str | JSONRPCError:
@@ -409,7 +446,7 @@ def mended(line: str) -> str | JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=fault))
 
 
-def stdio(server: MCPServer[Any], pool: SessionPool) -> None:
+def stdio(server: MCPServer[Any], pool: SessionPool, first: FirstAnswers) -> None:
     """Serve one client on standard input and output until it closes them; what is printed meanwhile goes to stderr."""
 
     @server.prompt()
@@ -421,9 +458,9 @@ def stdio(server: MCPServer[Any], pool: SessionPool) -> None:
         return HARVEST.format(drafts=text.harvested(drafts, View()))
 
     async def serve() -> None:
-        lines = _Lines()
+        lines = _Lines(first)
         try:
-            async with stdio_server(lines) as (read, write):  # type: ignore[arg-type]  # it only iterates
+            async with stdio_server(lines, _Answers(first)) as (read, write):  # type: ignore[arg-type]  # as it uses them
                 lines.answer = write.send
                 served_there = server._lowlevel_server  # noqa: SLF001  # `run_stdio_async` takes no streams
                 await served_there.run(read, write, served_there.create_initialization_options())

@@ -248,7 +248,7 @@ PYTHON: Mapping[str, Any] = {
 TEXT: Data = {"type": "string"}
 ARRAY: Data = {"type": "array"}
 JSON_TYPES = {
-    "str": "string", "bool": "boolean", "int": "integer", "float": "number", "None": "null", "tuple": "array",
+    "str": "string", "bool": "boolean", "int": "integer", "float": "number", "tuple": "array",
 }  # fmt: skip
 
 
@@ -333,7 +333,7 @@ def schema_of(param: click.Parameter, *, single: bool) -> Data:
 
 
 def output_schema(tool: Tool) -> Data:
-    """The JSON Schema of what a tool answers, made of the fields of the answer's class, but for notice and notes."""
+    """The JSON Schema of what a tool answers, made of the fields of the answer's class, but for words on it."""
     properties: Data = {}
     if isinstance(tool.answer, str):
         properties[tool.answer] = ARRAY
@@ -342,11 +342,11 @@ def output_schema(tool: Tool) -> Data:
     if answer is Shown:
         properties |= {"handle": TEXT, "title": TEXT, "text": TEXT}
     elif answer is Answer:
-        properties |= {kind.folder: ARRAY for kind in tool.kinds} | {"prompt": TEXT}
+        properties |= {kind.folder: ARRAY for kind in tool.kinds}
     elif fields := fields_of(answer):
         properties |= {"handle": TEXT} if fields.entry else {}
         properties |= {name.rstrip("_"): type_schema(annotation_of(answer, name)) for name in fields.names}
-        properties.pop("notes", None)
+        properties = {name: schema for name, schema in properties.items() if name not in {"notes", "warnings"}}
     return {"type": "object", "properties": properties}
 
 
@@ -360,9 +360,9 @@ def annotation_of(answer: type, name: str) -> str:
 
 
 def type_schema(annotation: str) -> Data:
-    """The JSON Schema of a type as the source states it; what JSON has no type for is an object."""
-    types = [JSON_TYPES.get(name.partition("[")[0], "object") for name in annotation.split(" | ")]
-    return {"type": types[0] if len(types) == 1 else types}
+    """The JSON Schema of a type as the source states it: an object where JSON has no type for it, any where several."""
+    names = annotation.split(" | ")
+    return {"type": JSON_TYPES.get(names[0].partition("[")[0], "object")} if len(names) == 1 else {}
 
 
 class ToolCall(Call):
