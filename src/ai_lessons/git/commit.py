@@ -802,8 +802,8 @@ def unshared(store: Store) -> list[str]:
 def loose(store: Store) -> list[str]:
     """A line for each sort, with the first few by name.
 
-    Hidden files are git's and ours; at the top, README.md, LICENSE, CODEOWNERS and `examples/` are for people. Writes that
-    wait are left out, and all that is in no commit where commits are the user's.
+    Hidden files are git's and ours; at the top, README.md, LICENSE, CODEOWNERS and `examples/` are for people. Writes
+    that wait are left out, and all that is in no commit where commits are the user's.
     """
     links, unclaimed = _odd(os.path.realpath(store.root))
     edits = uncommitted(store) if store.autocommit else Uncommitted()
