@@ -385,8 +385,8 @@ class GitIdentity:
             draft.save()
             people = _environment("AUTHOR", author, job.when, job.zone) | _environment("COMMITTER", committer, when)
             before = [parent.decode() for parent in parents]
+            ask = bool(sign) and os.isatty(0)
             try:
-                ask = bool(sign) and os.isatty(0)
                 done = plumbing.signed_commit(
                     self._worktree, tree.decode(), before, job.message.encode(), people, ask=ask
                 )
@@ -394,10 +394,11 @@ class GitIdentity:
                     return ObjectID(done.out.strip())
                 fault = done.err or "git said no"
             except StorageFailed:
-                fault = "it had no answer in time, as where nobody types the PIN or passphrase of the key"
+                seconds = plumbing.SIGN_TERMINAL_TIMEOUT if ask else plumbing.SIGN_TIMEOUT
+                fault = f"signing did not end within {seconds:g} seconds; the key may wait for a PIN or passphrase"
             if sign:
                 raise Refused(f"git could not sign the approval: {' '.join(fault.split())}", hint=NO_KEY)
-            self.unsigned = f"unsigned, because git could not sign it: {fault.splitlines()[0]}"
+            self.unsigned = f"unsigned: {fault.splitlines()[0]}"
         return draft.commit(
             tree,
             parents,
