@@ -306,8 +306,8 @@ def test_an_approval_is_taken_back_and_waits_again_as_its_author_proposed_it(wor
 def test_an_edit_and_a_removal_of_a_rule_are_taken_back_to_the_text_before(world: World) -> None:
     first = propose(world, {RULE_PATH: rule("Ask.")})
     approved = review.approve_rule(world.fresh(), first.branch)
-    for files, change in (({RULE_PATH: rule("Never ask.")}, "edit"), ({RULE_PATH: None}, "removal")):
-        made = propose(world, files, said=entry(RULE_PATH, rule("Ask.")))
+    for text, change in ((rule("Never ask."), "edit"), (None, "removal")):
+        made = propose(world, {RULE_PATH: text}, said=entry(RULE_PATH, rule("Ask.")))
         done = review.approve_rule(world.fresh(), made.branch)
         assert rules_in_force(world) == ([] if change == "removal" else ["Never ask.\n"])
         with pytest.raises(Conflict, match="was changed again"):

@@ -18,6 +18,7 @@ from ai_lessons.app.answers import ProposedFile
 from ai_lessons.app.open_repository import silent
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from ai_lessons.interfaces.web import pages, server
+from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
 from interfaces.look_world import EVIL, HOSTILE, LESSON, Served, serve
@@ -188,6 +189,24 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
     assert [(what.partition(":")[0], times) for what, times in missing] == [("git push", 2), ("make test", 1)]
     assert sessions[0].failures == 3
     assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
+    pool = SessionPool(partial(settings.load, os.environ))
+    parts = {part.title: part for part in pool.read(lambda opened: pages.today(opened, {})).values["parts"]}
+    ((_, name, folder, _, failures),) = parts["Sessions"].rows
+    assert (name, Path(folder).name, failures) == ("claude-code", host.code.name, 3)
+    learned = pool.read(lambda opened: pages.learning(opened, {})).values["parts"][1]
+    assert learned.rows[0] == (
+        "An agent is shown at most 10 lessons and rules at a time.",
+        "",
+        "nothing yet: as it began",
+    )
+    pool.close()
+
+
+def test_a_parameter_is_said_in_plain_numbers() -> None:
+    parameter = ParameterState("ablation_frequency", 30.0, 70.0, 0.1, 60, 0, 0.2)
+    assert pages.plainly(parameter) == (
+        "A lesson is left out on purpose in 6 of 100 cases, to see whether it helps.", "4 and 8", "60 outcomes"
+    )  # fmt: skip
 
 
 def doc(path: str, **details: str) -> EntrySummary:

@@ -198,20 +198,20 @@ class LinkTargets:
         self._address = address
         self._entries = {(entry.tier, path): entry for entry in entries for path in map(_plain, _places(entry))}
 
-    def resolve(self, entry: EntrySummary, own: str, target: str) -> str | None:
-        """The address that a link of this entry (on the page `own`) leads to; None: to nothing that is known."""
+    def resolve(self, entry: EntrySummary, address: str, target: str) -> str | None:
+        """Where a link of this entry leads, whose own page is at `address` (empty: here); None: to nothing known."""
         parts = urlsplit(target)
         fragment = f"#{slug(unquote(parts.fragment))}" if parts.fragment else ""
         absolute = bool(parts.scheme or parts.netloc)
         if not (absolute or parts.path):
-            return own + fragment if fragment else None
+            return address + fragment if fragment else None
         pages = [target] if absolute else [urljoin(base, target) for base in _places(entry) if "://" in base]
         files = [base for base in _places(entry) if "://" not in base and not absolute]
         for path in map(_plain, [*(path for base in files for path in _inside(base, unquote(parts.path))), *pages]):
             for suffix in ("", "/index", "/README"):
                 near = self._entries.get((entry.tier, path + suffix))
-                if near and (address := self._address(near)):
-                    return address + fragment
+                if near and (leads_to := self._address(near)):
+                    return leads_to + fragment
         return on_the_web(pages[0]) if pages else None
 
 
@@ -432,12 +432,12 @@ def _text_given(edit: Callable[[Callable[[str, str], None]], object]) -> str:
     return texts[0]
 
 
-def described(shown: Shown, targets: LinkTargets, own: str = "") -> dict[str, Any]:
-    """What the page of an entry needs at least; `own`: its address, where only a section is shown."""
+def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str, Any]:
+    """What the page of an entry needs at least; `address`: of all of it, where only a section is shown."""
     checked = rule_checks.described(shown.frontmatter)
     elsewhere = STATED_ELSEWHERE | ({"check"} if checked else set())
     stated = {key: value for key, value in shown.frontmatter.items() if key not in elsewhere}
-    resolve = partial(targets.resolve, shown.entry, own)
+    resolve = partial(targets.resolve, shown.entry, address)
     return {
         "title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated, "checked": checked,
         "resolve": resolve,
@@ -474,8 +474,8 @@ def reach(proposal: app.answers.Pending) -> str:
     if proposal.applies_to:
         agents += f" that work on {', '.join(proposal.applies_to)}"
     if proposal.kind == Kind.RULE:
-        told = {"removal": "are no longer told this", "edit": "are told this instead of the text before"}
-        return f"{agents} {told.get(proposal.change, 'are told this')}."
+        effects = {"removal": "are no longer told this", "edit": "are told this instead of the text before"}
+        return f"{agents} {effects.get(proposal.change, 'are told this')}."
     return f"{agents} no longer find this." if proposal.change == "removal" else f"{agents} find this when they search."
 
 
@@ -593,14 +593,14 @@ def learning(opened: Library, _asked: Asked) -> Page:
     parts = [
         Part("Does it help?", summary),
         Part("What was learned", "", ("what holds", "probably between", "learned from"),
-             [_plainly(param) for param in app.health.params(opened)]),
+             [plainly(param) for param in app.health.params(opened)]),
         Part("Most and least useful", "How often agents and people said so.",
              ("entry", "title", "helpful", "ignored", "contradicted", "helps in"), judged, "No entry was judged yet."),
     ]  # fmt: skip
     return _table("Learning", parts)
 
 
-def _plainly(param: Parameter) -> tuple[str, str, str]:
+def plainly(param: Parameter) -> tuple[str, str, str]:
     """A parameter as a sentence, the numbers between which it lies (95 %), and how much was seen of it."""
     scale = 1 if param.name == "injection_budget" else 100
     spread = 2 * sqrt(param.position * (1 - param.position) / (param.alpha + param.beta + 1))

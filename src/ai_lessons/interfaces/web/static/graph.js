@@ -320,7 +320,7 @@ class Graph {
     };
     [...near].filter((thing) => thing.kept).slice(0, 20).forEach((thing) => node(thing, true));
     for (const area of this.areas) {
-      if (this.small || !area.topic || area.size * this.scale < 18 || !area.members.some((thing) => thing.kept && thing.fits)) continue;
+      if (this.small || !area.topic || area.size * this.scale < 8 || kept.size > most || !area.members.some((thing) => thing.kept && thing.fits)) continue;
       const at = this.at(area), width = Math.min((area.measured ??= this.measure(area.topic, "600 14px")) + 8, 240);
       if (at.y < 30 || at.y > high) continue;
       const y = Math.max(at.y - area.size * this.scale - 8, 3), box = [at.x - width / 2, y, at.x + width / 2, y + 22];
