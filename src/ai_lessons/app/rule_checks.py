@@ -19,7 +19,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
 from ai_lessons.model import layout, rule_checks
 from ai_lessons.model.entries import GLOBAL_PROJECT, PROJECT, EntrySummary, Kind, id_end, json_fields
-from ai_lessons.model.rule_checks import DENY, EXTRA, InvalidPattern, TooSlow, check_of, matches, runs
+from ai_lessons.model.rule_checks import DENY, EXTRA, InvalidPattern, TooSlow, from_details, matches, runs
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tupl
     They are global, of the folder's project (or of these `projects`), or of the repository inside the code.
     """
     lights = repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
-    checks = [_Rule(light, check) for light in lights if (check := check_of(light.details))]
+    checks = [_Rule(light, check) for light in lights if (check := from_details(light.details))]
     names = projects or (files.names_of(cwd) if checks else ())
     here = [rule for rule in checks if _holds(rule.light, names)]
     farther = app.contexts.farther_copies(repo, [rule.light for rule in here])
@@ -408,7 +408,7 @@ def broken_by(
     """
     rules = {rule.light.id: rule for rule in rules_here(repo, cwd)[0]}
     for light in named:
-        if (check := check_of(light.details)) and runs(check):
+        if (check := from_details(light.details)) and runs(check):
             rules.setdefault(light.id, _Rule(light, check))
     broken, looked = dict[str, Broken](), set(rules)
     hurry = _hurry(PER_EDIT)
