@@ -114,10 +114,9 @@ def to_run(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def from_details(details: Mapping[str, Any]) -> Check | None:
     """The check that stands in `EntrySummary.details`, without its samples."""
-    needed = details.get("check")
-    if not needed:
-        return None
-    return Check(**{key: tuple(value) if isinstance(value, list) else value for key, value in needed.items()})
+    needed: dict[str, Any] = details.get("check") or {}
+    parts: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in needed.items()}
+    return Check(**parts) if parts else None
 
 
 def faults(fields: Mapping[str, Any]) -> Iterator[str]:

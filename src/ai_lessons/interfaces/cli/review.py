@@ -375,7 +375,6 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
             "linked_resources",
             "project",
             Argument("applies_to", note="globs of files"),
-            Argument("check", note="YAML: files, regex, bad, good"),
             Argument("about", note="code: path::symbol"),
         ],
         lambda: app.answers.Suggested,
