@@ -142,7 +142,8 @@ def check(
         )
     in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
     rules, notes = rules_here(repo, cwd, projects)
-    changed = _Files(repo, top, [_below(top, cwd, path) for path in paths]).lines(since)
+    places = _Files(repo, top, [_below(top, cwd, path) for path in paths])
+    changed = places.lines(since)
     run = _Run(rules)
     for path, lines in changed.items():
         if run.concerned(path) and (text := _text(top, path)) is not None:
@@ -158,10 +159,27 @@ def check(
             in_baseline[_key(finding)] -= 1
         else:
             fresh.append(finding)
-    lights = tuple(rule.light for rule in rules)
+    lines_of = places.touched(since) if since else {}
+    touched = app.anchors.entries_about(library, lines_of) if lines_of else []
+    about = [_about(light, anchor, line, lines_of) for light, anchor, line in touched]
+    lights = {light.id: light for light in (*(rule.light for rule in rules), *(light for light, _, _ in touched))}
     return CheckReport(
-        tuple(fresh), len(changed), len(rules), run.allowed, len(findings) - len(fresh), (*notes, *repo.notes()), lights
+        (*fresh, *about),
+        len(changed),
+        len(rules),
+        run.allowed,
+        len(findings) - len(fresh),
+        (*notes, *repo.notes()),
+        tuple(lights.values()),
     )
+
+
+def _about(light: EntrySummary, anchor: str, line: int, touched: Iterable[str]) -> Finding:
+    """That an entry speaks of a place that changed; `touched`: the files that did."""
+    base = anchor.partition("::")[0]
+    path = next((path for path in touched if path == base or path.startswith(base.rstrip("/") + "/")), base)
+    message = f"{light.title} (it is about {anchor}): still true?"
+    return Finding(path, line, NOTE, light.id, light.handle, light.title, message)
 
 
 class _Run:
@@ -273,11 +291,28 @@ class _Files:
         names = self._ask(git, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape").split("\0")
         return [name for name in dict.fromkeys(names) if name]
 
+    def touched(self, since: str) -> dict[str, set[int]]:
+        """The files that changed, with lines that are new or stand where some were taken away; of removed ones none."""
+        if self._git is None:
+            return {}
+        commit = self._left(self._git, since)
+        lines: dict[str, set[int]] = {}
+        for hunk in _hunks(self._ask(self._git, "diff", *_DIFF, commit)):
+            new = range(hunk.start, hunk.start + len(hunk.new)) or (max(hunk.start, 1),)
+            lines.setdefault(hunk.path, set()).update(new)
+        gone = self._ask(self._git, "diff", "--name-only", "-z", "--diff-filter=D", "--no-renames", commit)
+        return lines | {name: set() for name in gone.decode("utf-8", "surrogateescape").split("\0") if name}
+
     def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
         """The files that changed since a commit, or since the branch left it, with the new lines."""
+        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, self._left(git, since))))
+
+    @staticmethod
+    def _left(git: Worktree, since: str) -> str:
+        """The commit where the branch left another one; that one itself, if they have none in common."""
         commit = _commit(git, since)
         left = plumbing.run(git, "merge-base", commit, "HEAD")
-        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, commit if left.code else left.text)))
+        return commit if left.code else left.text
 
 
 def _commit(git: Worktree, rev: str) -> str:
