@@ -188,7 +188,7 @@ def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, mon
 def test_the_page_shows_how_a_rule_is_checked() -> None:
     entry = EntrySummary(RULE, HANDLE, Kind.RULE, "t", "p", (), (), "x")
     stated = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
-    html = pages.render("entry.html", **pages.described(Shown(entry, "", "", stated), {}))
+    html = pages.render("entry.html", **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], str)))
     section = html.partition("How it is checked")[2].partition("</section>")[0]
     assert "regex `evil`" in section
     assert "breaks it: &lt;b&gt;evil" in section
