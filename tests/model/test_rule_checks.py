@@ -223,7 +223,12 @@ def test_two_edits_of_a_rule_keep_its_check() -> None:
 def test_a_regex_is_parsed_only_for_texts_that_can_fit_it(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = [from_details({"check": to_run({"check": REGEX | {"regex": f"name{n}\\.get\\("}})}) for n in range(200)]
     parsed = list[str]()
-    monkeypatch.setattr(LineRegex, "of", lambda source: parsed.append(source) or LineRegex(source))
+
+    def parse(source: str) -> LineRegex:
+        parsed.append(source)
+        return LineRegex(source)
+
+    monkeypatch.setattr(LineRegex, "of", parse)
     found = [n for n, check in enumerate(checks) if check and any(matches(check, "x\nname7.get(1)\n"))]
     assert (found, parsed) == ([7], ["timeout=", "name7\\.get\\("])
 

@@ -401,7 +401,7 @@ def _read_baseline(file: Path) -> Counter[str]:
     """How often each finding is known. Raises NotFound, UsageError."""
     try:
         stated = json.loads(files.read(file)[0])
-        rows = stated["findings"] if stated["version"] == _BASELINE else None
+        rows = {_BASELINE: stated["findings"]}[stated["version"]]
         return Counter({f"{row['rule']} {row['line']} {row['path']}": int(row["count"]) for row in rows})
     except NotFound as error:
         raise NotFound("baseline", str(file), hint="make it of what is found now: add --write-baseline") from error
