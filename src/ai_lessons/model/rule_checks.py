@@ -277,7 +277,7 @@ class LineRegex:
             cost = _Cost(bool(tree.state.flags & re.IGNORECASE))
             items = cost.flat(tree)
             cost.add(items, frozenset())
-        except (re.error, RecursionError, OverflowError) as error:
+        except (re.error, ValueError, RecursionError, OverflowError) as error:
             raise InvalidPattern(f"the regex {source!r} is none: {error}") from error
         self.piece = next((size for size in range(LONGEST_PIECE, 0, -10) if cost.steps(size) <= STEPS), 0)
         if self.piece < SHORTEST_PIECE:
