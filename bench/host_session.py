@@ -4,7 +4,8 @@ The model is a local HTTP server that answers with a script in the protocol of t
 our hooks and our server, as `admin hosts --install` writes them into its settings; what reaches the model is read from
 the requests. Each host that is found on the path, or named, shows three things: what helps reaches the model after a
 failure, and the text of an entry that it asks for; a lesson that harvest kept of earlier sessions is told before the
-command; and a wrong lesson stands lower after five sessions. Needs `npm install @anthropic-ai/claude-code @openai/codex
+command; and a wrong lesson stands lower after five sessions. Claude Code is told, too, which line of an edit breaks a
+rule, and refuses the edit where the rule says so. Needs `npm install @anthropic-ai/claude-code @openai/codex
 @google/gemini-cli`, or one of them; nothing leaves this machine.
 """
 
@@ -32,6 +33,10 @@ LESSON = "{}\n\n~~~\n$ git push\n" + SAID.format("cart") + "\n~~~\n"
 ASKED_FOR = "The rollers turn at 8317 rounds a minute."
 FAILS, WORKS = "git -C shop status", "git status"
 SECONDS = 240
+OWN_TOOLS = {"Bash", "Write"}
+CHECK = "{files: '*.py', regex: 'requests[.]get[(]', unless: 'timeout=', bad: 'requests.get(url)', good: 'get(url)'}"
+DENY = CHECK.removesuffix("}") + ", enforce: deny}"
+CODE = "import requests\nrequests.get(url)\n"
 
 
 class Call(NamedTuple):
@@ -46,7 +51,8 @@ def claude(n: int, step: Step | None) -> Call:
     block: Json = {"type": "text", "text": "Done."}
     delta: Json = {"type": "text_delta", "text": "Done."}
     if step is not None:
-        name, given = ("Bash", {"command": step}) if isinstance(step, str) else (f"mcp__ai-lessons__{step[0]}", step[1])
+        name, given = ("Bash", {"command": step}) if isinstance(step, str) else step
+        name = name if name in OWN_TOOLS else f"mcp__ai-lessons__{name}"
         block = {"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
     usage = {"input_tokens": 1, "output_tokens": 1}
@@ -152,7 +158,7 @@ wire_api = "responses"
 """
 HOSTS = {
     "claude": Host(
-        "claude-code", claude, ".claude", {}, ("-p", "{prompt}", "--allowedTools", "Bash,mcp__ai-lessons"),
+        "claude-code", claude, ".claude", {}, ("-p", "{prompt}", "--allowedTools", "Bash,Write,mcp__ai-lessons"),
         {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "played", "DISABLE_AUTOUPDATER": "1"}
         | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
     ),
@@ -275,6 +281,24 @@ def falls(at: Place, outcome: Outcome) -> None:
     judge(outcome, at, "a wrong lesson stands lower after five sessions", usage["confidence"] < start)
 
 
+def checks(at: Place, outcome: Outcome) -> None:
+    """An edit that breaks a rule is told so with its line; a rule that refuses edits keeps the file as it was."""
+    if at.host.id != "claude-code":
+        return
+    words = ["contribute", "suggest-rule", "--title", "Give a timeout", "--rationale", "It hangs", "--check", CHECK]
+    handle = str(json.loads(at.home.ours(at.repo, *words, "--json").out)["handle"])
+    at.home.ours(at.repo, "admin", "approve-rule", handle, "--yes")
+    file = at.code / "pay.py"
+    asked = [*at.session("Fetch it", ("Write", {"file_path": str(file), "content": CODE})), "", ""]
+    says = f"this edit breaks {handle} at line 2"
+    judge(outcome, at, "an edit that breaks a rule is told so", says in asked[1] and file.exists())
+    change = json.loads(at.home.ours(at.repo, "contribute", "update", handle, "--check", DENY, "--json").out)
+    at.home.ours(at.repo, "admin", "approve-rule", change["proposed_on"], "--yes")
+    file.unlink(missing_ok=True)
+    asked = [*at.session("Fetch it", ("Write", {"file_path": str(file), "content": CODE})), "", ""]
+    judge(outcome, at, "an edit is refused where the rule says so", says in asked[1] and not file.exists())
+
+
 def judge(outcome: Outcome, at: Place, what: str, measured: float) -> None:
     outcome.judge(Bar(f"{at.host.id}: {what}", float(measured), 1, "", at_least=True))
 
@@ -288,7 +312,7 @@ def main() -> None:
     with world(given.work) as cold:
         for name, host in HOSTS.items():
             program = getattr(given, name)
-            for part in (helps, kept, falls) if program else ():
+            for part in (helps, kept, falls, checks) if program else ():
                 part(place(cold, f"{name}-{part.__name__}", host, program), outcome)
     outcome.finish(check=given.check)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import rule_checks
+from ai_lessons.app import editing, rule_checks
+from ai_lessons.app.answers import LessonDraft
 from ai_lessons.app.rule_checks import CheckReport, Edit
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.model.markdown import render
@@ -252,3 +253,23 @@ def test_an_allowance_counts_in_an_edit(world: World, code: Path) -> None:
     rule_id = rule(world)
     comment = f"# ai-lessons: allow R-{rule_id[-6:]} because it is shown"
     assert breaks(world, code, ("src/a.py", "x = 1", f"print(1)  {comment}")) == []
+
+
+def test_what_is_known_of_a_place_that_changed_is_a_note(world: World, code: Path, git: Git) -> None:
+    put_file(code / "src/cart.py", "LIMIT = 30\n\n\ndef total(lines):\n    a = 1\n    return sum(lines)\n")
+    put_file(code / "docs/cart.md", "# Cart\n")
+    commit_all(git, code, "cart")
+    git(code, "branch", "base")
+    ids = {
+        name: editing.add_lesson(world.fresh(), LessonDraft(name, "", about=[name])).id
+        for name in ("src/cart.py::total", "src/cart.py::LIMIT", "docs/")
+    }
+    put_file(code / "src/cart.py", "LIMIT = 30\n\n\ndef total(lines):\n    return sum(lines)\n")
+    (code / "docs/cart.md").unlink()
+    commit_all(git, code, "shorter")
+    report = look(world, since="base")
+    notes = {finding.id: (finding.path, finding.line, finding.level) for finding in report.findings}
+    assert notes == {ids["src/cart.py::total"]: ("src/cart.py", 4, "note"), ids["docs/"]: ("docs/cart.md", 1, "note")}
+    assert not report.broken
+    assert {light.id for light in report.checked} == set(notes)
+    assert look(world).findings == ()

@@ -9,7 +9,10 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
+from ai_lessons.app.answers import Shown
 from ai_lessons.interfaces.cli import root
+from ai_lessons.interfaces.web import pages
+from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
 from interfaces.world import RULE, Run, run_inside
 from real_world import Git, commit_all, put_file
@@ -180,6 +183,15 @@ def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, mon
     assert run("check").code == 0
     jsonschema.validate(run("check", "--format", "sarif").json, sarif_schema())
     assert root.get_command(None, "check") is not None  # type: ignore[arg-type]
+
+
+def test_the_page_shows_how_a_rule_is_checked() -> None:
+    entry = EntrySummary(RULE, HANDLE, Kind.RULE, "t", "p", (), (), "x")
+    stated = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
+    html = pages.render("entry.html", **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], str)))
+    section = html.partition("How it is checked")[2].partition("</section>")[0]
+    assert "regex `evil`" in section
+    assert "breaks it: &lt;b&gt;evil" in section
 
 
 def test_a_check_is_drafted_from_a_fix(checked: Host, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:

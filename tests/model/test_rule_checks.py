@@ -14,7 +14,17 @@ from ai_lessons.model.checks import check_entry
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.markdown import render
 from ai_lessons.model.merge import merge_file
-from ai_lessons.model.rule_checks import InvalidPattern, LineRegex, TooSlow, check_of, faults, matches, runs
+from ai_lessons.model.rule_checks import (
+    InvalidPattern,
+    LineRegex,
+    TooSlow,
+    check_of,
+    faults,
+    from_details,
+    matches,
+    runs,
+    to_run,
+)
 
 SAMPLES = {"bad": "requests.get(url)", "good": "requests.get(url, timeout=5)"}
 REGEX = {"files": "src/**/*.py", "regex": r"requests\.(get|post)\(", "unless": "timeout="} | SAMPLES
@@ -53,6 +63,9 @@ def test_a_check_that_fires_on_bad_and_not_on_good_is_proven() -> None:
         ({"unless": "["}, "is none: unterminated character set"),
         ({"regex": None}, "neither pattern nor regex"),
         ({"pattern": "f($A)"}, "both pattern and regex"),
+        ({"regex": "(?L)x"}, "is none: "),
+        ({"files": ["/etc/*"]}, "check.files '/etc/*' is no glob: it must be relative"),
+        ({"files": "src/{a,b"}, "a `{` is never closed"),
         ({"regex": 7}, "check.regex is not text"),
         ({"regex": ["a"]}, "check.regex is not text"),
         ({"enforce": "shout"}, "check.enforce 'shout' is neither ask nor deny"),
@@ -208,3 +221,29 @@ def test_two_edits_of_a_rule_keep_its_check() -> None:
     assert merged.data
     assert b"enforce: ask" in merged.data
     assert b"- a" in merged.data
+
+
+def test_a_regex_is_parsed_only_for_texts_that_can_fit_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = [from_details({"check": to_run({"check": REGEX | {"regex": f"name{n}\\.get\\("}})}) for n in range(200)]
+    parsed = list[str]()
+
+    def parse(source: str) -> LineRegex:
+        parsed.append(source)
+        return LineRegex(source)
+
+    monkeypatch.setattr(LineRegex, "of", parse)
+    found = [n for n, check in enumerate(checks) if check and any(matches(check, "x\nname7.get(1)\n"))]
+    assert (found, parsed) == ([7], ["timeout=", "name7\\.get\\("])
+
+
+@pytest.mark.parametrize("source", [r"requests\.get\(", r"\w+ = \d"])
+def test_twice_the_lines_take_twice_the_time(source: str) -> None:
+    def seconds(lines: int) -> float:
+        text, check = "x = y\n" * lines + "requests.get(1)\n", check_of({"check": REGEX | {"regex": source}})
+        assert check
+        before = time.thread_time()
+        list(matches(check, text))
+        return time.thread_time() - before
+
+    few, many = (min(seconds(lines) for _ in range(3)) for lines in (10_000, 80_000))
+    assert many < 30 * max(few, 0.001)  # CPU time, eight times as long; sixty-four times if each line cost all lines

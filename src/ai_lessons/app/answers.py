@@ -645,10 +645,10 @@ class RuleDraft(NamedTuple):
     tags: Sequence[str] = ()
     project: str = ""
     applies_to: Sequence[str] = ()
-    check: Mapping[str, Any] | None = None
     links: Sequence[tuple[str, str]] = ()
     about: Sequence[str] | None = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
+    check: Mapping[str, Any] | None = None
 
 
 class Suggested(NamedTuple):

@@ -19,7 +19,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
 from ai_lessons.model import layout, rule_checks
 from ai_lessons.model.entries import GLOBAL_PROJECT, PROJECT, EntrySummary, Kind, id_end, json_fields
-from ai_lessons.model.rule_checks import DENY, EXTRA, InvalidPattern, TooSlow, check_of, matches, runs
+from ai_lessons.model.rule_checks import DENY, EXTRA, InvalidPattern, TooSlow, from_details, matches, runs
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tupl
     They are global, of the folder's project (or of these `projects`), or of the repository inside the code.
     """
     lights = repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
-    checks = [_Rule(light, check) for light in lights if (check := check_of(light.details))]
+    checks = [_Rule(light, check) for light in lights if (check := from_details(light.details))]
     names = projects or (files.names_of(cwd) if checks else ())
     here = [rule for rule in checks if _holds(rule.light, names)]
     farther = app.contexts.farther_copies(repo, [rule.light for rule in here])
@@ -142,7 +142,8 @@ def check(
         )
     in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
     rules, notes = rules_here(repo, cwd, projects)
-    changed = _Files(repo, top, [_below(top, cwd, path) for path in paths]).lines(since)
+    places = _Files(repo, top, [_below(top, cwd, path) for path in paths])
+    changed = places.lines(since)
     run = _Run(rules)
     for path, lines in changed.items():
         if run.concerned(path) and (text := _text(top, path)) is not None:
@@ -158,10 +159,27 @@ def check(
             in_baseline[_key(finding)] -= 1
         else:
             fresh.append(finding)
-    lights = tuple(rule.light for rule in rules)
+    lines_of = places.touched(since) if since else {}
+    touched = app.anchors.entries_about(library, lines_of) if lines_of else []
+    about = [_about(light, anchor, line, lines_of) for light, anchor, line in touched]
+    lights = {light.id: light for light in (*(rule.light for rule in rules), *(light for light, _, _ in touched))}
     return CheckReport(
-        tuple(fresh), len(changed), len(rules), run.allowed, len(findings) - len(fresh), (*notes, *repo.notes()), lights
+        (*fresh, *about),
+        len(changed),
+        len(rules),
+        run.allowed,
+        len(findings) - len(fresh),
+        (*notes, *repo.notes()),
+        tuple(lights.values()),
     )
+
+
+def _about(light: EntrySummary, anchor: str, line: int, touched: Iterable[str]) -> Finding:
+    """That an entry speaks of a place that changed; `touched`: the files that did."""
+    base = anchor.partition("::")[0]
+    path = next((path for path in touched if path == base or path.startswith(base.rstrip("/") + "/")), base)
+    message = f"{light.title} (it is about {anchor}): still true?"
+    return Finding(path, line, NOTE, light.id, light.handle, light.title, message)
 
 
 class _Run:
@@ -273,11 +291,28 @@ class _Files:
         names = self._ask(git, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape").split("\0")
         return [name for name in dict.fromkeys(names) if name]
 
+    def touched(self, since: str) -> dict[str, set[int]]:
+        """The files that changed, with lines that are new or stand where some were taken away; of removed ones none."""
+        if self._git is None:
+            return {}
+        commit = self._left(self._git, since)
+        lines: dict[str, set[int]] = {}
+        for hunk in _hunks(self._ask(self._git, "diff", *_DIFF, commit)):
+            new = range(hunk.start, hunk.start + len(hunk.new)) or (max(hunk.start, 1),)
+            lines.setdefault(hunk.path, set()).update(new)
+        gone = self._ask(self._git, "diff", "--name-only", "-z", "--diff-filter=D", "--no-renames", commit)
+        return lines | {name: set() for name in gone.decode("utf-8", "surrogateescape").split("\0") if name}
+
     def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
         """The files that changed since a commit, or since the branch left it, with the new lines."""
+        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, self._left(git, since))))
+
+    @staticmethod
+    def _left(git: Worktree, since: str) -> str:
+        """The commit where the branch left another one; that one itself, if they have none in common."""
         commit = _commit(git, since)
         left = plumbing.run(git, "merge-base", commit, "HEAD")
-        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, commit if left.code else left.text)))
+        return commit if left.code else left.text
 
 
 def _commit(git: Worktree, rev: str) -> str:
@@ -366,7 +401,7 @@ def _read_baseline(file: Path) -> Counter[str]:
     """How often each finding is known. Raises NotFound, UsageError."""
     try:
         stated = json.loads(files.read(file)[0])
-        rows = stated["findings"] if stated["version"] == _BASELINE else None
+        rows = {_BASELINE: stated["findings"]}[stated["version"]]
         return Counter({f"{row['rule']} {row['line']} {row['path']}": int(row["count"]) for row in rows})
     except NotFound as error:
         raise NotFound("baseline", str(file), hint="make it of what is found now: add --write-baseline") from error
@@ -408,7 +443,7 @@ def broken_by(
     """
     rules = {rule.light.id: rule for rule in rules_here(repo, cwd)[0]}
     for light in named:
-        if (check := check_of(light.details)) and runs(check):
+        if (check := from_details(light.details)) and runs(check):
             rules.setdefault(light.id, _Rule(light, check))
     broken, looked = dict[str, Broken](), set(rules)
     hurry = _hurry(PER_EDIT)

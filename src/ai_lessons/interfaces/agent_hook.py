@@ -351,9 +351,9 @@ def answer(event: AgentEvent, text: str, decision: str = "") -> str:
     if event.name[:1].islower():
         decided = {"permission": decision, "user_message": text, "agent_message": text} if decision else {}
         return json.dumps({"additional_context": text, **decided})
-    told = {"hookEventName": event.name, "additionalContext": text}
+    output = {"hookEventName": event.name, "additionalContext": text}
     if decision and event.name == "PreToolUse" and not (event.by_turn and decision == ASK):  # Codex cannot ask
-        told |= {"permissionDecision": decision, "permissionDecisionReason": text}
-    if decision == DENY and "permissionDecision" in told:
-        del told["additionalContext"]  # the agent reads why it was refused
-    return json.dumps({"hookSpecificOutput": told})
+        output |= {"permissionDecision": decision, "permissionDecisionReason": text}
+    if decision == DENY and "permissionDecision" in output:
+        del output["additionalContext"]  # the agent reads why it was refused
+    return json.dumps({"hookSpecificOutput": output})

@@ -131,7 +131,9 @@ def check_report(value: rule_checks.CheckReport, view: View) -> str:
         where = view.paint(f"{line(finding.path)}:{finding.line}:", "warn")
         words = " | ".join(filter(None, (line(finding.message), line(finding.text))))
         rows.append(f"{where} {line(finding.handle)} {words}")
-    counts = [f"{count(value.files, 'file')} looked at for {count(value.rules, 'rule')}", count(len(rows), "finding")]
+    about = sum(finding.level == "note" for finding in value.findings)
+    counts = [f"{count(value.files, 'file')} looked at for {count(value.rules, 'rule')}"]
+    counts += [count(len(rows) - about, "finding"), *([f"{count(about, 'entry')} about what changed"] if about else [])]
     counts += [f"{value.allowed:,} allowed by comments"] if value.allowed else []
     counts += [f"{value.in_baseline:,} in the baseline"] if value.in_baseline else []
     return "\n".join([*rows, ", ".join(counts)])

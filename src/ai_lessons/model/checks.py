@@ -194,6 +194,9 @@ def _check_seen(entry: Entry) -> Iterator[Complaint]:
 def _check_check(entry: Entry) -> Iterator[Complaint]:
     if "check" in KINDS[entry.kind].fields:
         yield from (("check", fault) for fault in rule_checks.faults(entry.fields))
+        check = rule_checks.check_of(entry.fields)
+        globs = ((glob, _glob_fault(glob)) for glob in (check.files if check else ()))
+        yield from (("check", f"check.files {glob!r} is no glob: {fault}") for glob, fault in globs if fault)
 
 
 def _check_about(entry: Entry) -> Iterator[Complaint]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from contextlib import suppress
 from functools import lru_cache
 from re import _constants as ops  # type: ignore[attr-defined]  # how a regex was parsed shows how long it can take
 from re import _parser  # type: ignore[attr-defined]
@@ -40,7 +41,8 @@ class Check(NamedTuple):
     """What shows that a rule is broken: `pattern` (of ast-grep) or `regex`, in `files` (globs; none: every file).
 
     A match is none where the regex `unless` fits it too. `bad` and `good` are texts that break and keep the rule.
-    `enforce`: whether an agent's host shall ask or refuse (empty: it is only told).
+    `enforce`: whether an agent's host shall ask or refuse (empty: it is only told). `literal`: stands in each match of
+    the regex, which is parsed only for texts that hold it.
     """
 
     files: tuple[str, ...] = ()
@@ -50,6 +52,7 @@ class Check(NamedTuple):
     bad: tuple[str, ...] = ()
     good: tuple[str, ...] = ()
     enforce: str = ""
+    literal: str = ""
 
     def concerns(self, path: str) -> bool:
         """Whether a file, relative to the root of its project, is one that the check looks at."""
@@ -85,9 +88,9 @@ def check_of(fields: Mapping[str, Any]) -> Check | None:
     value = fields.get("check")
     if not isinstance(value, dict) or any(_form_faults(value)):
         return None
-    texts = {key: str(value.get(key) or "") for key in ("pattern", "regex", "unless", "enforce")}
-    samples = {key: tuple(stated(value.get(key))) for key in ("bad", "good")}
-    return Check(tuple(stated(value.get("files")) or stated(fields.get("applies_to"))), **texts, **samples)
+    parts: dict[str, Any] = {key: str(value.get(key) or "") for key in ("pattern", "regex", "unless", "enforce")}
+    parts |= {key: tuple(stated(value.get(key))) for key in ("bad", "good")}
+    return Check(tuple(stated(value.get("files")) or stated(fields.get("applies_to"))), **parts)
 
 
 def described(fields: Mapping[str, Any]) -> list[str]:
@@ -99,10 +102,21 @@ def described(fields: Mapping[str, Any]) -> list[str]:
 
 
 def to_run(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a check is needed to run it, as `check_of` reads it; empty if there is none."""
+    """What of a check is needed to run it, as `from_details` reads it; empty if there is none."""
     check = check_of(fields)
-    needed = check._replace(bad=(), good=())._asdict() if check else {}
+    if check is None:
+        return {}
+    with suppress(InvalidPattern):  # one that is not in force, as `validate` says
+        check = check._replace(literal=LineRegex.of(check.regex).literal if check.regex else "")
+    needed = check._replace(bad=(), good=())._asdict()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in needed.items() if value}
+
+
+def from_details(details: Mapping[str, Any]) -> Check | None:
+    """The check that stands in `EntrySummary.details`, without its samples."""
+    needed: dict[str, Any] = details.get("check") or {}
+    parts: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in needed.items()}
+    return Check(**parts) if parts else None
 
 
 def faults(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -194,7 +208,7 @@ def matches(
         TooSlow: `hurry` said so.
         ImportError: a pattern needs ast-grep, which is not installed.
     """
-    if len(text) > LARGEST:
+    if len(text) > LARGEST or check.literal not in text:
         return
     unless = LineRegex.of(check.unless) if check.unless else None
     found = _by_pattern(check, text, path) if check.pattern else LineRegex.of(check.regex).lines(text, lines, hurry)
@@ -263,7 +277,7 @@ class LineRegex:
             cost = _Cost(bool(tree.state.flags & re.IGNORECASE))
             items = cost.flat(tree)
             cost.add(items, frozenset())
-        except (re.error, RecursionError, OverflowError) as error:
+        except (re.error, ValueError, RecursionError, OverflowError) as error:
             raise InvalidPattern(f"the regex {source!r} is none: {error}") from error
         self.piece = next((size for size in range(LONGEST_PIECE, 0, -10) if cost.steps(size) <= STEPS), 0)
         if self.piece < SHORTEST_PIECE:
@@ -320,7 +334,7 @@ class _Cost:
 
     def steps(self, length: int) -> float:
         """Most steps for a text of this length: a start, an end for each open part in order, and what is settled."""
-        result = float(self.ways) * length**self.power
+        result: float = self.ways * float(length) ** self.power
         for part in range(2, self.open + 1):
             result /= part
         return result
@@ -470,7 +484,7 @@ def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[st
         ratio, other = max(ratios, default=(0.0, ""))
         other = other if ratio >= ALIKE else ""
         good = other or next((other for other in (*new, *after) if re.search(r"\w", other)), "")
-        samples = {"bad": (line.strip(),), "good": (good.strip(),)}
+        samples: dict[str, Any] = {"bad": (line.strip(),), "good": (good.strip(),)}
         for regex, unless in dict.fromkeys(_generalised(line, other)):
             check = Check(files, regex=regex, unless=unless, **samples)
             if good and regex and len(line) <= LONGEST_PATTERN and not any(faults({"check": _stated(check)})):
