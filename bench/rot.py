@@ -129,8 +129,10 @@ def _look(top: Path, home: Path, claims: dict[Anchor, str], total: Counter[str])
             continue
         right = now.get(anchor.symbol) == tree
         if not right and anchor.symbol not in now:
+            place, _, name = row.place.partition("::")
             trees = trees or everywhere(top)
-            right = trees[tree] == 1  # it moved
+            there = (symbols(top / place) or {}).get(name) if place else None
+            right = tree == there or trees[tree] == 1  # it moved
         alert = row.verdict in {Verdict.CHANGED, Verdict.GONE}
         total.update(looks=1, alerts=alert, right=alert and not right, changes=not right)
         if alert == right:

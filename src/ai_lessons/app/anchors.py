@@ -49,6 +49,9 @@ _QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
 _FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 _A_PATH = re.compile(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
 _A_NAME = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
+_MANIFEST = re.compile(
+    r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
+)
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
 
@@ -124,7 +127,8 @@ class CodeFolder:
     def is_called(self, name: str) -> bool:
         """Whether the project has this name."""
         if name not in self._called:
-            self._called[name] = any(files.same_name(x, name) for x in self.names)
+            same = files.same_name(files.name_of(self.top), name)  # the others may mean to read TOML
+            self._called[name] = same or any(files.same_name(x, name) for x in self.names)
         return self._called[name]
 
     @cached_property
@@ -179,7 +183,7 @@ class CodeFolder:
         stamp = [read_head(self.worktree).commit, index[0], _listed(now)]
         key, kept = f"{anchor} {anchor.seen}", self._kept["git"]
         row = kept.get(key)
-        if row is None or row[0] != stamp or (row[3] and _listed(self.state(*_at(anchors.parse(row[3])))) != row[6]):
+        if row is None or row[0] != stamp or (row[3] and _listed(self.state(*anchors.parse(row[3])[:2])) != row[6]):
             if self._questions == 0:
                 return _verdict_of(anchor, verdict, None, "", now.value if now else None)
             self._questions = None if self._questions is None else self._questions - 1
@@ -246,7 +250,9 @@ class CodeFolder:
     def _renamed(self, path: str) -> str | None:
         """The path that a file or folder has by now, as git's similarity says; None: it was removed."""
         for _ in range(_HOPS):
-            done = self._git("diff", "-M", "--name-status", "-z", "--diff-filter=R", "HEAD")
+            done = self._git(
+                "diff", "--no-ext-diff", "--no-textconv", "-M", "--name-status", "-z", "--diff-filter=R", "HEAD"
+            )
             newer = _renames(path, done)
             if newer is None:
                 removed = self._git(
@@ -271,7 +277,15 @@ class CodeFolder:
     def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[Commit | None, int]:
         """The commit since which the anchor does not hold (None: not committed), and how many changed it since."""
         paths = [*([place.path.rstrip("/")] if place else []), anchor.path.rstrip("/")]
-        log = self._git("log", f"-{_COMMITS}", "--no-renames", "--format=%H%x00%h%x00%an%x00%as", "--", *paths)
+        log = self._git(
+            "log",
+            f"-{_COMMITS}",
+            "--no-show-signature",
+            "--no-renames",
+            "--format=%H%x00%h%x00%an%x00%as",
+            "--",
+            *paths,
+        )
         commits = [tuple(row.split("\0")) for row in log.splitlines()]
         later, latest, changes = None, now, 0
         for start in range(0, len(commits), _AT_ONCE):
@@ -309,20 +323,19 @@ class CodeFolder:
     def pins(self) -> dict[str, tuple[str, str]]:
         """The version and the file by package, `pypi/click`, as the nearest lock and manifest files have it."""
         folders = [x for x in (self._cwd, *self._cwd.parents) if x.is_relative_to(self.top)] or [self.top]
-        kept, row = self._kept["packages"], self._kept["packages"].get(str(self._cwd))
-        if (
-            row is None
-            or row[0] != [_stamp(folder) for folder in folders]
-            or row[1] != [_stamp(folders[-1] / x) for x in row[2]]
-        ):
-            from ai_lessons.connectors import packages
+        stamps: dict[str, list[int] | None] = {}
+        for folder in folders:
+            with suppress(OSError):
+                names = sorted(filter(_MANIFEST.fullmatch, os.listdir(folder)))
+                stamps |= {str(folder / name): _stamp(folder / name) for name in names}
+        row = self._kept["packages"].get(str(self._cwd))
+        if row is None or row[0] != stamps:
+            from ai_lessons.connectors import packages  # it takes half a second
 
-            texts = packages.stating(self._cwd)
-            uses, names = packages.pins(texts), [text.path for text in texts]
-            stamps = [_stamp(folder) for folder in folders], [_stamp(folders[-1] / name) for name in names]
-            row = [*stamps, names, {name: (use.version, use.path) for name, use in uses.items()}]
-            kept[str(self._cwd)], self._changed = row, True
-        return {name: (version, path) for name, (version, path) in row[3].items()}
+            uses = packages.pins(packages.stating(self._cwd))
+            row = [stamps, {name: (use.version, use.path) for name, use in uses.items()}]
+            self._kept["packages"][str(self._cwd)], self._changed = row, True
+        return {name: (version, path) for name, (version, path) in row[1].items()}
 
     def _package(self, anchor: Anchor) -> AnchorVerdict:
         version, path = self.pins().get(_package_name(anchor), ("", ""))
@@ -345,10 +358,6 @@ def _state(path: str, text: str, symbol: str) -> State | None:
 def _listed(state: State | None) -> list[str | None] | None:
     """As it comes back from JSON."""
     return list(state) if state else None
-
-
-def _at(anchor: Anchor) -> tuple[str, str]:
-    return anchor.path, anchor.symbol
 
 
 def _package_name(anchor: Anchor) -> str:
