@@ -20,7 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app.answers import Stale
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import anchors
@@ -149,10 +149,7 @@ class CodeFolder:
         if row is None or row[0] != stamp:
             row = [stamp, {}]
         if symbol not in row[1]:
-            try:
-                row[1][symbol] = anchors.state(path, self.text(path), symbol)
-            except anchors.UnreadableCode as error:
-                raise InvalidEntry([Problem(path, f"Python cannot parse it: {error}")]) from error
+            row[1][symbol] = anchors.state(path, self.text(path), symbol)
             rows.pop(path, None)
             if time.time_ns() - max(stamp[:2]) > _FRESH:
                 rows[path], self._changed = row, True
@@ -175,7 +172,7 @@ class CodeFolder:
         if name and not self.is_called(name):
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
         verdict = anchors.judged(anchor, now := self.state(anchor.path, anchor.symbol))
-        if verdict is Verdict.HOLDS:
+        if verdict in {Verdict.HOLDS, Verdict.ELSEWHERE}:
             return AnchorVerdict(str(anchor), verdict)
         if verdict is Verdict.GONE and not name and not self.whole:
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)  # nothing says that it was ever here
@@ -209,6 +206,8 @@ class CodeFolder:
         """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
         from ai_lessons.git.history import unified
 
+        if anchor.package or row.verdict not in {Verdict.CHANGED, Verdict.GONE}:
+            return ""
         before = self._git("cat-file", "blob", f"{row.commit}^:{anchor.path}" if row.commit else f"HEAD:{anchor.path}")
         place = anchors.parse(row.place) if row.place else anchor
         after = files.beginning(self.top / place.path, self.top, anchors.LARGEST)
@@ -242,7 +241,7 @@ class CodeFolder:
         flags = ("-l", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules")
         holding = self._git("grep", *flags, "-e", name).split("\0")[:-1]
         for path in holding if len(holding) <= _FILES else ():
-            with suppress(AiLessonsError, anchors.UnreadableCode):
+            with suppress(AiLessonsError):
                 for symbol in anchors.names(path, self.text(path)):
                     if re.split(r"\.|::", symbol)[-1] == name:
                         yield path, symbol
@@ -316,7 +315,7 @@ class CodeFolder:
                 texts.append(None if size < 0 else "")
         rows = [texts[n : n + len(paths)] for n in range(0, len(texts), len(paths))]
         pairs = (next(((p, t) for p, t in zip(paths, row, strict=True) if t is not None), None) for row in rows)
-        return [_state(*pair, symbol) if pair else None for pair in pairs]
+        return [anchors.state(*pair, symbol) if pair else None for pair in pairs]
 
     # --- versions ---
 
@@ -345,14 +344,6 @@ class CodeFolder:
             return AnchorVerdict(str(anchor), Verdict.HOLDS)
         detail = f"it speaks of {anchor}, and {version.lstrip('@')} is in use here ({path})"
         return AnchorVerdict(str(anchor), Verdict.OUT_OF_RANGE, detail)
-
-
-def _state(path: str, text: str, symbol: str) -> State | None:
-    """As `anchors.state` has it; what cannot be parsed is a state of its own."""
-    try:
-        return anchors.state(path, text, symbol)
-    except anchors.UnreadableCode:
-        return State("unreadable")
 
 
 def _listed(state: State | None) -> list[str | None] | None:
@@ -525,11 +516,9 @@ def _touched_line(library: Library, anchor: Anchor, path: str, lines: set[int]) 
     """The first of these lines that is of the anchor's; 0: none of them is."""
     if not anchor.symbol or anchor.path != path:
         return min(lines, default=1)
-    code = code_around(library.primary)
-    try:
+    code, part = code_around(library.primary), None
+    with suppress(AiLessonsError):
         part = anchors.definition(path, code.text(path), anchor.symbol) if code else None
-    except (AiLessonsError, anchors.UnreadableCode):
-        return 0
     spans = part.lines if part else ()
     return min((line for line in lines for first, last in spans if first <= line <= last), default=0)
 
@@ -611,6 +600,8 @@ def _resolved(code: CodeFolder, text: str, cwd: Path) -> Anchor:
         ]
         raise NotFound("file or folder", anchor.path, hint=_near(near[:3]))
     now = code.state(anchor.path, anchor.symbol)
+    if now == anchors.UNREADABLE:
+        raise UsageError(f"Python cannot parse {anchor.path}", hint="mend it, or name the file alone")
     if now is None:
         every = anchors.names(anchor.path, code.text(anchor.path))
         last = anchor.symbol.rpartition(".")[2]
@@ -717,10 +708,5 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
 def code_diff(repo: RepositorySession, light: EntrySummary) -> str:
     """How the code that an entry speaks of differs from what it was when the entry was written, as far as git knows."""
     code = code_around(repo)
-    parts = []
-    for anchor in anchors_of(light.details) if code else ():
-        row = code.look(anchor, light.project) if code else None
-        if code and row and row.verdict in {Verdict.CHANGED, Verdict.GONE} and not anchor.package:
-            with suppress(anchors.UnreadableCode):
-                parts.append(code.diff(anchor, row))
+    parts = [code.diff(anchor, code.look(anchor, light.project)) for anchor in anchors_of(light.details) if code]
     return "\n".join(filter(None, parts))
