@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import anchors, contexts, editing, entries, harvest, health, proposals, transfer
+from ai_lessons.app import anchors, contexts, editing, entries, harvest, health, proposals, rule_checks, transfer
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.app.hints import Hints, before_a_tool
 from ai_lessons.app.workspace import Library
@@ -294,10 +294,28 @@ def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: G
     assert known("docs/cart.md") == set()
     opened = world.fresh(cwd=shop)
     touched = anchors.entries_about(opened, {"src/cart.py": {6}, "docs/cart.md": {1}})
-    assert {(entry.id, line) for entry, _, line in touched} == {(total, 6), (whole, 6)}
+    assert {(entry.id, line) for entry, _, line, _ in touched} == {(total, 6), (whole, 6)}
     git(shop, "rm", "-q", "src/cart.py")
     gone = anchors.entries_about(world.fresh(cwd=shop), {"src/cart.py": set()})
-    assert {entry.id for entry, _, _ in gone} == {total, whole, other}
+    assert {hit.entry.id for hit in gone} == {total, whole, other}
+
+
+def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(world: World, git: Git, shop: Path) -> None:
+    total = add(world, shop, about=[TOTAL])
+    add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
+    folder = add(world, shop, "Docs", about=["docs/"])
+    edit(shop, "        return sum(lines)\n", "        print(lines)\n        return sum(lines)\n")
+    report = rule_checks.check(world.fresh(cwd=shop), since="HEAD")
+    (finding,) = report.findings
+    assert (finding.path, finding.line, finding.level, finding.id) == ("src/cart.py", 6, "note", total)
+    assert "the code it speaks of changed: check first" in finding.message
+    assert not report.broken
+    git(shop, "rm", "-q", "docs/cart.md")
+    commit_all(git, shop, "two")
+    report = rule_checks.check(world.fresh(cwd=shop), since="HEAD~1")
+    assert {(row.path, row.id) for row in report.findings} == {("docs/cart.md", folder), ("src/cart.py", total)}
+    assert [light.id for light in report.checked] == [row.id for row in report.findings]
+    assert rule_checks.check(world.fresh(cwd=shop)).findings == ()
 
 
 def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_use(world: World, shop: Path) -> None:

@@ -491,8 +491,17 @@ def _concerns(anchor: Anchor, asked: Anchor) -> bool:
     return not (anchor.symbol and asked.symbol) or first.startswith(second) or second.startswith(first)
 
 
-def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> list[tuple[EntrySummary, str, int]]:
-    """The active entries that speak of what a change touches: (entry, anchor, line), by path and line.
+class Touched(NamedTuple):
+    """An entry that speaks of what a change touches, by which anchor, and where that is."""
+
+    entry: EntrySummary
+    anchor: str
+    line: int
+    path: str
+
+
+def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> list[Touched]:
+    """The active entries that speak of what a change touches, each once, by path and line.
 
     `changed` has the lines of each file, as it is now and from 1; a file without lines was removed or renamed.
     """
@@ -508,8 +517,9 @@ def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> lis
                 if row.verdict is not Verdict.ELSEWHERE and not anchor.package and _concerns(anchor, Anchor(path)):
                     line = _touched_line(library, anchor, path, lines)
                     if line or row.verdict is not Verdict.HOLDS:
-                        hits.append((light, row.anchor, line or min(lines, default=1)))
-    return sorted(hits, key=lambda hit: (anchors.parse(hit[1]).path, hit[2], hit[0].id))
+                        hits.append(Touched(light, row.anchor, line or min(lines, default=1), path))
+    hits.sort(key=lambda hit: (hit.path, hit.line, hit.entry.id))
+    return list({hit.entry.id: hit for hit in reversed(hits)}.values())[::-1]
 
 
 def _touched_line(library: Library, anchor: Anchor, path: str, lines: set[int]) -> int:

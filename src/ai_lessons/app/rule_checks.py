@@ -125,7 +125,8 @@ def check(
 ) -> CheckReport:
     """Look for what breaks rules in force: in files and folders at `paths` (none: all of the project around).
 
-    `since`: only on lines that changed since this commit, or since the branch left it. `baseline`: a file of findings
+    `since`: only on lines that changed since this commit, or since the branch left it, and with a note for each entry
+    that speaks of what changed. `baseline`: a file of findings
     that are known; `write_baseline` makes it of what is found now.
 
     Raises:
@@ -142,7 +143,8 @@ def check(
         )
     in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
     rules, notes = rules_here(repo, cwd, projects)
-    changed = _Files(repo, top, [_below(top, cwd, path) for path in paths]).lines(since)
+    around = _Files(repo, top, [_below(top, cwd, path) for path in paths])
+    changed = around.lines(since)
     run = _Run(rules)
     for path, lines in changed.items():
         if run.concerned(path) and (text := _text(top, path)) is not None:
@@ -158,7 +160,15 @@ def check(
             in_baseline[_key(finding)] -= 1
         else:
             fresh.append(finding)
-    lights = tuple(rule.light for rule in rules)
+    touched = app.anchors.entries_about(library, around.touched(since)) if since else []
+    for hit in touched:
+        message = f"{hit.entry.title} ({hit.entry.details.get('warning') or f'speaks of {hit.anchor}'})"
+        names = hit.entry.id, hit.entry.handle, hit.entry.title
+        fresh.append(Finding(hit.path, hit.line, NOTE, *names, message))
+        findings.append(fresh[-1])
+    lights = tuple(
+        {light.id: light for light in (*(rule.light for rule in rules), *(x.entry for x in touched))}.values()
+    )
     return CheckReport(
         tuple(fresh), len(changed), len(rules), run.allowed, len(findings) - len(fresh), (*notes, *repo.notes()), lights
     )
@@ -273,11 +283,27 @@ class _Files:
         names = self._ask(git, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape").split("\0")
         return [name for name in dict.fromkeys(names) if name]
 
-    def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
-        """The files that changed since a commit, or since the branch left it, with the new lines."""
+    def touched(self, since: str) -> dict[str, set[int]]:
+        """Each file that changed with its new lines, and those beside removed ones; none of a file that is gone."""
+        if self._git is None:
+            return {}
+        numbers: dict[str, set[int]] = {}
+        base = self._base(self._git, since)
+        for hunk in _hunks(self._ask(self._git, "diff", *_DIFF, base)):
+            end = hunk.start + (len(hunk.new) or 2)
+            numbers.setdefault(hunk.path, set()).update(range(max(hunk.start, 1), end))
+        gone = self._ask(self._git, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=D", base)
+        names = gone.decode("utf-8", "surrogateescape").split("\0")
+        return numbers | {name: set[int]() for name in names if name}
+
+    def _base(self, git: Worktree, since: str) -> str:
         commit = _commit(git, since)
         left = plumbing.run(git, "merge-base", commit, "HEAD")
-        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, commit if left.code else left.text)))
+        return commit if left.code else left.text
+
+    def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
+        """The files that changed since a commit, or since the branch left it, with the new lines."""
+        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, self._base(git, since))))
 
 
 def _commit(git: Worktree, rev: str) -> str:
