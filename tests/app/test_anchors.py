@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import anchors, contexts, editing, entries, harvest, health, proposals, transfer
+from ai_lessons.app import anchors, contexts, editing, entries, harvest, health, proposals, rule_checks, transfer
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.app.hints import Hints, before_a_tool
 from ai_lessons.app.workspace import Library
@@ -179,6 +179,29 @@ def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, s
     assert (light.details["verdict"], "8.2.1 is in use" in light.details["warning"]) == ("out-of-range", True)
 
 
+@pytest.mark.parametrize(
+    ("files", "anchor", "version"),
+    [
+        ({"package.json": '{"dependencies": {"react": "17.0.2", "vue": "^3"}}'}, "npm/react<18", "18.0.0"),
+        ({"package-lock.json": '{"packages": {"node_modules/@a/b": {"version": "17.0.2"}}}'}, "npm/@a/b<18", "18.0.0"),
+        ({"pyproject.toml": '[project]\ndependencies = ["Foo_Bar==17.0.2"]\n'}, "pypi/foo-bar<18", "18.0.0"),
+        ({"uv.lock": '[[package]]\nname = "foo"\nversion = "17.0.2"\n'}, "pypi/foo<18", "18.0.0"),
+        ({"go.mod": "module x\n\nrequire github.com/a/b v1.17.0\n"}, "go/github.com/a/b<1.18", "1.18.0"),
+    ],
+)
+def test_a_version_is_read_from_what_pins_it(
+    world: World, git: Git, tmp_path: Path, files: dict[str, str], anchor: str, version: str
+) -> None:
+    git(tmp_path, "init", "-q", "code")
+    for name, text in files.items():
+        put_file(tmp_path / "code" / name, text)
+    lesson = add(world, tmp_path / "code", about=[anchor])
+    assert look(world, tmp_path / "code", lesson).details["verdict"] == "holds"
+    for name, text in files.items():
+        put_file(tmp_path / "code" / name, text.replace("17.0.2", version).replace("1.17.0", version))
+    assert look(world, tmp_path / "code", lesson).details["verdict"] == "out-of-range"
+
+
 def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
     lesson = add(world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"])
     edit(shop, "3.11", "3.12", "pyproject.toml")
@@ -271,10 +294,28 @@ def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: G
     assert known("docs/cart.md") == set()
     opened = world.fresh(cwd=shop)
     touched = anchors.entries_about(opened, {"src/cart.py": {6}, "docs/cart.md": {1}})
-    assert {(entry.id, line) for entry, _, line in touched} == {(total, 6), (whole, 6)}
+    assert {(entry.id, line) for entry, _, line, _ in touched} == {(total, 6), (whole, 6)}
     git(shop, "rm", "-q", "src/cart.py")
     gone = anchors.entries_about(world.fresh(cwd=shop), {"src/cart.py": set()})
-    assert {entry.id for entry, _, _ in gone} == {total, whole, other}
+    assert {hit.entry.id for hit in gone} == {total, whole, other}
+
+
+def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(world: World, git: Git, shop: Path) -> None:
+    total = add(world, shop, about=[TOTAL])
+    add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
+    folder = add(world, shop, "Docs", about=["docs/"])
+    edit(shop, "        return sum(lines)\n", "        print(lines)\n        return sum(lines)\n")
+    report = rule_checks.check(world.fresh(cwd=shop), since="HEAD")
+    (finding,) = report.findings
+    assert (finding.path, finding.line, finding.level, finding.id) == ("src/cart.py", 6, "note", total)
+    assert "the code it speaks of changed: check first" in finding.message
+    assert not report.broken
+    git(shop, "rm", "-q", "docs/cart.md")
+    commit_all(git, shop, "two")
+    report = rule_checks.check(world.fresh(cwd=shop), since="HEAD~1")
+    assert {(row.path, row.id) for row in report.findings} == {("docs/cart.md", folder), ("src/cart.py", total)}
+    assert [light.id for light in report.checked] == [row.id for row in report.findings]
+    assert rule_checks.check(world.fresh(cwd=shop)).findings == ()
 
 
 def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_use(world: World, shop: Path) -> None:

@@ -20,7 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app.answers import Stale
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import anchors
@@ -49,6 +49,9 @@ _QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
 _FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 _A_PATH = re.compile(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
 _A_NAME = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
+_MANIFEST = re.compile(
+    r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
+)
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
 
@@ -124,7 +127,8 @@ class CodeFolder:
     def is_called(self, name: str) -> bool:
         """Whether the project has this name."""
         if name not in self._called:
-            self._called[name] = any(files.same_name(x, name) for x in self.names)
+            same = files.same_name(files.name_of(self.top), name)  # the others may mean to read TOML
+            self._called[name] = same or any(files.same_name(x, name) for x in self.names)
         return self._called[name]
 
     @cached_property
@@ -145,10 +149,7 @@ class CodeFolder:
         if row is None or row[0] != stamp:
             row = [stamp, {}]
         if symbol not in row[1]:
-            try:
-                row[1][symbol] = anchors.state(path, self.text(path), symbol)
-            except anchors.UnreadableCode as error:
-                raise InvalidEntry([Problem(path, f"Python cannot parse it: {error}")]) from error
+            row[1][symbol] = anchors.state(path, self.text(path), symbol)
             rows.pop(path, None)
             if time.time_ns() - max(stamp[:2]) > _FRESH:
                 rows[path], self._changed = row, True
@@ -171,7 +172,7 @@ class CodeFolder:
         if name and not self.is_called(name):
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
         verdict = anchors.judged(anchor, now := self.state(anchor.path, anchor.symbol))
-        if verdict is Verdict.HOLDS:
+        if verdict in {Verdict.HOLDS, Verdict.ELSEWHERE}:
             return AnchorVerdict(str(anchor), verdict)
         if verdict is Verdict.GONE and not name and not self.whole:
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)  # nothing says that it was ever here
@@ -179,7 +180,7 @@ class CodeFolder:
         stamp = [read_head(self.worktree).commit, index[0], _listed(now)]
         key, kept = f"{anchor} {anchor.seen}", self._kept["git"]
         row = kept.get(key)
-        if row is None or row[0] != stamp or (row[3] and _listed(self.state(*_at(anchors.parse(row[3])))) != row[6]):
+        if row is None or row[0] != stamp or (row[3] and _listed(self.state(*anchors.parse(row[3])[:2])) != row[6]):
             if self._questions == 0:
                 return _verdict_of(anchor, verdict, None, "", now.value if now else None)
             self._questions = None if self._questions is None else self._questions - 1
@@ -205,6 +206,8 @@ class CodeFolder:
         """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
         from ai_lessons.git.history import unified
 
+        if anchor.package or row.verdict not in {Verdict.CHANGED, Verdict.GONE}:
+            return ""
         before = self._git("cat-file", "blob", f"{row.commit}^:{anchor.path}" if row.commit else f"HEAD:{anchor.path}")
         place = anchors.parse(row.place) if row.place else anchor
         after = files.beginning(self.top / place.path, self.top, anchors.LARGEST)
@@ -238,7 +241,7 @@ class CodeFolder:
         flags = ("-l", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules")
         holding = self._git("grep", *flags, "-e", name).split("\0")[:-1]
         for path in holding if len(holding) <= _FILES else ():
-            with suppress(AiLessonsError, anchors.UnreadableCode):
+            with suppress(AiLessonsError):
                 for symbol in anchors.names(path, self.text(path)):
                     if re.split(r"\.|::", symbol)[-1] == name:
                         yield path, symbol
@@ -246,7 +249,9 @@ class CodeFolder:
     def _renamed(self, path: str) -> str | None:
         """The path that a file or folder has by now, as git's similarity says; None: it was removed."""
         for _ in range(_HOPS):
-            done = self._git("diff", "-M", "--name-status", "-z", "--diff-filter=R", "HEAD")
+            done = self._git(
+                "diff", "--no-ext-diff", "--no-textconv", "-M", "--name-status", "-z", "--diff-filter=R", "HEAD"
+            )
             newer = _renames(path, done)
             if newer is None:
                 removed = self._git(
@@ -271,7 +276,15 @@ class CodeFolder:
     def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[Commit | None, int]:
         """The commit since which the anchor does not hold (None: not committed), and how many changed it since."""
         paths = [*([place.path.rstrip("/")] if place else []), anchor.path.rstrip("/")]
-        log = self._git("log", f"-{_COMMITS}", "--no-renames", "--format=%H%x00%h%x00%an%x00%as", "--", *paths)
+        log = self._git(
+            "log",
+            f"-{_COMMITS}",
+            "--no-show-signature",
+            "--no-renames",
+            "--format=%H%x00%h%x00%an%x00%as",
+            "--",
+            *paths,
+        )
         commits = [tuple(row.split("\0")) for row in log.splitlines()]
         later, latest, changes = None, now, 0
         for start in range(0, len(commits), _AT_ONCE):
@@ -302,27 +315,26 @@ class CodeFolder:
                 texts.append(None if size < 0 else "")
         rows = [texts[n : n + len(paths)] for n in range(0, len(texts), len(paths))]
         pairs = (next(((p, t) for p, t in zip(paths, row, strict=True) if t is not None), None) for row in rows)
-        return [_state(*pair, symbol) if pair else None for pair in pairs]
+        return [anchors.state(*pair, symbol) if pair else None for pair in pairs]
 
     # --- versions ---
 
     def pins(self) -> dict[str, tuple[str, str]]:
         """The version and the file by package, `pypi/click`, as the nearest lock and manifest files have it."""
         folders = [x for x in (self._cwd, *self._cwd.parents) if x.is_relative_to(self.top)] or [self.top]
-        kept, row = self._kept["packages"], self._kept["packages"].get(str(self._cwd))
-        if (
-            row is None
-            or row[0] != [_stamp(folder) for folder in folders]
-            or row[1] != [_stamp(folders[-1] / x) for x in row[2]]
-        ):
-            from ai_lessons.connectors import packages
+        stamps: dict[str, list[int] | None] = {}
+        for folder in folders:
+            with suppress(OSError):
+                names = sorted(filter(_MANIFEST.fullmatch, os.listdir(folder)))
+                stamps |= {str(folder / name): _stamp(folder / name) for name in names}
+        row = self._kept["packages"].get(str(self._cwd))
+        if row is None or row[0] != stamps:
+            from ai_lessons.connectors import packages  # it takes half a second
 
-            texts = packages.stating(self._cwd)
-            uses, names = packages.pins(texts), [text.path for text in texts]
-            stamps = [_stamp(folder) for folder in folders], [_stamp(folders[-1] / name) for name in names]
-            row = [*stamps, names, {name: (use.version, use.path) for name, use in uses.items()}]
-            kept[str(self._cwd)], self._changed = row, True
-        return {name: (version, path) for name, (version, path) in row[3].items()}
+            uses = packages.pins(packages.stating(self._cwd))
+            row = [stamps, {name: (use.version, use.path) for name, use in uses.items()}]
+            self._kept["packages"][str(self._cwd)], self._changed = row, True
+        return {name: (version, path) for name, (version, path) in row[1].items()}
 
     def _package(self, anchor: Anchor) -> AnchorVerdict:
         version, path = self.pins().get(_package_name(anchor), ("", ""))
@@ -334,21 +346,9 @@ class CodeFolder:
         return AnchorVerdict(str(anchor), Verdict.OUT_OF_RANGE, detail)
 
 
-def _state(path: str, text: str, symbol: str) -> State | None:
-    """As `anchors.state` has it; what cannot be parsed is a state of its own."""
-    try:
-        return anchors.state(path, text, symbol)
-    except anchors.UnreadableCode:
-        return State("unreadable")
-
-
 def _listed(state: State | None) -> list[str | None] | None:
     """As it comes back from JSON."""
     return list(state) if state else None
-
-
-def _at(anchor: Anchor) -> tuple[str, str]:
-    return anchor.path, anchor.symbol
 
 
 def _package_name(anchor: Anchor) -> str:
@@ -491,8 +491,17 @@ def _concerns(anchor: Anchor, asked: Anchor) -> bool:
     return not (anchor.symbol and asked.symbol) or first.startswith(second) or second.startswith(first)
 
 
-def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> list[tuple[EntrySummary, str, int]]:
-    """The active entries that speak of what a change touches: (entry, anchor, line), by path and line.
+class Touched(NamedTuple):
+    """An entry that speaks of what a change touches, by which anchor, and where that is."""
+
+    entry: EntrySummary
+    anchor: str
+    line: int
+    path: str
+
+
+def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> list[Touched]:
+    """The active entries that speak of what a change touches, each once, by path and line.
 
     `changed` has the lines of each file, as it is now and from 1; a file without lines was removed or renamed.
     """
@@ -508,19 +517,18 @@ def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> lis
                 if row.verdict is not Verdict.ELSEWHERE and not anchor.package and _concerns(anchor, Anchor(path)):
                     line = _touched_line(library, anchor, path, lines)
                     if line or row.verdict is not Verdict.HOLDS:
-                        hits.append((light, row.anchor, line or min(lines, default=1)))
-    return sorted(hits, key=lambda hit: (anchors.parse(hit[1]).path, hit[2], hit[0].id))
+                        hits.append(Touched(light, row.anchor, line or min(lines, default=1), path))
+    hits.sort(key=lambda hit: (hit.path, hit.line, hit.entry.id))
+    return list({hit.entry.id: hit for hit in reversed(hits)}.values())[::-1]
 
 
 def _touched_line(library: Library, anchor: Anchor, path: str, lines: set[int]) -> int:
     """The first of these lines that is of the anchor's; 0: none of them is."""
     if not anchor.symbol or anchor.path != path:
         return min(lines, default=1)
-    code = code_around(library.primary)
-    try:
+    code, part = code_around(library.primary), None
+    with suppress(AiLessonsError):
         part = anchors.definition(path, code.text(path), anchor.symbol) if code else None
-    except (AiLessonsError, anchors.UnreadableCode):
-        return 0
     spans = part.lines if part else ()
     return min((line for line in lines for first, last in spans if first <= line <= last), default=0)
 
@@ -602,6 +610,8 @@ def _resolved(code: CodeFolder, text: str, cwd: Path) -> Anchor:
         ]
         raise NotFound("file or folder", anchor.path, hint=_near(near[:3]))
     now = code.state(anchor.path, anchor.symbol)
+    if now == anchors.UNREADABLE:
+        raise UsageError(f"Python cannot parse {anchor.path}", hint="mend it, or name the file alone")
     if now is None:
         every = anchors.names(anchor.path, code.text(anchor.path))
         last = anchor.symbol.rpartition(".")[2]
@@ -708,10 +718,5 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
 def code_diff(repo: RepositorySession, light: EntrySummary) -> str:
     """How the code that an entry speaks of differs from what it was when the entry was written, as far as git knows."""
     code = code_around(repo)
-    parts = []
-    for anchor in anchors_of(light.details) if code else ():
-        row = code.look(anchor, light.project) if code else None
-        if code and row and row.verdict in {Verdict.CHANGED, Verdict.GONE} and not anchor.package:
-            with suppress(anchors.UnreadableCode):
-                parts.append(code.diff(anchor, row))
+    parts = [code.diff(anchor, code.look(anchor, light.project)) for anchor in anchors_of(light.details) if code]
     return "\n".join(filter(None, parts))

@@ -713,20 +713,24 @@ class Injecting:
         usages, unasked = self._repo.usages.several([candidate.entry for candidate in fits]), shown_ids is not None
         every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
         could = tell(moment, every, shown_ids, self._bars._replace(budget=len(every) + 1)).chosen
-        looked_at = {x.id: x for x in judged(self._repo, [candidate.entry for candidate in could], unasked=unasked)}
-        every = [candidate._replace(entry=looked_at.get(candidate.entry.id, candidate.entry)) for candidate in every]
-        lessons = [light for light in looked_at.values() if light.kind is Kind.LESSON]
-        gone = {
-            x.id: (x.details["verdict"], x.details["warning"]) for x in lessons if unasked and is_silenced(x.details)
-        }
-        lessons = [light for light in lessons if light.id not in gone]
+        lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
         often = [light for light in lessons if usages[light.id].tallies.injected >= OFTEN]
-        away = suppressed(self._repo, lessons, project)
-        away |= gone
-        every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
-        beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
-        bars = self._bars._replace(budget=self.budget - beside)
-        choice = tell(moment, every, shown_ids, bars, self._ablation(often).__contains__)
+        looked_at, gone = dict[str, EntrySummary](), dict[str, tuple[str, str]]()
+        while True:  # until no lesson is chosen whose code is gone; only what comes is looked at
+            away = suppressed(self._repo, [light for light in lessons if light.id not in gone], project) | gone
+            every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
+            beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
+            bars = self._bars._replace(budget=self.budget - beside)
+            choice = tell(moment, every, shown_ids, bars, self._ablation(often).__contains__)
+            ahead = [candidate.entry for candidate in (*choice.chosen, *could[: 4 * len(gone)])]
+            unseen = {light.id: light for light in ahead if light.id not in looked_at}
+            looked_at |= {light.id: light for light in judged(self._repo, [*unseen.values()], unasked=unasked)}
+            silenced = [x for x in looked_at.values() if is_silenced(x.details) and x.kind is Kind.LESSON]
+            if not unasked or len(silenced) == len(gone):
+                break
+            gone = {light.id: (light.details["verdict"], light.details["warning"]) for light in silenced}
+        chosen = [candidate._replace(entry=looked_at[candidate.entry.id]) for candidate in choice.chosen]
+        choice = choice._replace(chosen=tuple(chosen))
         why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
         approved = [candidate.entry for candidate in choice.chosen if candidate.entry.kind is Kind.RULE]
         return Context(

@@ -125,7 +125,8 @@ def check(
 ) -> CheckReport:
     """Look for what breaks rules in force: in files and folders at `paths` (none: all of the project around).
 
-    `since`: only on lines that changed since this commit, or since the branch left it. `baseline`: a file of findings
+    `since`: only on lines that changed since this commit, or since the branch left it, and with a note for each entry
+    that speaks of what changed. `baseline`: a file of findings
     that are known; `write_baseline` makes it of what is found now.
 
     Raises:
@@ -142,8 +143,8 @@ def check(
         )
     in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
     rules, notes = rules_here(repo, cwd, projects)
-    places = _Files(repo, top, [_below(top, cwd, path) for path in paths])
-    changed = places.lines(since)
+    around = _Files(repo, top, [_below(top, cwd, path) for path in paths])
+    changed = around.lines(since)
     run = _Run(rules)
     for path, lines in changed.items():
         if run.concerned(path) and (text := _text(top, path)) is not None:
@@ -159,10 +160,15 @@ def check(
             in_baseline[_key(finding)] -= 1
         else:
             fresh.append(finding)
-    lines_of = places.touched(since) if since else {}
-    touched = app.anchors.entries_about(library, lines_of) if lines_of else []
-    about = [_about(light, anchor, line, lines_of) for light, anchor, line in touched]
-    lights = {light.id: light for light in (*(rule.light for rule in rules), *(light for light, _, _ in touched))}
+    touched = app.anchors.entries_about(library, around.touched(since)) if since else []
+    about = [
+        Finding(
+            hit.path, hit.line, NOTE, hit.entry.id, hit.entry.handle, hit.entry.title,
+            f"{hit.entry.title} ({hit.entry.details.get('warning') or f'speaks of {hit.anchor}'})",
+        )
+        for hit in touched
+    ]  # fmt: skip
+    lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
     return CheckReport(
         (*fresh, *about),
         len(changed),
@@ -172,14 +178,6 @@ def check(
         (*notes, *repo.notes()),
         tuple(lights.values()),
     )
-
-
-def _about(light: EntrySummary, anchor: str, line: int, touched: Iterable[str]) -> Finding:
-    """That an entry speaks of a place that changed; `touched`: the files that did."""
-    base = anchor.partition("::")[0]
-    path = next((path for path in touched if path == base or path.startswith(base.rstrip("/") + "/")), base)
-    message = f"{light.title} (it is about {anchor}): still true?"
-    return Finding(path, line, NOTE, light.id, light.handle, light.title, message)
 
 
 class _Run:
@@ -292,27 +290,26 @@ class _Files:
         return [name for name in dict.fromkeys(names) if name]
 
     def touched(self, since: str) -> dict[str, set[int]]:
-        """The files that changed, with lines that are new or stand where some were taken away; of removed ones none."""
+        """Each file that changed with its new lines, and those beside removed ones; none of a file that is gone."""
         if self._git is None:
             return {}
-        commit = self._left(self._git, since)
-        lines: dict[str, set[int]] = {}
-        for hunk in _hunks(self._ask(self._git, "diff", *_DIFF, commit)):
-            new = range(hunk.start, hunk.start + len(hunk.new)) or (max(hunk.start, 1),)
-            lines.setdefault(hunk.path, set()).update(new)
-        gone = self._ask(self._git, "diff", "--name-only", "-z", "--diff-filter=D", "--no-renames", commit)
-        return lines | {name: set() for name in gone.decode("utf-8", "surrogateescape").split("\0") if name}
+        numbers: dict[str, set[int]] = {}
+        base = self._base(self._git, since)
+        for hunk in _hunks(self._ask(self._git, "diff", *_DIFF, base)):
+            end = hunk.start + (len(hunk.new) or 2)
+            numbers.setdefault(hunk.path, set()).update(range(max(hunk.start, 1), end))
+        gone = self._ask(self._git, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=D", base)
+        names = gone.decode("utf-8", "surrogateescape").split("\0")
+        return numbers | {name: set[int]() for name in names if name}
 
-    def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
-        """The files that changed since a commit, or since the branch left it, with the new lines."""
-        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, self._left(git, since))))
-
-    @staticmethod
-    def _left(git: Worktree, since: str) -> str:
-        """The commit where the branch left another one; that one itself, if they have none in common."""
+    def _base(self, git: Worktree, since: str) -> str:
         commit = _commit(git, since)
         left = plumbing.run(git, "merge-base", commit, "HEAD")
         return commit if left.code else left.text
+
+    def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
+        """The files that changed since a commit, or since the branch left it, with the new lines."""
+        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, self._base(git, since))))
 
 
 def _commit(git: Worktree, rev: str) -> str:

@@ -92,10 +92,6 @@ class Definition(NamedTuple):
     value: str | None = None
 
 
-class UnreadableCode(ValueError):
-    """A file of Python that this Python cannot parse, mostly because it is being edited: nothing is known of it."""
-
-
 _PACKAGE = re.compile(
     r"(?P<package>[a-z]+/(?:@[\w.-]+/)?[A-Za-z0-9][\w./-]*?)\s*(?P<versions>[<>=!~^][\w\s.,<>=!~^*|+-]*)"
 )
@@ -164,20 +160,24 @@ class State(NamedTuple):
     value: str | None = None
 
 
+UNREADABLE = State("unreadable")
+"""Of a file of Python that this Python cannot parse, mostly because it is being edited: nothing is known of it."""
+
+
 def state(path: str, text: str, symbol: str) -> State | None:
-    """How a file has a symbol; None: not at all. Without a symbol only that there is a file. Raises as `definition`."""
-    if not symbol:
-        return State("")
-    part = definition(path, text, symbol)
-    if part is None:
-        return None
+    """How a file has a symbol; None: not at all. Without a symbol only that there is a file."""
+    part = definition(path, text, symbol) if symbol else None
+    if not symbol or part is None:
+        return None if symbol else State("")
+    if not part.lines:
+        return UNREADABLE
     return State(sha256(part.meaning.encode("utf-8", "replace")).hexdigest()[:8], part.value)
 
 
 def judged(anchor: Anchor, now: State | None) -> Verdict:
     """Whether a symbol is still as the anchor has it."""
-    if now is None:
-        return Verdict.GONE
+    if now is None or now == UNREADABLE:
+        return Verdict.GONE if now is None else Verdict.ELSEWHERE
     if anchor.value is not None:
         return Verdict.HOLDS if now.value == plain(anchor.value) else Verdict.CHANGED
     return Verdict.HOLDS if anchor.seen in {"", now.fingerprint} else Verdict.CHANGED
@@ -214,13 +214,13 @@ _VALUES: Mapping[str, Callable[[str], Any]] = {".toml": toml, ".json": json.load
 def definition(path: str, text: str, name: str) -> Definition | None:
     """What a file has under a name or key (the end of a key's path will do, if it is one alone); None: nothing.
 
-    Raises UnreadableCode.
+    Of Python that cannot be parsed a definition without lines.
     """
     if len(text) > LARGEST:
         return None
     if path.endswith((".py", ".pyi")):
-        parts = _python_nodes(text).get(name)
-        return _of_nodes(text, parts) if parts else None
+        nodes = _python_nodes(text)
+        return Definition("", (), "") if nodes is None else _of_nodes(text, nodes[name]) if name in nodes else None
     if _style(path) == "keys":
         entries = _keys(path, text)
         matches = [key for key in entries if key.endswith(f".{name}")]
@@ -229,18 +229,18 @@ def definition(path: str, text: str, name: str) -> Definition | None:
 
 
 def names(path: str, text: str) -> list[str]:
-    """The names or keys that a file defines, as far as they can be listed. Raises UnreadableCode."""
+    """The names or keys that a file defines, as far as they can be listed."""
     if len(text) > LARGEST:
         return []
     if path.endswith((".py", ".pyi")):
-        return list(_python_nodes(text))
+        return list(_python_nodes(text) or ())
     if _style(path) == "keys":
         return list(_keys(path, text))
     return list(dict.fromkeys(match[1] for match in re.finditer(_LISTED, _skeleton(path, text))))
 
 
-def _python_nodes(text: str) -> dict[str, list[Any]]:
-    """The nodes of functions, classes, methods and constants by their names, `Class.method`. Raises UnreadableCode."""
+def _python_nodes(text: str) -> dict[str, list[Any]] | None:
+    """The nodes of functions, classes, methods and constants by their names, `Class.method`; None: it is no Python."""
     import ast  # noqa: PLC0415  # a look that finds nothing changed needs none of it
 
     nodes: dict[str, list[Any]] = {}
@@ -264,8 +264,8 @@ def _python_nodes(text: str) -> dict[str, list[Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an odd escape in other people's code
             visit(ast.parse(text).body, "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableCode(str(error)) from error
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
     return nodes
 
 
@@ -292,8 +292,8 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
     parts = "\n".join("\n".join(rows[first - 1 : last]) for first, last in spans)
     try:
         return Definition(parts, tuple(spans), "".join(map(meaning, nodes)), value)
-    except RecursionError as error:
-        raise UnreadableCode(str(error)) from error
+    except RecursionError:
+        return Definition("", (), "")
 
 
 def _keys(path: str, text: str) -> dict[str, Definition]:
