@@ -1,10 +1,12 @@
-"""One table of passages in LanceDB, searchable by text and by vector. Home of lancedb and pyarrow."""
+"""One table of passages in LanceDB, what it stores of a text and is asked for. Home of lancedb and pyarrow."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from datetime import timedelta
+from functools import cache
 from importlib.metadata import version
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, cast
@@ -19,15 +21,30 @@ with unchecked():
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
 from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
-from lancedb.query import MatchQuery
+from lancedb.query import BooleanQuery, MatchQuery, Occur
 
-from ai_lessons.search.ranking import IndexStatus, Match, Row, embedded_text, one_of, with_parts
+from ai_lessons.model.texts import JOINING, LANGUAGES, is_frequent, languages, script_language, stem
+from ai_lessons.search.ranking import (
+    CJK,
+    LOST,
+    IndexStatus,
+    Match,
+    Row,
+    composed,
+    embedded_text,
+    fold,
+    hidden_parts,
+    one_of,
+    vector_key,
+    with_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.search.ranking import EntryRows
 
-FORMAT = 4  # Raised when the columns or what is written into them change: older tables are rebuilt
+FORMAT = 5  # Raised when the columns or what is written into them change: older tables are rebuilt
 
 FTS_COLUMN = "fts_text"
 
@@ -206,7 +223,11 @@ class Passages:
         # the synchronous way takes half as long again: it goes to and fro between two threads
         if self._reopened is None:
             self._reopened = await self._reopen(self._table.name)
-        match = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
+        words, parts = (
+            MatchQuery(asked, column=FTS_COLUMN, boost=weight)  # type: ignore[call-arg]  # pydantic's defaults
+            for asked, weight in asked_words(text)
+        )
+        match = BooleanQuery([(Occur.SHOULD, words), (Occur.SHOULD, parts)]) if parts.query else words
         query = self._reopened.query().nearest_to_text(match)
         query = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
         return await query.with_row_id().to_arrow()
@@ -320,7 +341,7 @@ def made_with(model: str, dimensions: int) -> dict[str, str]:
 
 def schema(made: Mapping[str, str]) -> pa.Schema:
     """Columns of the table. A passage without a vector yet has null there."""
-    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "row_hash", "text_key")
+    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "folded", "row_hash", "text_key")
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -356,3 +377,94 @@ def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[st
         for column in kinds
     ]
     return pa.Table.from_arrays(columns, schema=kinds)
+
+
+LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, and of each of these
+PART_WEIGHT = 0.1  # That of a word as it was typed is twice as much, in addition to its stem
+_STEM, _PART, _EXACT = "0f0", "0p0", "0w0"
+"""Marks of a stem, of a part of a long word, and of a word as it was written: no word of a text ends so."""
+
+
+@cache
+def _letters() -> re.Pattern[str]:
+    """Words of three letters or more, not parts of names such as `utf8` and `snake_case`."""
+    return re.compile(rf"(?<![0-9A-Za-z_\u00c0-\u1dff])(?:(?!{CJK})[^\W\d_]){{3,}}(?!(?!{CJK})\w)")
+
+
+def stored_words(text: str, spoken: Sequence[str]) -> str:
+    """A text as the full-text index holds it: `with_parts`, with stems in the place of words that are not English.
+
+    The index stems English itself. `spoken` are the other languages of a text in Latin letters.
+    """
+    if not spoken and not re.search("[\u0370-\u1dff]", text):
+        return with_parts(text)
+    parts: dict[str, None] = dict.fromkeys(hidden_parts(fold(text)))
+
+    def stems(match: re.Match[str]) -> str:
+        word = match[0].lower()
+        tongues = _tongues(word, spoken)
+        for language in filter(JOINING.__contains__, tongues):
+            parts.update((part + _PART, None) for cut in _cuts(word) for part in (cut[0], stem(cut[1], language)))
+        forms = dict.fromkeys(stem(word, language) + _STEM for language in tongues)
+        return " ".join([word + _EXACT, *forms]) if forms else match[0]
+
+    words = _letters().sub(stems, composed(text))
+    return fold(f"{words}\n{' '.join(parts)}")
+
+
+def asked_words(question: str) -> tuple[tuple[str, float], tuple[str, float]]:
+    """What to ask the full-text index: words, and parts of words, each with its weight.
+
+    `with_parts` and the stems of each word in every language; what long words may be joined of, and long words of which
+    a word is a part. What is not stored costs nothing.
+    """
+    stems: dict[str, None] = {}
+    parts: dict[str, None] = {}
+    words = dict.fromkeys(_letters().findall(composed(question).lower()))
+    for word in words:
+        for language in _tongues(word, LANGUAGES):
+            stems[stem(word, language) + _STEM] = None
+            if language in JOINING:
+                parts[stem(word, language) + _PART] = None
+                parts.update((stem(part, language) + _STEM, None) for cut in _cuts(word) for part in cut)
+    less = [*parts, *[word + _EXACT for word in words] * 3]
+    return (f"{with_parts(question)} {fold(' '.join(stems))}", 1.0), (fold(" ".join(less)), PART_WEIGHT)
+
+
+def _tongues(word: str, spoken: Sequence[str]) -> list[str]:
+    """The languages whose stems stand for a word; none for a word that is left as it is."""
+    script = "" if word in LOST else script_language(word)
+    return [script] if script else [language for language in spoken if not is_frequent(word, language)]
+
+
+def _cuts(word: str) -> list[tuple[str, str]]:
+    """The two parts of a long word, for each place where they may be joined."""
+    places = range(SHORT_PART, len(word) - SHORT_PART + 1) if len(word) >= LONG_WORD else ()
+    return [(word[:place], word[place:]) for place in places]
+
+
+def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
+    """The rows of an entry, at least one: an entry without text is found by its title."""
+    passages = {passage.ordinal: (passage.heading, passage.text, passage.section) for passage in entry.passages}
+    spoken = languages("\n".join((entry.title, *(text for _, text, _ in passages.values()))))
+    for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
+        whole = embedded_text(entry.title, heading, text)
+        plain, indexed = with_parts(whole), stored_words(whole, spoken)
+        yield Row(
+            id=f"{entry.id}:{place}",
+            entry_id=entry.id,
+            ordinal=ordinal,
+            section=section,
+            kind=entry.kind,
+            project=entry.project,
+            tags=entry.tags,
+            versions=entry.versions,
+            status=entry.status,
+            title=entry.title,
+            heading=heading,
+            text=text,
+            fts_text=indexed,
+            folded="" if plain == indexed else plain,
+            row_hash=entry.fingerprint,
+            text_key=vector_key(model, whole),
+        )
