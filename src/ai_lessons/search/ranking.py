@@ -170,7 +170,7 @@ class EntryRows(NamedTuple):
 class Row(NamedTuple):
     """One row of the table. `text_key` names the vector of the passage in the embedding cache.
 
-    `folded` is the text for phrases, empty where `fts_text` holds it.
+    `spoken`: the languages but English in which it seems to be, of a text in Latin letters.
     """
 
     id: str
@@ -186,7 +186,7 @@ class Row(NamedTuple):
     heading: str
     text: str
     fts_text: str
-    folded: str
+    spoken: str
     row_hash: str
     text_key: str
 
@@ -307,8 +307,7 @@ def condition(passage_filter: PassageFilter) -> str:
     if ids is not None:
         parts.append(one_of("entry_id", sorted(ids)))
     # last, because it reads the text
-    for expression in map(quoted, map(pattern, phrases)):
-        parts.append(f"(regexp_like(fts_text, {expression}) OR regexp_like(folded, {expression}))")
+    parts += [f"regexp_like(fts_text, {quoted(pattern(phrase))})" for phrase in phrases]
     return " AND ".join(parts)
 
 

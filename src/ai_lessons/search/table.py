@@ -33,7 +33,6 @@ from ai_lessons.search.ranking import (
     composed,
     embedded_text,
     fold,
-    hidden_parts,
     one_of,
     vector_key,
     with_parts,
@@ -123,6 +122,7 @@ class Passages:
         self._table, self.number = table, number
         self._reopen = reopen
         self._reopened: Any = None
+        self._foreign_share = 0, 0.0  # at a version
         self.made_with: dict[str, str] = json.loads((table.schema.metadata or {}).get(b"ai-lessons", b"{}"))
         self.model = self.made_with.get("model", "")
         self.dimensions = int(self.made_with.get("dimensions", 0))
@@ -206,12 +206,14 @@ class Passages:
 
         `text` is data, never a query language.
         """
-        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, HIT), LOOP.loop)
+        asked = asked_words(text, self._foreign)
+        future = asyncio.run_coroutine_threadsafe(self._by_text(asked, where, depth, HIT), LOOP.loop)
         return lambda: _hits(rows := future.result(), rows.column("_score").to_pylist())
 
     def rows_by_text(self, text: str, where: str, depth: int) -> Callable[[], list[tuple[int, float]]]:
         """As `by_text`, but (row, score) in any order, for callers that hold the rows: each that is read costs time."""
-        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, ()), LOOP.loop)
+        asked = asked_words(text, self._foreign)
+        future = asyncio.run_coroutine_threadsafe(self._by_text(asked, where, depth, ()), LOOP.loop)
 
         def answer() -> list[tuple[int, float]]:
             rows = future.result()
@@ -219,15 +221,24 @@ class Passages:
 
         return answer
 
-    async def _by_text(self, text: str, where: str, depth: int, columns: Sequence[str]) -> pa.Table:
+    def _foreign(self) -> float:
+        """The share of passages in Latin letters that are not English."""
+        version = self.version
+        if self._foreign_share[0] != version:
+            self._foreign_share = version, self.count("spoken <> ''") / max(self.count(), 1)
+        return self._foreign_share[1]
+
+    async def _by_text(
+        self, asked: Sequence[tuple[str, float]], where: str, depth: int, columns: Sequence[str]
+    ) -> pa.Table:
         # the synchronous way takes half as long again: it goes to and fro between two threads
         if self._reopened is None:
             self._reopened = await self._reopen(self._table.name)
-        words, parts = (
-            MatchQuery(asked, column=FTS_COLUMN, boost=weight)  # type: ignore[call-arg]  # pydantic's defaults
-            for asked, weight in asked_words(text)
-        )
-        match = BooleanQuery([(Occur.SHOULD, words), (Occur.SHOULD, parts)]) if parts.query else words
+        words = [
+            MatchQuery(words, column=FTS_COLUMN, boost=weight)  # type: ignore[call-arg]  # pydantic's defaults
+            for words, weight in asked
+        ]
+        match = BooleanQuery([(Occur.SHOULD, word) for word in words]) if len(words) > 1 else words[0]
         query = self._reopened.query().nearest_to_text(match)
         query = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
         return await query.with_row_id().to_arrow()
@@ -341,7 +352,7 @@ def made_with(model: str, dimensions: int) -> dict[str, str]:
 
 def schema(made: Mapping[str, str]) -> pa.Schema:
     """Columns of the table. A passage without a vector yet has null there."""
-    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "folded", "row_hash", "text_key")
+    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "spoken", "row_hash", "text_key")
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -380,9 +391,9 @@ def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[st
 
 
 LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, and of each of these
-PART_WEIGHT = 0.1  # That of a word as it was typed is twice as much, in addition to its stem
-_STEM, _PART, _EXACT = "0f0", "0p0", "0w0"
-"""Marks of a stem, of a part of a long word, and of a word as it was written: no word of a text ends so."""
+AS_TYPED, PART_WEIGHT = 0.3, 0.1  # Of the weight of a stem: what a word as it was typed, and a part, tell
+_STEM, _PART = "0f0", "0p0"
+"""Marks of a stem and of a part of a long word: no word of a text ends so."""
 
 
 @cache
@@ -392,43 +403,48 @@ def _letters() -> re.Pattern[str]:
 
 
 def stored_words(text: str, spoken: Sequence[str]) -> str:
-    """A text as the full-text index holds it: `with_parts`, with stems in the place of words that are not English.
+    """A text as the full-text index holds it: `with_parts`, and the stems of words that are not English.
 
     The index stems English itself. `spoken` are the other languages of a text in Latin letters.
     """
+    plain = with_parts(text)
     if not spoken and not re.search("[\u0370-\u1dff]", text):
-        return with_parts(text)
-    parts: dict[str, None] = dict.fromkeys(hidden_parts(fold(text)))
-
-    def stems(match: re.Match[str]) -> str:
-        word = match[0].lower()
-        tongues = _tongues(word, spoken)
-        for language in filter(JOINING.__contains__, tongues):
-            parts.update((part + _PART, None) for cut in _cuts(word) for part in (cut[0], stem(cut[1], language)))
-        forms = dict.fromkeys(stem(word, language) + _STEM for language in tongues)
-        return " ".join([word + _EXACT, *forms]) if forms else match[0]
-
-    words = _letters().sub(stems, composed(text))
-    return fold(f"{words}\n{' '.join(parts)}")
+        return plain
+    forms: dict[str, None] = {}
+    for match in _letters().finditer(composed(text).lower()):
+        for language in _tongues(match[0], spoken):
+            forms[stem(match[0], language) + _STEM] = None
+            for start, end in _cuts(match[0]) if language in JOINING else ():
+                forms[start + _PART] = forms[stem(end, language) + _PART] = None
+    return f"{plain}\n{fold(' '.join(forms))}"
 
 
-def asked_words(question: str) -> tuple[tuple[str, float], tuple[str, float]]:
-    """What to ask the full-text index: words, and parts of words, each with its weight.
+def asked_words(question: str, foreign: Callable[[], float]) -> list[tuple[str, float]]:
+    """What to ask the full-text index, each with its weight: words as they were typed, stems, and parts of words.
 
-    `with_parts` and the stems of each word in every language; what long words may be joined of, and long words of which
-    a word is a part. What is not stored costs nothing.
+    Stems of words in Latin letters tell as much as it is likely that the question is not in English: where its frequent
+    words do not tell, by the share of texts that are `foreign`. In a store of English a stem of another language is
+    rare, and would count for much.
     """
-    stems: dict[str, None] = {}
-    parts: dict[str, None] = {}
     words = dict.fromkeys(_letters().findall(composed(question).lower()))
+    spoken = languages(question)
+    tongues = LANGUAGES if not spoken or "other" in spoken else spoken
+    likely = 1.0 if spoken else foreign() if LOST.isdisjoint(question.lower().split()) else 0.0
+    script_stems, stems, parts, typed = dict[str, None](), dict[str, None](), dict[str, None](), list[str]()
     for word in words:
-        for language in _tongues(word, LANGUAGES):
+        if script_language(word):
+            script_stems |= dict.fromkeys(stem(word, language) + _STEM for language in _tongues(word, ()))
+            typed.append(word)
+            continue
+        for language in _tongues(word, tongues) if likely else ():
             stems[stem(word, language) + _STEM] = None
             if language in JOINING:
                 parts[stem(word, language) + _PART] = None
                 parts.update((stem(part, language) + _STEM, None) for cut in _cuts(word) for part in cut)
-    less = [*parts, *[word + _EXACT for word in words] * 3]
-    return (f"{with_parts(question)} {fold(' '.join(stems))}", 1.0), (fold(" ".join(less)), PART_WEIGHT)
+    plain = _letters().sub(lambda word: " " if script_language(word[0].lower()) else word[0], with_parts(question))
+    asked = [(plain, 1 - (1 - AS_TYPED) * likely), (" ".join(script_stems), 1.0), (" ".join(stems), likely)]
+    asked += [(" ".join(parts), PART_WEIGHT * likely), (" ".join(typed), PART_WEIGHT)]
+    return [(fold(text), weight) for text, weight in asked if text.strip()] or [(question, 1.0)]
 
 
 def _tongues(word: str, spoken: Sequence[str]) -> list[str]:
@@ -449,7 +465,6 @@ def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
     spoken = languages("\n".join((entry.title, *(text for _, text, _ in passages.values()))))
     for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
         whole = embedded_text(entry.title, heading, text)
-        plain, indexed = with_parts(whole), stored_words(whole, spoken)
         yield Row(
             id=f"{entry.id}:{place}",
             entry_id=entry.id,
@@ -463,8 +478,8 @@ def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
             title=entry.title,
             heading=heading,
             text=text,
-            fts_text=indexed,
-            folded="" if plain == indexed else plain,
+            fts_text=stored_words(whole, spoken),
+            spoken=" ".join(spoken),
             row_hash=entry.fingerprint,
             text_key=vector_key(model, whole),
         )
