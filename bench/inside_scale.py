@@ -24,8 +24,8 @@ import numpy as np
 from ai_lessons.model.chunks import Passage
 from ai_lessons.search.embedding import load_pinned
 from ai_lessons.search.index import Index, Tables, VectorCache, pack
-from ai_lessons.search.ranking import EntryRows, fuse, rows_of
-from ai_lessons.search.table import VECTOR_INDEX
+from ai_lessons.search.ranking import EntryRows, fuse
+from ai_lessons.search.table import VECTOR_INDEX, rows_of
 from bench import corpora
 
 if TYPE_CHECKING:
@@ -75,6 +75,10 @@ class Instant:
     def embed_query(self, text: str) -> Vector:
         """The question's real vector."""
         return self._model.embed_query(text)
+
+    def reads(self, text: str) -> float:
+        """How much of the question the real model has words for."""
+        return self._model.reads(text)
 
 
 def material(model: Embedder, data: str, cache: str) -> Material:

@@ -31,6 +31,9 @@ class HashEmbedder:
     def embed_query(self, text: str) -> Vector:
         return self._vector(text)
 
+    def reads(self, text: str) -> float:
+        return float(bool(text))
+
     def _vector(self, text: str) -> Vector:
         total = np.full(self.dimensions, 1e-3, dtype=np.float32)
         for word in re.findall(r"\w+", text.lower()):

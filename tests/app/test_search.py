@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.app import editing, entries, health, search
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import NotFound
+from ai_lessons.model.entries import Kind
 from ai_lessons.search.model_files import PINNED
 from app.world import OTHER, CountingEmbedder, World, lesson, rule
 from real_world import Git
@@ -230,3 +232,50 @@ def test_words_of_the_question_are_marked_in_a_text(text: str, query: str, expec
         "".join(f"[{piece}]" if hit else piece for piece, hit in search.pieces(text, query)).replace("][", "")
         == expected
     )
+
+
+def test_no_filter_changes_a_score(world: World, embedder: CountingEmbedder) -> None:
+    embedder.name = PINNED.name
+    world.add("Authentication of users", "Each user has a token.", project="p", tags=["access"])
+    for number in range(12):
+        world.write(
+            f"{'pq'[number % 2]}/docs/v1/{number}.md", f"# Users {number}\n\nA page about user number {number}.\n"
+        )
+
+    def scores(**filters: Any) -> dict[str, float | None]:
+        return {
+            hit.entry.title: hit.entry.score
+            for hit in world.search("authentication of a user", limit=20, **filters).hits
+        }
+
+    everything = scores()
+    for filters in (
+        {"project": "p"},
+        {"project": "q"},
+        {"kinds": {Kind.DOC}},
+        {"kinds": {Kind.LESSON}},
+        {"tags": ("access",)},
+    ):
+        part = scores(**filters)
+        assert part
+        assert {title: everything[title] for title in part if title in everything} == pytest.approx(
+            {title: score for title, score in part.items() if title in everything}, abs=0.002
+        )
+
+
+def test_nothing_is_stored_is_said_only_where_it_is_true(world: World) -> None:
+    for number, name in enumerate(("Bread", "Gardens", "Rivers", "Trains", "Clouds", "Stones")):
+        world.write(f"p/docs/v1/{number}.md", f"# {name}\n\nAll about {name.lower()} of the north.\n")
+    world.write("p/docs/v1/auth.md", "# Authentication\n\nTokens are sent with each request.\n")
+    answer = world.search("how do I authenticate")
+    assert not answer.weak
+    assert answer.docs[0].entry.title == "Authentication"
+    assert answer.prompt.startswith("Only docs cover this.")
+    assert not any("nothing near" in note for note in answer.notes)
+    half = world.search("how do I authenticate against volcanoes")
+    assert half.hits
+    assert "cover" not in half.prompt
+    assert "Nothing is stored" not in half.prompt
+    assert world.search("how do I authenticate", project="elsewhere").prompt == ""
+    typed = world.search("how do I authenticate", kinds={Kind.LESSON})
+    assert (typed.hits, typed.prompt) == ((), "")

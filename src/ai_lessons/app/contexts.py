@@ -56,6 +56,7 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.filters import EXACT, any_match, specificity, stated
 from ai_lessons.model.lessons import parse, trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
+from ai_lessons.model.texts import stem
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import PassageFilter, context_boost, context_weights, words_of
 
@@ -328,7 +329,7 @@ def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySumm
 
 def same_text(a_text: str, b_text: str) -> bool:
     """Whether two texts share half of their words (Jaccard)."""
-    a, b = set(words_of(a_text)), set(words_of(b_text))
+    a, b = (set(map(stem, words_of(text))) for text in (a_text, b_text))
     return bool(a | b) and 2 * len(a & b) >= len(a | b)
 
 

@@ -34,7 +34,7 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
-from ai_lessons.model.texts import decode
+from ai_lessons.model.texts import decode, is_english
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.catalog_update import join, units
 
@@ -447,12 +447,20 @@ def _index(repo: RepositorySession) -> Finding:
     return "ok", detail, ""
 
 
+SAMPLED = 500  # Entries whose language is looked at
+MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+
+
 def _model(repo: RepositorySession) -> Finding:
     from ai_lessons.search import model_files
 
     location = model_files.find(repo.options.cache_dir, repo.options.model_dir)
     if location is None:
         return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
+    lights = repo.catalog.select(Filter(limit=SAMPLED)) if repo.reading_config.model == DEFAULT_MODEL else []
+    if 2 * sum(is_english(f"{light.title}\n{light.snippet}") for light in lights) < len(lights):
+        setting = f"ai-lessons admin config set search.model {MULTILINGUAL}"
+        return "warning", f"{DEFAULT_MODEL} reads English, and most texts here are in other languages", setting
     return "ok", f"{location.path} ({location.source})", ""
 
 

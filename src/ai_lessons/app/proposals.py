@@ -50,7 +50,7 @@ from ai_lessons.model.filters import stated
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import place, project_name, side_of
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
-from ai_lessons.model.texts import one_line
+from ai_lessons.model.texts import one_line, stem
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import words_of
 
@@ -77,7 +77,6 @@ _FILLERS: Final = frozenset(
         " use when with you your always never every must should only"
     )
 )
-_PLURAL: Final = re.compile(r"(?<=..[^s])s$")
 _NEGATIVE: Final = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 
@@ -127,9 +126,9 @@ def likeness(text: ComparableText, other: ComparableText) -> float:
 
 @lru_cache(maxsize=1 << 15)
 def words(text: str) -> frozenset[str]:
-    """The words of a text that say something, singular and plural as one."""
+    """The words of a text that say something, all forms of a word as one."""
     matches = (word.casefold() for part in words_of(text) for word in part.split("_") if word)
-    return frozenset(_PLURAL.sub("", word) for word in matches if word not in _FILLERS)
+    return frozenset(stem(word) for word in matches if word not in _FILLERS)
 
 
 def same(text: ComparableText, other: ComparableText) -> bool:

@@ -12,17 +12,21 @@ from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_h
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, EntrySummary, Kind, Status
 from ai_lessons.model.filters import Asked, gist, one_project, parse
+from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import (
     BAR,
     CJK,
+    COVERED,
     NAMED,
     QUERY_WORD,
     SHORT_WORD,
+    UNSURE,
     VECTOR_WEIGHT,
     Candidates,
+    Chance,
     IndexRefresh,
     Match,
     PassageFilter,
@@ -38,7 +42,6 @@ from ai_lessons.search.ranking import (
     names,
     rank,
     snippet,
-    stem,
     stem_positions,
     words_of,
 )
@@ -244,11 +247,19 @@ def search(library: Library, query: Query) -> Answer:
     )
     return answer._replace(
         hits=tuple(within),
-        prompt=""
-        if (answer.weak and answer.hits) or (asked.kinds and not agent)
-        else gap_prompt({kind.folder: kind in known_kinds for kind in KINDS}),
+        prompt=_prompt(asked, answer, known_kinds, agent=bool(agent)),
         approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
+
+
+def _prompt(asked: Query, answer: Answer, known_kinds: AbstractSet[Kind], *, agent: bool) -> str:
+    """What to contribute, as far as the answer tells what is there."""
+    filtered = asked.project or asked.tags or asked.versions
+    if (answer.weak and answer.hits) or (asked.kinds and not agent) or (filtered and not answer.hits):
+        return ""
+    if answer.hits and not known_kinds:
+        return UNSURE
+    return gap_prompt({kind.folder: kind in known_kinds for kind in KINDS})
 
 
 def find(repo: Reading, query: Query) -> Answer:
@@ -273,24 +284,22 @@ def find(repo: Reading, query: Query) -> Answer:
     filters = _passage_filter(repo, query, phrases, versions, without_rules=surfacing)
     begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if surfacing else None
     candidates = repo.indexing.begin(query.text, filters, depth)()
-    # a score is of question and entry: what other kinds there are does not change it
-    every = _every_kind(repo, query, filters, depth) if query.kinds else candidates
+    every = _unfiltered(repo, query, filters, candidates)
     found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
     if phrases and not (candidates.text or candidates.vectors) and _query_words(phrases) < _query_words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
         phrases, filters = (), filters._replace(phrases=())
         candidates = repo.indexing.begin(query.text, filters, depth)()
-        every = _every_kind(repo, query, filters, depth) if query.kinds else candidates
+        every = _unfiltered(repo, query, filters, candidates)
     coverage = _coverage(repo, done.missing)
-    likely, lead, lights_of = _near(repo, query.text, every, candidates, complete=not done.missing)
+    likely, near, lead, lights_of = _near(repo, query.text, every, candidates, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
-    weight = VECTOR_WEIGHT * (coverage if candidates.text and candidates.vectors else 1.0)
+    weight = VECTOR_WEIGHT * candidates.read * (coverage if candidates.text and candidates.vectors else 1.0)
     matches = fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead, (every.text, every.vectors))
     matches = tuple(match._replace(score=match.score * likely) for match in matches)
-    best = max((match.score for match in matches), default=0.0) if query.kinds else likely
     bar = BAR if likely > BAR else NEAR_BEST * BAR  # the chance of a model that was not measured is the bar itself
-    weak = (likely < BAR or best < bar) and not phrases
+    weak = near.best < BAR and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak and candidates.vectors else query
     shown = (*phrases, *names(query.text))
     hits = drop_superseded(repo, room, _hits(repo, room, matches, versions, lights_of))
@@ -305,10 +314,9 @@ def find(repo: Reading, query: Query) -> Answer:
     lights = [hit.entry for hit in hits]
     notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.stand_ins(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
-    near_enough = (match.entry_id for match in matches if match.score >= bar)
-    near_kinds = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
-    shown_kinds = {light.kind for light in lights if light.kind is Kind.RULE or (light.score or 0.0) >= bar}
-    kinds = frozenset() if weak else frozenset(near_kinds | shown_kinds)
+    near_kinds = {lights_of[x].kind for x, likely in near.entries.items() if likely >= COVERED and x in lights_of}
+    rules = {light.kind for light in lights if light.kind is Kind.RULE}
+    kinds = frozenset() if weak else frozenset(near_kinds | rules)
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
 
 
@@ -335,23 +343,33 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
 
 
 def _near(
-    repo: Reading, question: str, candidates: Candidates, shown: Candidates, *, complete: bool
-) -> tuple[float, frozenset[tuple[str, int]], dict[str, EntrySummary]]:
-    """The chance that the best answers the question, the passages that hold what it is about, the entries by id."""
-    hits = (*candidates.text, *candidates.vectors, *shown.text, *shown.vectors)
+    repo: Reading, question: str, every: Candidates, candidates: Candidates, *, complete: bool
+) -> tuple[float, Chance, frozenset[tuple[str, int]], dict[str, EntrySummary]]:
+    """The chance that anything stored answers the question, and that what passes the filters (`candidates`) does.
+
+    Also the passages that hold what it is about, and the entries by id.
+    """
+    hits = (*every.text, *every.vectors, *candidates.text, *candidates.vectors)
     lights = repo.catalog.many({hit.entry_id for hit in hits})
 
     def text_of(hit: Match) -> str:
         title = lights[hit.entry_id].title if hit.entry_id in lights else ""
         return f"{title} {hit.heading} {hit.text}"
 
-    holding, lead = holders(question, candidates.text, text_of)
-    likely = chance(question, candidates, repo.indexing.passages(), text_of, complete=complete)
-    return max(likely, NAMED) if holding else likely, lead, lights
+    passages = repo.indexing.passages()
+    holding, lead = holders(question, (*every.text, *candidates.text), text_of)
+    near = chance(question, candidates, passages, text_of, complete=complete)
+    likely = near.best if every is candidates else chance(question, every, passages, text_of, complete=complete).best
+    if holding.intersection((hit.entry_id, hit.ordinal) for hit in candidates.text):
+        near = near._replace(best=max(near.best, NAMED))
+    return max(likely, NAMED) if holding else likely, near, lead, lights
 
 
-def _every_kind(repo: Reading, query: Query, filters: ranking.PassageFilter, depth: int) -> Candidates:
-    return repo.indexing.begin(query.text, filters._replace(kinds=frozenset()), depth)()
+def _unfiltered(repo: Reading, query: Query, filters: ranking.PassageFilter, candidates: Candidates) -> Candidates:
+    """What is found without filters: a score is of question (of which phrases are a part) and entry."""
+    kinds = frozenset(kind.value for kind in Kind if kind is not Kind.RULE) if query.kinds else filters.kinds
+    unfiltered = PassageFilter(kinds, versions_of=filters.versions_of, phrases=filters.phrases)
+    return candidates if unfiltered == filters else repo.indexing.begin(query.text, unfiltered, candidates.depth)()
 
 
 def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:

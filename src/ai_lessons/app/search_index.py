@@ -90,6 +90,7 @@ class _Remembering:
     def __init__(self, model: Embedder, before: Callable[[], None] | None) -> None:
         self.name, self.dimensions, self._model, self._before = model.name, model.dimensions, model, before
         self.embed_query = lru_cache(maxsize=1)(model.embed_query)
+        self.reads = lru_cache(maxsize=1)(model.reads)
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
         """Vectors of passages, in the order of the texts."""

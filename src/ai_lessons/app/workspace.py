@@ -342,7 +342,8 @@ class SeveralIndexes:
         sizes = [part.indexing.passages() for part in self._repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
         blended = ranking.blend(list(zip(texts, sizes, strict=True)), depth)
         nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
-        return Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model)
+        read = min((result.read for result in candidates if result.model == model), default=1.0)
+        return Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model, read)
 
     def passages(self) -> int:
         """How many passages there are."""

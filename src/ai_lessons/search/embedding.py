@@ -27,6 +27,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import
 
 from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.model.config import DEFAULT_MODEL
+from ai_lessons.model.texts import languages
 from ai_lessons.search import imported_later
 from ai_lessons.search.model_files import (
     PINNED,
@@ -94,6 +95,10 @@ class Embedder(Protocol):
         """The vector of a question, as this model wants its questions put."""
         ...
 
+    def reads(self, text: str) -> float:
+        """How much of a question the model has words for, 0 to 1."""
+        ...
+
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
     """Which texts (by position) go through the model together, from their lengths in characters."""
@@ -104,6 +109,36 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
         else:
             groups.append([n])
     return groups
+
+
+PIECE = 4  # Letters of a piece from which on the pieces of a word tell as much as the word
+READS_NONE, READS_ALL = 0.45, 0.8
+FOREIGN_NONE, FOREIGN_ALL = 0.65, 0.95
+"""Share of its letters in words or long pieces at which a question tells the model nothing, and all.
+
+0.8 is reached by 97 % of the questions of each judged set in English. Half of the German lines are below 0.76, and
+names of programs bring English as low: where frequent words show another language, more is asked for.
+"""
+
+
+def readable(text: str, tokens: Sequence[str]) -> float:
+    """How much a question tells a model of English by its pieces of words (`##` goes on with one), 0 to 1."""
+    words: list[list[str]] = []
+    for token in tokens:
+        if token.startswith("##") and words:
+            words[-1].append(token[2:])
+        elif token not in {"[CLS]", "[SEP]", "[PAD]"}:
+            words.append([token])
+    letters = known = 0.0
+    for pieces in words:
+        word = "".join(pieces)
+        if any(map(str.isalpha, word)):
+            letters += len(word)
+            if word.isascii() and word != "[UNK]":
+                known += len(word) if len(pieces) == 1 else min(len(word), len(word) ** 2 / len(pieces) / PIECE)
+    share = known / letters if letters else 1.0
+    none, most = (FOREIGN_NONE, FOREIGN_ALL) if languages(text) else (READS_NONE, READS_ALL)
+    return min(max((share - none) / (most - none), 0.0), 1.0)
 
 
 class PinnedModel(CustomTextEmbedding):
@@ -146,6 +181,12 @@ class FastEmbedder:
         if "bge-" in name and "-en" in name:
             return next(self.embed([BGE_QUERY + text]))
         return next(iter(self._model.query_embed(text[:LONGEST]))).astype(np.float32, copy=False)
+
+    def reads(self, text: str) -> float:
+        """How much of a question the model has words for; of a model that was not measured, all of it."""
+        if not isinstance(self._model, PinnedModel):
+            return 1.0
+        return readable(text, self._model.tokenize([text[:LONGEST]])[0].tokens)
 
 
 def load_pinned(folder: Path, *, threads: int | None = None) -> FastEmbedder:

@@ -25,9 +25,18 @@ from ai_lessons.search.ranking import (
     Row,
     condition,
     question,
-    rows_of,
 )
-from ai_lessons.search.table import FTS_INDEX, LANCE_ERRORS, Passages, connect, cosines, hit_order, made_with, schema
+from ai_lessons.search.table import (
+    FTS_INDEX,
+    LANCE_ERRORS,
+    Passages,
+    connect,
+    cosines,
+    hit_order,
+    made_with,
+    rows_of,
+    schema,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -397,7 +406,8 @@ class TableQuery:
             by_text = (begun.pop() if begun else self._by_text(table, version, asked, where, depth))()
             if passage_filter.phrases:
                 by_text = table.holding(by_text, where, depth)
-            return Candidates(by_text, by_vector, depth, note, embedder.name if embedder else "")
+            read = embedder.reads(asked) if embedder else 1.0
+            return Candidates(by_text, by_vector, depth, note, embedder.name if embedder else "", read)
 
         def answer_again() -> Candidates:
             try:

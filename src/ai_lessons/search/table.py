@@ -1,10 +1,12 @@
-"""One table of passages in LanceDB, searchable by text and by vector. Home of lancedb and pyarrow."""
+"""One table of passages in LanceDB, what it stores of a text and is asked for. Home of lancedb and pyarrow."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from datetime import timedelta
+from functools import cache
 from importlib.metadata import version
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, cast
@@ -19,15 +21,29 @@ with unchecked():
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
 from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
-from lancedb.query import MatchQuery
+from lancedb.query import BooleanQuery, MatchQuery, Occur
 
-from ai_lessons.search.ranking import IndexStatus, Match, Row, embedded_text, one_of, with_parts
+from ai_lessons.model.texts import JOINING, LANGUAGES, is_frequent, languages, script_language, stem
+from ai_lessons.search.ranking import (
+    CJK,
+    LOST,
+    IndexStatus,
+    Match,
+    Row,
+    composed,
+    embedded_text,
+    fold,
+    one_of,
+    vector_key,
+    with_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.search.ranking import EntryRows
 
-FORMAT = 4  # Raised when the columns or what is written into them change: older tables are rebuilt
+FORMAT = 5  # Raised when the columns or what is written into them change: older tables are rebuilt
 
 FTS_COLUMN = "fts_text"
 
@@ -106,6 +122,7 @@ class Passages:
         self._table, self.number = table, number
         self._reopen = reopen
         self._reopened: Any = None
+        self._foreign_share = 0, 0.0  # at a version
         self.made_with: dict[str, str] = json.loads((table.schema.metadata or {}).get(b"ai-lessons", b"{}"))
         self.model = self.made_with.get("model", "")
         self.dimensions = int(self.made_with.get("dimensions", 0))
@@ -189,12 +206,14 @@ class Passages:
 
         `text` is data, never a query language.
         """
-        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, HIT), LOOP.loop)
+        asked = asked_words(text, self._foreign)
+        future = asyncio.run_coroutine_threadsafe(self._by_text(asked, where, depth, HIT), LOOP.loop)
         return lambda: _hits(rows := future.result(), rows.column("_score").to_pylist())
 
     def rows_by_text(self, text: str, where: str, depth: int) -> Callable[[], list[tuple[int, float]]]:
         """As `by_text`, but (row, score) in any order, for callers that hold the rows: each that is read costs time."""
-        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, ()), LOOP.loop)
+        asked = asked_words(text, self._foreign)
+        future = asyncio.run_coroutine_threadsafe(self._by_text(asked, where, depth, ()), LOOP.loop)
 
         def answer() -> list[tuple[int, float]]:
             rows = future.result()
@@ -202,11 +221,24 @@ class Passages:
 
         return answer
 
-    async def _by_text(self, text: str, where: str, depth: int, columns: Sequence[str]) -> pa.Table:
+    def _foreign(self) -> float:
+        """The share of passages in Latin letters that are not English."""
+        version = self.version
+        if self._foreign_share[0] != version:
+            self._foreign_share = version, self.count("spoken <> ''") / max(self.count(), 1)
+        return self._foreign_share[1]
+
+    async def _by_text(
+        self, asked: Sequence[tuple[str, float]], where: str, depth: int, columns: Sequence[str]
+    ) -> pa.Table:
         # the synchronous way takes half as long again: it goes to and fro between two threads
         if self._reopened is None:
             self._reopened = await self._reopen(self._table.name)
-        match = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
+        words = [
+            MatchQuery(words, column=FTS_COLUMN, boost=weight)  # type: ignore[call-arg]  # pydantic's defaults
+            for words, weight in asked
+        ]
+        match = BooleanQuery([(Occur.SHOULD, word) for word in words]) if len(words) > 1 else words[0]
         query = self._reopened.query().nearest_to_text(match)
         query = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
         return await query.with_row_id().to_arrow()
@@ -320,7 +352,7 @@ def made_with(model: str, dimensions: int) -> dict[str, str]:
 
 def schema(made: Mapping[str, str]) -> pa.Schema:
     """Columns of the table. A passage without a vector yet has null there."""
-    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "row_hash", "text_key")
+    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "spoken", "row_hash", "text_key")
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -356,3 +388,98 @@ def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[st
         for column in kinds
     ]
     return pa.Table.from_arrays(columns, schema=kinds)
+
+
+LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, and of each of these
+AS_TYPED, PART_WEIGHT = 0.3, 0.1  # Of the weight of a stem: what a word as it was typed, and a part, tell
+_STEM, _PART = "0f0", "0p0"
+"""Marks of a stem and of a part of a long word: no word of a text ends so."""
+
+
+@cache
+def _letters() -> re.Pattern[str]:
+    """Words of three letters or more, not parts of names such as `utf8` and `snake_case`."""
+    return re.compile(rf"(?<![0-9A-Za-z_\u00c0-\u1dff])(?:(?!{CJK})[^\W\d_]){{3,}}(?!(?!{CJK})\w)")
+
+
+def stored_words(text: str, spoken: Sequence[str]) -> str:
+    """A text as the full-text index holds it: `with_parts`, and the stems of words that are not English.
+
+    The index stems English itself. `spoken` are the other languages of a text in Latin letters.
+    """
+    plain = with_parts(text)
+    if not spoken and not re.search("[\u0370-\u1dff]", text):
+        return plain
+    forms: dict[str, None] = {}
+    for match in _letters().finditer(composed(text).lower()):
+        for language in _tongues(match[0], spoken):
+            forms[stem(match[0], language) + _STEM] = None
+            for start, end in _cuts(match[0]) if language in JOINING else ():
+                forms[start + _PART] = forms[stem(end, language) + _PART] = None
+    return f"{plain}\n{fold(' '.join(forms))}"
+
+
+def asked_words(question: str, foreign: Callable[[], float]) -> list[tuple[str, float]]:
+    """What to ask the full-text index, each with its weight: words as they were typed, stems, and parts of words.
+
+    Stems of words in Latin letters tell as much as it is likely that the question is not in English: where its frequent
+    words do not tell, by the share of texts that are `foreign`. In a store of English a stem of another language is
+    rare, and would count for much.
+    """
+    words = dict.fromkeys(_letters().findall(composed(question).lower()))
+    spoken = languages(question)
+    tongues = LANGUAGES if not spoken or "other" in spoken else spoken
+    likely = 1.0 if spoken else foreign() if LOST.isdisjoint(question.lower().split()) else 0.0
+    script_stems, stems, parts, typed = dict[str, None](), dict[str, None](), dict[str, None](), list[str]()
+    for word in words:
+        if script_language(word):
+            script_stems |= dict.fromkeys(stem(word, language) + _STEM for language in _tongues(word, ()))
+            typed.append(word)
+            continue
+        for language in _tongues(word, tongues) if likely else ():
+            stems[stem(word, language) + _STEM] = None
+            if language in JOINING:
+                parts[stem(word, language) + _PART] = None
+                parts.update((stem(part, language) + _STEM, None) for cut in _cuts(word) for part in cut)
+    plain = _letters().sub(lambda word: " " if script_language(word[0].lower()) else word[0], with_parts(question))
+    asked = [(plain, 1 - (1 - AS_TYPED) * likely), (" ".join(script_stems), 1.0), (" ".join(stems), likely)]
+    asked += [(" ".join(parts), PART_WEIGHT * likely), (" ".join(typed), PART_WEIGHT)]
+    return [(fold(text), weight) for text, weight in asked if text.strip()] or [(question, 1.0)]
+
+
+def _tongues(word: str, spoken: Sequence[str]) -> list[str]:
+    """The languages whose stems stand for a word; none for a word that is left as it is."""
+    script = "" if word in LOST else script_language(word)
+    return [script] if script else [language for language in spoken if not is_frequent(word, language)]
+
+
+def _cuts(word: str) -> list[tuple[str, str]]:
+    """The two parts of a long word, for each place where they may be joined."""
+    places = range(SHORT_PART, len(word) - SHORT_PART + 1) if len(word) >= LONG_WORD else ()
+    return [(word[:place], word[place:]) for place in places]
+
+
+def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
+    """The rows of an entry, at least one: an entry without text is found by its title."""
+    passages = {passage.ordinal: (passage.heading, passage.text, passage.section) for passage in entry.passages}
+    spoken = languages("\n".join((entry.title, *(text for _, text, _ in passages.values()))))
+    for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
+        whole = embedded_text(entry.title, heading, text)
+        yield Row(
+            id=f"{entry.id}:{place}",
+            entry_id=entry.id,
+            ordinal=ordinal,
+            section=section,
+            kind=entry.kind,
+            project=entry.project,
+            tags=entry.tags,
+            versions=entry.versions,
+            status=entry.status,
+            title=entry.title,
+            heading=heading,
+            text=text,
+            fts_text=stored_words(whole, spoken),
+            spoken=" ".join(spoken),
+            row_hash=entry.fingerprint,
+            text_key=vector_key(model, whole),
+        )
