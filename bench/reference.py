@@ -164,7 +164,8 @@ PATTERN = {
     "required": ["when", "because"],
     "oneOf": [{"required": ["do"]}, {"required": ["dont"]}],
 }
-CHECK = dict.fromkeys(("pattern", "regex", "unless"), TEXT) | {"enforce": {"enum": ["ask", "deny"]}}
+CHECK: dict[str, dict[str, Any]] = dict.fromkeys(("pattern", "regex", "unless"), TEXT)
+CHECK["enforce"] = {"enum": ["ask", "deny"]}
 CHECK |= {key: {"anyOf": [TEXT, TEXTS]} for key in ("files", "bad", "good")}
 COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
     "id": ID,

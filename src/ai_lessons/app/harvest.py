@@ -651,9 +651,10 @@ class TranscriptContents(NamedTuple):
 
 
 def _remembered(row: list[Any]) -> Happened:
-    words, folder, failed, output, ways, *place = row
-    *place, edits = place
-    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *place, tuple(edits))
+    words, folder, failed, output, ways, *place, edits = row
+    return Happened._make(
+        [tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *place, tuple(edits)]
+    )
 
 
 class _Memory:

@@ -67,9 +67,9 @@ def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
     """Entries that are about the file, or about a symbol at the line where it begins."""
     if place := _in_project(library, path):
         rows = range(1, text.count("\n") + 2)
-        for entry, anchor, row in app.anchors.entries_about(library, {place: rows}):
-            note = f"{line(entry.title)} (about {line(anchor)})"
-            yield Note(entry.handle, HINT, note, row - 1 if row > 1 else None)
+        for hit in app.anchors.entries_about(library, {place: rows}):
+            note = f"{line(hit.entry.title)} (about {line(hit.anchor)})"
+            yield Note(hit.entry.handle, HINT, note, hit.line - 1 if hit.line > 1 else None)
 
 
 def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
