@@ -211,8 +211,8 @@ def matches(
     if len(text) > LARGEST or check.literal not in text:
         return
     unless = LineRegex.of(check.unless) if check.unless else None
-    found = _by_pattern(check, text, path) if check.pattern else LineRegex.of(check.regex).lines(text, lines, hurry)
-    for count, (line, matched) in enumerate(found):
+    hits = _by_pattern(check, text, path) if check.pattern else LineRegex.of(check.regex).lines(text, lines, hurry)
+    for count, (line, matched) in enumerate(hits):
         if count == MOST_MATCHES:
             return
         last = line + matched.count("\n")
