@@ -13,6 +13,7 @@ from ai_lessons.app.hints import Hints, before_a_tool
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.interfaces import text_jobs
+from ai_lessons.model.anchors import Anchor
 from ai_lessons.model.command_patterns import Seen, happened
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.merge import merge_file
@@ -362,7 +363,12 @@ def test_a_hook_of_many_lessons_asks_git_a_few_times_and_looks_at_each_file_once
     monkeypatch.undo()
     asked: list[str] = []
     since = anchors.CodeFolder._since
-    monkeypatch.setattr(anchors.CodeFolder, "_since", lambda *each: (asked.append(str(each[1])), since(*each))[1])
+
+    def counted(code: anchors.CodeFolder, anchor: Anchor, *more: Any) -> Any:
+        asked.append(str(anchor))
+        return since(code, anchor, *more)
+
+    monkeypatch.setattr(anchors.CodeFolder, "_since", counted)
     for n in range(6):
         edit(shop, "return", "yield", f"src/part{n}.py")
     assert {entry.details["verdict"] for entry in told(world, shop).entries} == {"changed"}
