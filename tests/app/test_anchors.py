@@ -364,11 +364,11 @@ def test_a_hook_of_many_lessons_asks_git_a_few_times_and_looks_at_each_file_once
     asked: list[str] = []
     since = anchors.CodeFolder._since
 
-    def noted(folder: anchors.CodeFolder, anchor: Anchor, *more: Any) -> Any:
+    def counted(code: anchors.CodeFolder, anchor: Anchor, *more: Any) -> Any:
         asked.append(str(anchor))
-        return since(folder, anchor, *more)
+        return since(code, anchor, *more)
 
-    monkeypatch.setattr(anchors.CodeFolder, "_since", noted)
+    monkeypatch.setattr(anchors.CodeFolder, "_since", counted)
     for n in range(6):
         edit(shop, "return", "yield", f"src/part{n}.py")
     assert {entry.details["verdict"] for entry in told(world, shop).entries} == {"changed"}

@@ -651,10 +651,9 @@ class TranscriptContents(NamedTuple):
 
 
 def _remembered(row: list[Any]) -> Happened:
-    words, folder, failed, output, ways, *place, edits = row
-    return Happened._make(
-        [tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *place, tuple(edits)]
-    )
+    words, folder, failed, output, ways, done, session, project, place, at, host, edits = row
+    where = session, project, place, at, host, tuple(edits)
+    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), done, *where)
 
 
 class _Memory:
