@@ -109,8 +109,8 @@ def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers_and_bundles(
     assert "weakest" not in run("show", LESSON, "--json").json
 
     file, other = tmp_path / "bundle.json", tmp_path / "other"
-    words = ("--title", "Derived", "--content", "Seen.", "--project", "alone", "--confidence", "high", "--link")
-    assert run("add", *words, f"derived_from={LESSON}").code == 0
+    derived = ("--title", "Derived", "--content", "Seen.", "--project", "alone", "--confidence", "high", "--link")
+    assert run("add", *derived, f"derived_from={LESSON}").code == 0
     assert run("admin", "export", str(file), "--project", "alone").code == 0
     git(tmp_path, "init", "-q", str(other))
     assert run("--repo", str(other), "admin", "import", str(file)).code == 0
