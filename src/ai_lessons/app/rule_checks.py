@@ -25,6 +25,7 @@ from ai_lessons.search.catalog import Filter
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.app.anchors import Touched
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.rule_checks import Check
@@ -161,16 +162,9 @@ def check(
         else:
             fresh.append(finding)
     touched = app.anchors.entries_about(library, around.touched(since)) if since else []
-    about = [
-        Finding(
-            hit.path, hit.line, NOTE, hit.entry.id, hit.entry.handle, hit.entry.title,
-            f"{hit.entry.title} ({hit.entry.details.get('warning') or f'speaks of {hit.anchor}'})",
-        )
-        for hit in touched
-    ]  # fmt: skip
     lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
     return CheckReport(
-        (*fresh, *about),
+        (*fresh, *map(_note_about, touched)),
         len(changed),
         len(rules),
         run.allowed,
@@ -224,6 +218,12 @@ def _finding(rule: _Rule, path: str, line: int, text: str, message: str = "") ->
     light = rule.light
     level = ERROR if rule.check.enforce == DENY else WARNING
     return Finding(path, line, level, light.id, light.handle, light.title, message or light.title, text)
+
+
+def _note_about(hit: Touched) -> Finding:
+    light = hit.entry
+    message = f"{light.title} ({light.details.get('warning') or f'speaks of {hit.anchor}'})"
+    return Finding(hit.path, hit.line, NOTE, light.id, light.handle, light.title, message)
 
 
 def allowance(light: EntrySummary, rows: Sequence[str], at: range) -> str | None:
