@@ -421,9 +421,9 @@ class _Cost:
             return _EVERY - {chr(value)} | _BEYOND
         if op is ops.LITERAL:
             letter = chr(value)
-            both = {letter, letter.lower()[0], letter.upper()[0]} if self.folds else {letter}
+            cases = {letter, letter.lower()[0], letter.upper()[0]} if self.folds else {letter}
             beyond = {_EXAMPLES[_ASCII]} if self.folds and letter.isalpha() else set()
-            return frozenset(character if character.isascii() else _alike(character) for character in both) | beyond
+            return frozenset(character if character.isascii() else _alike(character) for character in cases) | beyond
         inside, exact = set[str](), set[str]()
         for kind, part in value:
             if kind is ops.CATEGORY:
@@ -499,11 +499,13 @@ def _generalised(line: str, other: str) -> Iterator[tuple[str, str]]:
     """(regex, unless) of a line that became `other` (empty: that went)."""
     from difflib import SequenceMatcher  # noqa: PLC0415 - as above
 
-    tokens, others = ([(m["blank"], m["token"]) for m in _TOKEN.finditer(text.strip())] for text in (line, other))
+    tokens, new_tokens = ([(m["blank"], m["token"]) for m in _TOKEN.finditer(text.strip())] for text in (line, other))
     texts = [token for _, token in tokens]
-    blocks = SequenceMatcher(None, texts, [token for _, token in others], autojunk=False).get_opcodes() if other else []
+    blocks = (
+        SequenceMatcher(None, texts, [token for _, token in new_tokens], autojunk=False).get_opcodes() if other else []
+    )
     changed = [(a, b) for op, a, b, _, _ in blocks if op in {"replace", "delete"}]
-    added = [(a, others[c:d]) for op, a, _, c, d in blocks if op == "insert"]
+    added = [(a, new_tokens[c:d]) for op, a, _, c, d in blocks if op == "insert"]
     for start, end in changed:
         for beside in SURROUNDING:
             first = max(start - beside, 0)
