@@ -129,14 +129,16 @@ def readable(text: str, tokens: Sequence[str]) -> float:
             words[-1].append(token[2:])
         elif token not in {"[CLS]", "[SEP]", "[PAD]"}:
             words.append([token])
-    letters = known = 0.0
+    letters = readable_letters = 0.0
     for pieces in words:
         word = "".join(pieces)
         if any(map(str.isalpha, word)):
             letters += len(word)
             if word.isascii() and word != "[UNK]":
-                known += len(word) if len(pieces) == 1 else min(len(word), len(word) ** 2 / len(pieces) / PIECE)
-    share = known / letters if letters else 1.0
+                readable_letters += (
+                    len(word) if len(pieces) == 1 else min(len(word), len(word) ** 2 / len(pieces) / PIECE)
+                )
+    share = readable_letters / letters if letters else 1.0
     none, most = (FOREIGN_NONE, FOREIGN_ALL) if languages(text) else (READS_NONE, READS_ALL)
     return min(max((share - none) / (most - none), 0.0), 1.0)
 
