@@ -29,6 +29,7 @@ from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.web import pages
 from ai_lessons.learning import statistics
 from ai_lessons.model import (
+    anchors,
     chunks,
     config,
     filters,
@@ -37,6 +38,7 @@ from ai_lessons.model import (
     lessons,
     markdown,
     merge,
+    rule_checks,
     texts,
     transcripts,
     versions,
@@ -266,6 +268,17 @@ def _mapping(text: str) -> object:
     return edit(f"---\n{text}\n---\n", {"title": "a", "tags": ["x"]})
 
 
+def _anchors(path: str) -> Callable[[str], object]:
+    """What a file defines, and a name in it."""
+    return lambda text: (anchors.names(path, text), anchors.definition(path, text, "a.b"))
+
+
+def _checked(text: str) -> object:
+    check = rule_checks.check_of({"check": {"regex": r"\w+\.get\(.*\)", "unless": "a=", "bad": "a.get()", "good": "b"}})
+    assert check
+    return list(rule_checks.matches(check, text))
+
+
 TARGETS: dict[str, Callable[[str], object]] = {
     "lesson": _entry("p/lessons/a.md"),
     "doc": _split,
@@ -340,6 +353,11 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "rendered diff": lambda text: interfaces_text.diff(text, output.View()),
     "commit": lambda text: git_commits.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + text.encode()),
     "signers": lambda text: signatures.parse_signers(text.encode()),
+    **{f"anchors {suffix}": _anchors(f"a.{suffix}") for suffix in ("py", "ts", "rs", "sql", "toml", "json", "yaml")},
+    "rule with a check": lambda text: list(
+        rule_checks.faults({"check": {"regex": text[:500], "bad": "a", "good": "b"}})
+    ),
+    "checked": _checked,
 }
 
 

@@ -63,7 +63,7 @@ def cellar(world: World) -> World:
     ],
 )
 def test_filters_and_phrases_in_the_query(cellar: World, query: str, titles: set[str] | None) -> None:
-    found = cellar.found(query)
+    found = cellar.found(query, limit=20)
     assert set(found) == titles if titles is not None else len(found) == 8
 
 

@@ -167,13 +167,13 @@ def test_two_processes_refresh_at_once(world: World) -> None:
 
 
 def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git) -> None:
-    writing = [child(world, "write", 6, name) for name in "ab"]
+    writing = [child(world, "write", 4, name) for name in "ab"]
     for process in writing:
         finished(process)
     sharing.save(world.library)
-    assert set(world.titles()) == {f"lesson {name} {n}" for name in "ab" for n in range(6)}
+    assert set(world.titles()) == {f"lesson {name} {n}" for name in "ab" for n in range(4)}
     assert set(world.found("pomology", limit=50)) == set(world.titles())
-    assert len(world.commits()) == 13
+    assert len(world.commits()) == 9
     assert world.status() == ""
     git(world.root, "fsck", "--strict")
 

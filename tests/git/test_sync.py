@@ -630,7 +630,7 @@ def test_without_a_remote_or_with_a_wrong_one_the_error_says_what_to_do(team: Te
     team.ann.run("remote", "remove", "origin")
     with pytest.raises(NotFound) as caught:
         team.ann.sync()
-    assert caught.value.hint == "git remote add origin ADDRESS"
+    assert caught.value.hint == f"git -C {team.ann.root} remote add origin ADDRESS"
 
 
 def test_a_remote_can_be_named_and_the_branch_may_have_another_name_there(team: Team, tmp_path: Path) -> None:

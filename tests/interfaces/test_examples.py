@@ -18,7 +18,7 @@ from ai_lessons.interfaces import agent_hook
 from ai_lessons.interfaces.cli.command import Command
 from interfaces.test_help import COMMANDS
 from interfaces.world import FILES, PROGRAM, PROPOSAL, Run, environment, program_in
-from real_world import Git, put_file, put_program
+from real_world import Git, commit_all, put_file, put_program
 
 EXAMPLES = [
     example
@@ -90,6 +90,7 @@ def test_an_example_runs(
     run: Run,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
+    git: Git,
 ) -> None:
     if "R-" in example:
         request.getfixturevalue("proposal")
@@ -102,6 +103,11 @@ def test_an_example_runs(
     if "admin hosts" in example:
         (hermetic / ".cursor").mkdir()
         example += " --yes" if "--" in example else ""  # which a person says on a terminal
+    if "--since origin/main" in example:
+        put_file(desk / "src/shop.py", "total = 0\n")
+        git(desk, "init", "-q")
+        commit_all(git, desk, "Begin")
+        git(desk, "update-ref", "refs/remotes/origin/main", "HEAD")
     if "why-told" in example:
         event = {"hook_event_name": "UserPromptSubmit", "session_id": "00893aaf", "prompt": "go on"}
         assert agent_hook.run(data=json.dumps(event).encode()) == ""

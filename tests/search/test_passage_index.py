@@ -309,13 +309,13 @@ def assert_right(world: World, count: int) -> None:
 def test_two_processes_at_once_make_no_duplicates(world: World) -> None:
     world.put(*many(5))
     world.refresh()
-    children = [child(world, "2", 300) for _ in range(3)]
+    children = [child(world, "2", 120) for _ in range(3)]
     assert [one.wait(120) for one in children] == [0, 0, 0]
     for one in children:
         assert one.stdout is not None
         one.stdout.close()
-    world.put(*many(300, "2"))
-    assert_right(world, 300)
+    world.put(*many(120, "2"))
+    assert_right(world, 120)
 
 
 def test_killed_at_any_moment_it_is_right_after_the_next_refresh(world: World) -> None:

@@ -10,7 +10,7 @@ import re
 import signal
 import stat
 import sys
-from contextlib import nullcontext
+from contextlib import aclosing, nullcontext
 from functools import partial
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
@@ -420,6 +420,10 @@ class _Answers:
         """Send what is written."""
         await self._wire.flush()
 
+    async def aclose(self) -> None:
+        """Send nothing more."""
+        await self._wire.aclose()
+
 
 def mended(line: str) -> str | JSONRPCError:
     """The line with U+FFFD for half a surrogate pair (a host cut a text within an emoji), or the error to answer."""
@@ -458,9 +462,12 @@ def stdio(server: MCPServer[Any], pool: SessionPool, first: FirstAnswers) -> Non
         return HARVEST.format(drafts=text.harvested(drafts, View()))
 
     async def serve() -> None:
-        lines = _Lines(first)
+        lines, answers = _Lines(first), _Answers(first)
         try:
-            async with stdio_server(lines, _Answers(first)) as (read, write):  # type: ignore[arg-type]  # as it uses them
+            async with (
+                aclosing(answers),
+                stdio_server(lines, answers) as (read, write),  # type: ignore[arg-type]  # as it uses them
+            ):
                 lines.answer = write.send
                 served_there = server._lowlevel_server  # noqa: SLF001  # `run_stdio_async` takes no streams
                 await served_there.run(read, write, served_there.create_initialization_options())
