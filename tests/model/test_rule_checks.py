@@ -141,6 +141,7 @@ def test_without_ast_grep_a_pattern_is_not_run_and_nothing_is_claimed(monkeypatc
 SLOW = [
     "(a+)+$", "(a|a)*b", "(a|ab)*c", r"(\w+\s?)*$", "(.*a){20}", "a?" * 30 + "a" * 30, ".*.*.*.*=", "x*x*x*x*y",
     "(x{1,99}){1,99}", r"(\d+)\1", "(?i)(ab|AC)*b", "(?:(?:ab)*)*c", r"(?=(a+))*b", r"(a*)(a*)(a*)(a*)(a*)b",
+    ".*" * 200, "a?" * 249, "(a|b)?" * 80,
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import re
 import warnings
 from contextlib import suppress
 from functools import lru_cache
+from math import factorial
 from re import _constants as ops  # type: ignore[attr-defined]  # how a regex was parsed shows how long it can take
 from re import _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -332,12 +333,10 @@ class _Cost:
     def __init__(self, folds: bool) -> None:
         self.folds, self.open, self.ways, self.power = folds, 0, 1, 1
 
-    def steps(self, length: int) -> float:
+    def steps(self, length: int) -> int:
         """Most steps for a text of this length: a start, an end for each open part in order, and what is settled."""
-        result: float = self.ways * float(length) ** self.power
-        for part in range(2, self.open + 1):
-            result /= part
-        return result
+        power: int = length**self.power  # in whole numbers: there may be more steps than a float can hold
+        return self.ways * power // factorial(self.open)
 
     def flat(self, tree: Any) -> list[tuple[Any, Any]]:
         """The items of a regex in order, without groups. Raises InvalidPattern: what cannot be bounded."""
