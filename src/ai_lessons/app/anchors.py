@@ -441,11 +441,15 @@ def judge(reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = F
     return judged
 
 
+def _judged(reading: Reading) -> list[EntrySummary]:
+    """The active entries that speak of code, as `judge` has them."""
+    return judge(reading, [light for light in reading.catalog.select(Filter()) if light.details.get("about")])
+
+
 def outdated(reading: Reading) -> list[EntrySummary]:
     """Active entries that speak of code here that changed or is gone, or of versions not in use, most changed first."""
-    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
     bad = {Verdict.CHANGED, *anchors.SILENCED}
-    lights = [light for light in judge(reading, lights) if light.details.get("verdict") in bad]
+    lights = [light for light in _judged(reading) if light.details.get("verdict") in bad]
     return sorted(lights, key=lambda light: -sum(row.changes for row in light.details["anchors"]))
 
 
@@ -469,9 +473,8 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
     reading.current()
     cwd = library.primary.options.cwd
     asked = _typed(place, cwd, files.top_of(cwd))
-    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
     hits = []
-    for light in judge(reading, lights):
+    for light in _judged(reading):
         verdicts = {row.anchor: row for row in light.details.get("anchors", ())}
         for anchor in anchors_of(light.details):
             row = verdicts.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
@@ -508,25 +511,25 @@ def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> lis
     reading = library.reading
     reading.current()
     touched = {path: {*lines} for path, lines in changed.items()}
-    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
+    code = code_around(library.primary)
     hits = []
-    for light in judge(reading, lights):
+    for light in _judged(reading):
         for row in light.details.get("anchors", ()):
             anchor = anchors.parse(row.anchor)
             for path, lines in touched.items():
                 if row.verdict is not Verdict.ELSEWHERE and not anchor.package and _concerns(anchor, Anchor(path)):
-                    line = _touched_line(library, anchor, path, lines)
+                    line = _touched_line(code, anchor, path, lines)
                     if line or row.verdict is not Verdict.HOLDS:
                         hits.append(Touched(light, row.anchor, line or min(lines, default=1), path))
     hits.sort(key=lambda hit: (hit.path, hit.line, hit.entry.id))
     return list({hit.entry.id: hit for hit in reversed(hits)}.values())[::-1]
 
 
-def _touched_line(library: Library, anchor: Anchor, path: str, lines: set[int]) -> int:
+def _touched_line(code: CodeFolder | None, anchor: Anchor, path: str, lines: set[int]) -> int:
     """The first of these lines that is of the anchor's; 0: none of them is."""
     if not anchor.symbol or anchor.path != path:
         return min(lines, default=1)
-    code, part = code_around(library.primary), None
+    part = None
     with suppress(AiLessonsError):
         part = anchors.definition(path, code.text(path), anchor.symbol) if code else None
     spans = part.lines if part else ()

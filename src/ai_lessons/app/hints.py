@@ -293,9 +293,9 @@ def before_a_tool(
             entries.setdefault(light.id, (light, BY_NAME, f"about {server}"))
     calls = called(command, folders[0]) if command else []
     about = app.contexts.about_command(repo, calls, folders)
-    inside = [light for light in app.contexts.about_inside(repo, calls, folders) if light not in about]
+    inside = [x for x in (app.contexts.about_inside(repo, calls, folders) if about else ()) if x not in about]
     usages = repo.usages.several([*about, *inside]) if about else {}
-    for light in (*about, *inside) if about else ():
+    for light in (*about, *inside):
         seen, why = seen_in(light.details), "names this command"
         if carried_out(str(light.details.get("pattern") or ""), command):
             continue  # the line does already what it says

@@ -148,8 +148,8 @@ def check(
     changed = around.lines(since)
     run = _Run(rules)
     for path, lines in changed.items():
-        if run.concerned(path) and (text := _text(top, path)) is not None:
-            run.look(path, text, lines)
+        if (concerned := run.concerned(path)) and (text := _text(top, path)) is not None:
+            run.look(concerned, path, text, lines)
     findings = sorted(run.findings, key=lambda finding: (finding.path, finding.line, finding.handle))
     if write_baseline:
         _write_baseline(cwd / baseline, findings)
@@ -188,12 +188,13 @@ class _Run:
         """The rules that look at a file."""
         return [rule for rules in self._by_files.values() if rules[0].check.concerns(path) for rule in rules]
 
-    def look(self, path: str, text: str, lines: frozenset[int] | None) -> None:
-        """Look at a text, or only at these lines of it."""
-        for rule in self.concerned(path):
+    def look(self, rules: Iterable[_Rule], path: str, text: str, lines: frozenset[int] | None) -> None:
+        """Look by these rules at a text, or only at these lines of it."""
+        rows = text.split("\n")
+        for rule in rules:
             try:
                 for match in matches(rule.check, text, path, lines, _hurry(PER_TEXT)):
-                    self._note(rule, path, text, range(match.line, match.last + 1), lines)
+                    self._note(rule, path, rows, range(match.line, match.last + 1), lines)
             except TooSlow:
                 # a file must not be able to keep a rule from being checked
                 slow = f"{rule.light.handle} was not checked to the end: this file takes too long"
@@ -201,8 +202,7 @@ class _Run:
             except InvalidPattern as error:
                 self.findings.append(_finding(rule, path, 1, "", str(error)))
 
-    def _note(self, rule: _Rule, path: str, text: str, at: range, lines: frozenset[int] | None) -> None:
-        rows = text.split("\n") if "\n" in text else [text]
+    def _note(self, rule: _Rule, path: str, rows: Sequence[str], at: range, lines: frozenset[int] | None) -> None:
         allowed = allowance(rule.light, rows, at)
         if allowed:
             self.allowed += 1
@@ -450,13 +450,14 @@ def broken_by(
     for path, its_edits in by_path.items():
         name = app.contexts.in_project(path, cwd)
         text, lines = _after(Path(path), its_edits)
+        rows = text.split("\n")
         for rule in rules.values() if lines else ():
             if rule.light.id in broken or not rule.check.concerns(name):
                 continue
             try:
                 for match in matches(rule.check, text, name, lines, hurry):
                     at = range(match.line, match.last + 1)
-                    if not allowance(rule.light, text.split("\n"), at):
+                    if not allowance(rule.light, rows, at):
                         line = next(number for number in at if number in lines)
                         broken[rule.light.id] = Broken(rule.light, line, rule.check.enforce)
                         break

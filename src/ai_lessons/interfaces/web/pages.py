@@ -26,6 +26,7 @@ from ai_lessons import app
 from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text
+from ai_lessons.interfaces.output import count
 from ai_lessons.model import rule_checks
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import ENTERPRISE, GLOBAL_PROJECT, KINDS, EntrySummary, Kind
@@ -507,7 +508,7 @@ def today(opened: Library, asked: Asked) -> Page:
         *(
             Part(
                 f"{session.host or 'A session'} in {_folder(session.folder)}",
-                f"Last heard of {when(session.at)}. {_counted(session.failures, 'command')} failed.",
+                f"Last heard of {when(session.at)}. {count(session.failures, 'command')} failed.",
                 ("shown", "at", "why", "what came of it"),
                 [(lights.get(entry.id, entry.title), entry.moment, entry.why, entry.outcome or "not known")
                  for entry in session.told],
@@ -522,10 +523,6 @@ def today(opened: Library, asked: Asked) -> Page:
 def _folder(path: str) -> str:
     home = str(Path.home())
     return f"~{path.removeprefix(home)}" if path == home or path.startswith(home + os.sep) else path or "no folder"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _replayed(opened: Library) -> Part:
@@ -587,7 +584,7 @@ def learning(opened: Library, _asked: Asked) -> Page:
         bounds = " and ".join(f"{100 * bound:+.0f}" for bound in (effect.low, effect.high))
         summary = (
             f"Of 100 sessions, {abs(100 * effect.difference):.0f} {'more' if effect.difference >= 0 else 'fewer'} "
-            f"went well with a lesson than without it. Counted: {_counted(effect.shown, 'session')} with a lesson, "
+            f"went well with a lesson than without it. Counted: {count(effect.shown, 'session')} with a lesson, "
             f"{effect.left_out:,} in which it was left out on purpose; the true number is between {bounds}."
         )
     parts = [
@@ -608,7 +605,7 @@ def plainly(param: Parameter) -> tuple[str, str, str]:
     sentence = PLAIN.get(param.name, f"{param.help}: {{}}").format(f"{scale * param.value:.0f}")
     if not param.observations:
         return sentence, "", "nothing yet: as it began"
-    return sentence, f"{low:.0f} and {high:.0f}", _counted(param.observations, "outcome")
+    return sentence, f"{low:.0f} and {high:.0f}", count(param.observations, "outcome")
 
 
 def tiers(opened: Library, _asked: Asked) -> Page:
