@@ -8,6 +8,7 @@ Then a hook is asked about a file of which 500 lessons speak, with their anchors
 from __future__ import annotations
 
 import ast
+import gc
 import random
 import subprocess
 import sys
@@ -172,6 +173,7 @@ def hook_times(home: Path) -> dict[str, list[float]]:
             file.write_text(f"{text}applies_to:\n  - shop.py\n---\nText {n}.\n")
     for _ in range(ROUNDS + WARM):
         for name in ("without", "with"):
+            gc.collect()  # a hook is a process of its own: it never pays for the rounds before it
             began = time.process_time()
             with Library(home / f"{name}-anchors", options(home, top)) as library:
                 context = hints.before_a_tool(library, [str(top / "shop.py")], (), "", [str(top)], ())
