@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+import yaml
 
 from ai_lessons.app.answers import Shown
 from ai_lessons.interfaces.cli import root
 from ai_lessons.interfaces.web import pages
 from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
-from interfaces.world import RULE, Run, run_inside
+from interfaces.world import RULE, Run, environment, run_inside
 from real_world import Git, commit_all, put_file
 
 CHECK = '{files: ["**/workflows/*.py"], regex: requests\\.put\\(, unless: status, bad: requests.put(1), good: get(1)}'
 HANDLE = "R-5N1QTC"
+EXAMPLES = Path(__file__).parents[2] / "template-repo/examples"
 
 
 @pytest.fixture
@@ -183,6 +187,44 @@ def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, mon
     assert run("check").code == 0
     jsonschema.validate(run("check", "--format", "sarif").json, sarif_schema())
     assert root.get_command(None, "check") is not None  # type: ignore[arg-type]
+
+
+def steps(name: str) -> list[str]:
+    """The shell commands of an example, without those that install."""
+    stated = yaml.safe_load((EXAMPLES / name).read_text())
+    if "jobs" in stated:
+        lines = [step["run"] for step in stated["jobs"]["check-rules"]["steps"] if "run" in step]
+    else:
+        lines = stated["check-rules"]["script"]
+    return [line for line in lines if not line.startswith("pip install")]
+
+
+@pytest.mark.parametrize("name", ["check-rules.github.yml", "check-rules.gitlab.yml"])
+def test_the_steps_of_an_example_workflow_name_what_a_pull_request_breaks(
+    checked: Host, knowledge: Path, git: Git, tmp_path: Path, name: str
+) -> None:
+    put_file(checked.code / "old.py", "requests.put(0)\n")
+    put_file(checked.code / "workflows/a.py", "x = 1\n")
+    commit_all(git, checked.code, "first")
+    git(checked.code, "branch", "-M", "main")
+    clone = tmp_path / "runner/code"
+    git(tmp_path, "clone", "-q", str(checked.code), str(clone))
+    put_file(clone / "workflows/a.py", "requests.put(1)\n")
+    commit_all(git, clone, "break a rule")
+    variables = {
+        "BASE": "main", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main", "KNOWLEDGE": str(knowledge),
+        "RUNNER_TEMP": str(tmp_path / "runner"),
+    }  # fmt: skip
+    script = "set -e\n" + "\n".join(steps(name))
+    path = f"{checked.programs}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=clone, env=environment(PATH=path, **variables), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    answer = json.loads((clone / "check-rules.sarif").read_text())
+    jsonschema.validate(answer, sarif_schema())
+    (result,) = answer["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "workflows/a.py"
 
 
 def test_the_page_shows_how_a_rule_is_checked() -> None:
