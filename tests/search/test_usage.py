@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app.usage import OF_A_CLONE, OF_OTHERS, WORDS, UsageCache
-from ai_lessons.learning.statistics import USES, Event, Read, Tallies, line_of, read_lines
+from ai_lessons.app.usage import OF_A_CLONE, OF_OTHERS, UsageCache
+from ai_lessons.learning.statistics import USES, Event, Tallies, line_of, read_lines
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
 
 
@@ -62,7 +62,7 @@ def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cac
     for clone in range(10):
         logs.add(f"c{clone}/a", *(said(1000 + 10 * clone + n) for n in range(10)))
     assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_OTHERS)
-    assert cache.local_counts(ENTRIES) == {ENTRIES[0]: (0, 30, *[0] * (WORDS - 2))}
+    assert cache.local_counts(ENTRIES) == {ENTRIES[0]: (0, 30, *[0] * (len(USES) - 2))}
 
 
 def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_its_id(
@@ -81,16 +81,16 @@ def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_it
 def test_only_this_clone_says_how_parameters_stand(cache: UsageCache, logs: Logs) -> None:
     bounds = Event(IDS[0], TIMES[0], "bounds", "injection_budget", value=1.0, weight=1.0)
     logs.add("other/a", bounds)
-    cache.refresh(logs, read_lines)
+    cache.refresh(logs)
     assert cache.parameters(",".join) == ""
     logs.add("own", bounds)
-    cache.refresh(logs, read_lines)
+    cache.refresh(logs)
     assert "bounds" in cache.parameters(",".join)
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[UsageCache]:
-    made = UsageCache(tmp_path / "state/usage.sqlite", USES)
+    made = UsageCache(tmp_path / "state/usage.sqlite")
     yield made
     made.close()
 
@@ -101,7 +101,7 @@ def logs() -> Logs:
 
 
 def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
-    cache.refresh(logs, read_lines)
+    cache.refresh(logs)
     return {entry: Tallies._make((*row, None)) for entry, row in cache.tallies().items() if any(row[:-2])}
 
 
@@ -117,10 +117,6 @@ def lines(*events: Event) -> bytes:
     return b"".join(map(line_of, events))
 
 
-def unread(_data: bytes) -> Read:
-    raise AssertionError("there is nothing new to parse")
-
-
 steps = st.lists(
     st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["add", "put", "drop", "tear"]), st.lists(uses))
 )
@@ -132,7 +128,7 @@ def test_the_sums_are_those_of_all_files_whatever_happens_to_them(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, str, list[Event]]]
 ) -> None:
     logs = Logs()
-    cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite", USES)
+    cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite")
     try:
         for name, what, events in history:
             if what == "drop":
@@ -153,15 +149,8 @@ def test_a_log_that_grew_is_read_from_where_it_ended_and_others_not_at_all(cache
     logs.add("b", event(1))
     sums(cache, logs)
     logs.reads.clear()
-    parsed: list[bytes] = []
     logs.add("b", event(2, "ignored"))
-
-    def parse(data: bytes) -> Read:
-        parsed.append(data)
-        return read_lines(data)
-
-    cache.refresh(logs, parse)
-    assert parsed == [line_of(event(2, "ignored"))]
+    cache.refresh(logs)
     assert logs.reads["a"] == 0
     assert cache.tallies()[ENTRIES[0]][1:3] == (2, 1)
 
@@ -170,7 +159,7 @@ def test_nothing_new_reads_nothing(cache: UsageCache, logs: Logs) -> None:
     logs.add("a", event(0))
     sums(cache, logs)
     logs.reads.clear()
-    cache.refresh(logs, unread)
+    cache.refresh(logs)
     assert not logs.reads
 
 
@@ -213,8 +202,8 @@ def test_ten_thousand_events_at_once_are_the_same_as_one_by_one(cache: UsageCach
 def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathFactory, happened: list[Event]) -> None:
     logs = Logs()
     logs.add("a", *happened)
-    cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite", USES)
-    cache.refresh(logs, read_lines)
+    cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite")
+    cache.refresh(logs)
     said: dict[str, set[str]] = {}
     for one in happened:
         said.setdefault(one.id, set()).add(line_of(one).decode())
@@ -241,27 +230,27 @@ def test_what_turns_come_to_is_kept_until_there_is_another(cache: UsageCache, lo
 
     logs.add("a", *(turn(n) for n in range(100, 200)))
     for _ in range(2):
-        cache.refresh(logs, read_lines)
+        cache.refresh(logs)
         cache.parameters(fold)
     logs.add("a", turn(300))
-    cache.refresh(logs, read_lines)
+    cache.refresh(logs)
     cache.parameters(fold)
     assert folded == [100, 101]
     logs.add("b", turn(5))
-    cache.refresh(logs, read_lines)
+    cache.refresh(logs)
     assert turned(cache) == [line_of(turn(n)).decode() for n in (5, *range(100, 200), 300)]
     logs.put("b", b"")
-    cache.refresh(logs, read_lines)
+    cache.refresh(logs)
     assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 200), 300)]
     logs.add("b", turn(150)._replace(value=0.9))
-    cache.refresh(logs, read_lines)
+    cache.refresh(logs)
     assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 150), *range(151, 200), 300)]
 
 
 def test_where_nothing_can_be_written_the_sums_are_kept_in_memory(tmp_path: Path, logs: Logs) -> None:
     logs.add("a", event(0))
     (tmp_path / "state").write_text("a file in the way")
-    cache = UsageCache(tmp_path / "state/usage.sqlite", USES)
+    cache = UsageCache(tmp_path / "state/usage.sqlite")
     assert sums(cache, logs) == expected(logs)
     logs.add("a", event(1))
     assert sums(cache, logs) == expected(logs)
