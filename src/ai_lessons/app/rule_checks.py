@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.anchors import Touched
     from ai_lessons.app.workspace import Library, Reading
+    from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.rule_checks import Check
 
@@ -144,8 +145,8 @@ def check(
         )
     in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
     rules, notes = rules_here(repo, cwd, projects)
-    around = _Files(repo, top, [_below(top, cwd, path) for path in paths])
-    changed = around.lines(since)
+    around = _Files(repo, top, [_below(top, cwd, path) for path in paths], since)
+    changed = around.lines()
     run = _Run(rules)
     for path, lines in changed.items():
         if (concerned := run.concerned(path)) and (text := _text(top, path)) is not None:
@@ -161,16 +162,12 @@ def check(
             in_baseline[_key(finding)] -= 1
         else:
             fresh.append(finding)
-    touched = app.anchors.entries_about(library, around.touched(since)) if since else []
+    touched = app.anchors.entries_about(library, around.touched()) if since else []
     lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
+    findings_and_notes, every_note = (*fresh, *map(_note_about, touched)), (*notes, *repo.notes())
+    known = len(findings) - len(fresh)
     return CheckReport(
-        (*fresh, *map(_note_about, touched)),
-        len(changed),
-        len(rules),
-        run.allowed,
-        len(findings) - len(fresh),
-        (*notes, *repo.notes()),
-        tuple(lights.values()),
+        findings_and_notes, len(changed), len(rules), run.allowed, known, every_note, (*lights.values(),)
     )
 
 
@@ -250,66 +247,60 @@ def _hurry(seconds: float) -> Callable[[], bool]:
 
 
 class _Files:
-    """The files of a project around a folder: none that git ignores, none of the entries that hold the rules."""
+    """The files of a project around a folder: none that git ignores, none of the entries that hold the rules.
 
-    def __init__(self, repo: Reading, top: Path, below: Sequence[str]) -> None:
-        self._top, self._below, self._git = top, below, None
+    `since`: only what changed since this commit, or since the branch left it; empty: everything.
+    """
+
+    def __init__(self, repo: Reading, top: Path, below: Sequence[str], since: str) -> None:
+        """Raises NotFound: no such commit. UsageError: there is no git that knows of any."""
+        self._top, self._below, self._since = top, below, since
         self._entries = [place.store.root for place in repo.every]
-        if files.top_of(top) is not None:
-            self._git = worktree.locate(top)
+        self._git = worktree.locate(top) if files.top_of(top) is not None else None
+        self._hunks: list[_Hunk] = []
+        if since:
+            if self._git is None:
+                raise UsageError(f"{top} is no git repository, so that nothing is known since {since}")
+            commit = _commit(self._git, since)
+            left = plumbing.run(self._git, "merge-base", commit, "HEAD")
+            self._base = commit if left.code else left.text
+            self._hunks = list(_hunks(self._ask("diff", *_DIFF, self._base).out))
 
-    def lines(self, since: str) -> Mapping[str, frozenset[int] | None]:
+    def lines(self) -> Mapping[str, frozenset[int] | None]:
         """Each file, relative to the top, with the lines to look at; None: all of them."""
         if self._git is None:
-            if since:
-                raise UsageError(f"{self._top} is no git repository, so that nothing is known since {since}")
             every = files.expand([str(self._top / path) for path in self._below or [""]], self._top, recursive=True)
-            names = [file.path.relative_to(self._top).as_posix() for file in every]
-            return _all_of(name for name in names if self._is_code(name))
-        if since:
-            changed = self._changed(self._git, since)
-            changed |= _all_of(self._listed(self._git, "--others", "--exclude-standard"))
-        else:
-            changed = _all_of(self._listed(self._git, "--cached", "--others", "--exclude-standard"))
-        return {name: lines for name, lines in sorted(changed.items()) if self._is_code(name)}
+            names = (file.path.relative_to(self._top).as_posix() for file in every)
+            return dict.fromkeys(filter(self._is_code, names))
+        lines: dict[str, frozenset[int] | None] = {}
+        for hunk in self._hunks:
+            if hunk.new:
+                added = range(hunk.start, hunk.start + len(hunk.new))
+                lines[hunk.path] = (lines.get(hunk.path) or frozenset()).union(added)
+        cached = () if self._since else ("--cached",)
+        lines |= dict.fromkeys(self._ask("ls-files", "-z", *cached, "--others", "--exclude-standard").names)
+        return {name: lines[name] for name in sorted(lines) if self._is_code(name)}
 
     def _is_code(self, name: str) -> bool:
         file = self._top / name
         roots = (root for root in self._entries if file.is_relative_to(root))
         return not any(layout.place(file.relative_to(root).as_posix()) for root in roots)
 
-    def _ask(self, git: Worktree, *words: str) -> bytes:
+    def _ask(self, *words: str) -> Done:
         paths = {"GIT_LITERAL_PATHSPECS": "1"}
-        done = plumbing.run(git, *words, "--", *self._below, cwd=self._top, extra=paths)
+        done = plumbing.run(self._git, *words, "--", *self._below, cwd=self._top, extra=paths)
         if done.code:
             raise NotFound("answer of git to", f"git {words[0]}", hint=done.err)
-        return done.out
+        return done
 
-    def _listed(self, git: Worktree, *flags: str) -> list[str]:
-        names = self._ask(git, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape").split("\0")
-        return [name for name in dict.fromkeys(names) if name]
-
-    def touched(self, since: str) -> dict[str, set[int]]:
+    def touched(self) -> dict[str, set[int]]:
         """Each file that changed with its new lines, and those beside removed ones; none of a file that is gone."""
-        if self._git is None:
-            return {}
         numbers: dict[str, set[int]] = {}
-        base = self._base(self._git, since)
-        for hunk in _hunks(self._ask(self._git, "diff", *_DIFF, base)):
+        for hunk in self._hunks:
             end = hunk.start + (len(hunk.new) or 2)
             numbers.setdefault(hunk.path, set()).update(range(max(hunk.start, 1), end))
-        gone = self._ask(self._git, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=D", base)
-        names = gone.decode("utf-8", "surrogateescape").split("\0")
-        return numbers | {name: set[int]() for name in names if name}
-
-    def _base(self, git: Worktree, since: str) -> str:
-        commit = _commit(git, since)
-        left = plumbing.run(git, "merge-base", commit, "HEAD")
-        return commit if left.code else left.text
-
-    def _changed(self, git: Worktree, since: str) -> dict[str, frozenset[int] | None]:
-        """The files that changed since a commit, or since the branch left it, with the new lines."""
-        return _new_lines(_hunks(self._ask(git, "diff", *_DIFF, self._base(git, since))))
+        gone = self._ask("diff", "--name-only", "-z", "--no-renames", "--diff-filter=D", self._base)
+        return numbers | {name: set() for name in gone.names}
 
 
 def _commit(git: Worktree, rev: str) -> str:
@@ -318,11 +309,6 @@ def _commit(git: Worktree, rev: str) -> str:
     if done.code:
         raise NotFound("commit", rev, hint="in a shallow clone its history is missing: fetch it (fetch-depth: 0)")
     return done.text
-
-
-def _all_of(names: Iterable[str]) -> dict[str, frozenset[int] | None]:
-    """Files of which every line is looked at."""
-    return dict.fromkeys(names)
 
 
 class _Hunk(NamedTuple):
@@ -349,16 +335,6 @@ def _hunks(diff: bytes) -> Iterator[_Hunk]:
         elif match := _HUNK.match(row):
             old, new = (1 if part is None else int(part) for part in (match[1], match[3]))
             hunk = _Hunk(name, int(match[2]), [], [])
-
-
-def _new_lines(hunks: Iterable[_Hunk]) -> dict[str, frozenset[int] | None]:
-    """The new lines of each file that has any."""
-    numbers: dict[str, frozenset[int] | None] = {}
-    for hunk in hunks:
-        if hunk.new:
-            added = frozenset(range(hunk.start, hunk.start + len(hunk.new)))
-            numbers[hunk.path] = (numbers.get(hunk.path) or frozenset()) | added
-    return numbers
 
 
 def _unquoted(name: bytes) -> str:
@@ -559,10 +535,7 @@ def _alarms(git: Worktree, commit: str, check: Check) -> int:
     count = 0
     words = rule_checks.telling_word(check.regex)
     place = ("--", *(f":(glob)**/{glob}" for glob in check.files))
-    names = plumbing.run(git, "grep", "-l", "-z", "-F", "-I", "-e", words, commit, *place).out.decode(
-        "utf-8", "surrogateescape"
-    )
-    for name in filter(None, names.split("\0")):
+    for name in plumbing.run(git, "grep", "-l", "-z", "-F", "-I", "-e", words, commit, *place).names:
         path = name.partition(":")[2]
         count += sum(1 for _ in matches(check, text_at(git, commit, path), path, None, _hurry(PER_TEXT)))
         if count > MOST_ALARMS:

@@ -50,6 +50,11 @@ class Done(NamedTuple):
         """Standard output as text, without the last newline."""
         return self.out.decode(errors="replace").rstrip("\n")
 
+    @property
+    def names(self) -> list[str]:
+        """The names that git ends with a zero byte (`-z`)."""
+        return [os.fsdecode(name) for name in self.out.split(b"\0") if name]
+
 
 def run(
     worktree: Worktree | None,
