@@ -121,7 +121,7 @@ def _claims(top: Path, home: Path, chance: random.Random) -> list[tuple[Anchor, 
 
 def _look(top: Path, home: Path, claims: dict[Anchor, str], total: Counter[str]) -> dict[Anchor, str]:
     """Look at all claims, count, and renew those that gave an alert."""
-    code, kept, trees = CodeFolder(top, top, home / "state", whole=False), dict[Anchor, str](), None
+    code, kept, trees = CodeFolder(top, top, home / "state"), dict[Anchor, str](), None
     for anchor, tree in claims.items():
         now = symbols(top / anchor.path)
         row = code.look(anchor, "global")

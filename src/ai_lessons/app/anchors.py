@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
+    from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
 
     Commit = tuple[str, str, str]  # Its short name, its author, the day
@@ -49,6 +50,7 @@ _QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
 _FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 _A_PATH = re.compile(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
 _A_NAME = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
+_RENAMES = ("-M", "--name-status", "-z", "--diff-filter=R")
 _MANIFEST = re.compile(
     r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
 )
@@ -94,12 +96,16 @@ def _stamp(path: Path) -> list[int] | None:
 class CodeFolder:
     """The code below one top folder of git, as far as entries speak of it. For one job; `close` keeps what was seen.
 
-    `whole`: the knowledge lies in it. `questions`: how often git may be asked (None: as often as it takes).
+    `knowledge`: the entries' folder if it is in it, such as `.ai/reference/`: then all of them are about this code.
+    `questions`: how often git may be asked (None: as often as it takes).
     """
 
-    def __init__(self, top: Path, cwd: Path, state_dir: Path, *, whole: bool, questions: int | None = None) -> None:
+    def __init__(
+        self, top: Path, cwd: Path, state_dir: Path, *, knowledge: str = "", questions: int | None = None
+    ) -> None:
         """Raises as `locate`: git's folder is not there, or not to be trusted."""
-        self.top, self._cwd, self.whole, self._questions = top, cwd, whole, questions
+        self.top, self._cwd, self.whole, self._questions = top, cwd, bool(knowledge), questions
+        self._not_code = knowledge or ".git/"
         self.worktree: Worktree = locate(top)
         self._folder, self._file = state_dir / FOLDER, f"{sha256(os.fsencode(top)).hexdigest()[:16]}.json"
         self._kept: dict[str, dict[str, Any]] = {"files": {}, "git": {}, "packages": {}}
@@ -133,8 +139,9 @@ class CodeFolder:
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
-        """Every file of it that git does not ignore."""
-        return tuple(self._git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")[:-1])
+        """Every file of it that git does not ignore, without the entries."""
+        names = self._git("ls-files", "-z", "--cached", "--others", "--exclude-standard").names
+        return tuple(name for name in dict.fromkeys(names) if not name.startswith(self._not_code))
 
     # --- now ---
 
@@ -177,21 +184,22 @@ class CodeFolder:
         if verdict is Verdict.GONE and not name and not self.whole:
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)  # nothing says that it was ever here
         index = _stamp(self.worktree.git_dir / "index") or [0]
-        stamp = [read_head(self.worktree).commit, index[0], _listed(now)]
+        stamp = [read_head(self.worktree).commit, index[0], _listed(now), date.today().year]
         key, kept = f"{anchor} {anchor.seen}", self._kept["git"]
-        row = kept.get(key)
-        if row is None or row[0] != stamp or (row[3] and _listed(self.state(*anchors.parse(row[3])[:2])) != row[6]):
-            if self._questions == 0:
-                return _verdict_of(anchor, verdict, None, "", now.value if now else None)
-            self._questions = None if self._questions is None else self._questions - 1
-            row = kept[key] = [stamp, *self._explained(anchor, verdict, now)]
-            self._changed = True
-        return _verdict_of(anchor, Verdict(row[1]), *row[2:5])._replace(changes=row[5])
+        if key in kept:
+            seen, then, row = kept[key]
+            judged = AnchorVerdict(*row)._replace(verdict=Verdict(row[1]))
+            if seen == stamp and (not judged.place or _listed(self.state(*anchors.parse(judged.place)[:2])) == then):
+                return judged
+        if self._questions == 0:
+            return _verdict_of(anchor, verdict, None, "", now)
+        self._questions = None if self._questions is None else self._questions - 1
+        judged, place_state = self._explained(anchor, verdict, now)
+        kept[key], self._changed = [stamp, _listed(place_state), [*judged]], True
+        return judged
 
-    def _explained(
-        self, anchor: Anchor, verdict: Verdict, now: State | None
-    ) -> tuple[str, Commit | None, str, str | None, int, list[str | None] | None]:
-        """The verdict, the commit since which it is so, the place, its value, its changes, its state."""
+    def _explained(self, anchor: Anchor, verdict: Verdict, now: State | None) -> tuple[AnchorVerdict, State | None]:
+        """The verdict with what git's history says of it, and the state of the place where the code is now."""
         place = self.moved(anchor) if verdict is Verdict.GONE else None
         if place is not None:
             now = self.state(place.path, place.symbol)
@@ -200,7 +208,7 @@ class CodeFolder:
         if verdict is Verdict.GONE and commit is None and self._is_on_another_branch(anchor):
             verdict = Verdict.ELSEWHERE
         where = str(place._replace(value=None)) if place else ""
-        return verdict.value, commit, where, now.value if now else None, changes, _listed(now)
+        return _verdict_of(anchor, verdict, commit, where, now)._replace(changes=changes), now
 
     def diff(self, anchor: Anchor, row: AnchorVerdict) -> str:
         """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
@@ -208,7 +216,8 @@ class CodeFolder:
 
         if anchor.package or row.verdict not in {Verdict.CHANGED, Verdict.GONE}:
             return ""
-        before = self._git("cat-file", "blob", f"{row.commit}^:{anchor.path}" if row.commit else f"HEAD:{anchor.path}")
+        commit = f"{row.commit}^" if row.commit else "HEAD"
+        before = self._git("cat-file", "blob", f"{commit}:{anchor.path}").out.decode("utf-8", "replace")
         place = anchors.parse(row.place) if row.place else anchor
         after = files.beginning(self.top / place.path, self.top, anchors.LARGEST)
         old, new = (anchors.definition(x.path, text, x.symbol) for x, text in ((anchor, before), (place, after)))
@@ -216,9 +225,10 @@ class CodeFolder:
 
     # --- git's history ---
 
-    def _git(self, *arguments: str, stdin: bytes = b"") -> str:
-        done = plumbing.run(self.worktree, *arguments, stdin=stdin, extra={"GIT_LITERAL_PATHSPECS": "1"})
-        return "" if done.code else done.out.decode("utf-8", "surrogateescape")
+    def _git(self, *arguments: str) -> Done:
+        """What git answers: nothing where it fails."""
+        done = plumbing.run(self.worktree, *arguments, extra={"GIT_LITERAL_PATHSPECS": "1"})
+        return done._replace(out=b"") if done.code else done
 
     def moved(self, anchor: Anchor) -> Anchor | None:
         """The anchor where it is now: in the file that git says it was renamed to, else the one place of that text."""
@@ -239,7 +249,7 @@ class CodeFolder:
     def defining(self, name: str) -> Iterator[tuple[str, str]]:
         """Files and whole names of what is called so, unless too many files hold the word."""
         flags = ("-l", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules")
-        holding = self._git("grep", *flags, "-e", name).split("\0")[:-1]
+        holding = self._git("grep", *flags, "-e", name).names
         for path in holding if len(holding) <= _FILES else ():
             with suppress(AiLessonsError):
                 for symbol in anchors.names(path, self.text(path)):
@@ -249,16 +259,12 @@ class CodeFolder:
     def _renamed(self, path: str) -> str | None:
         """The path that a file or folder has by now, as git's similarity says; None: it was removed."""
         for _ in range(_HOPS):
-            done = self._git(
-                "diff", "--no-ext-diff", "--no-textconv", "-M", "--name-status", "-z", "--diff-filter=R", "HEAD"
-            )
-            newer = _renames(path, done)
+            name = path.rstrip("/")
+            newer = _renames(path, self._git("diff", "--no-ext-diff", "--no-textconv", *_RENAMES, "HEAD").names)
             if newer is None:
-                removed = self._git(
-                    "log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", path.rstrip("/")
-                )
-                flags = ("--no-commit-id", "-r", "-M", "--name-status", "-z", "--diff-filter=R", "--root")
-                newer = _renames(path, self._git("diff-tree", *flags, removed.strip())) if removed.strip() else None
+                removed = self._git("log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", name).text
+                flags = ("--no-commit-id", "-r", "--root", *_RENAMES)
+                newer = _renames(path, self._git("diff-tree", *flags, removed).names) if removed else None
             if newer is None:
                 return None
             path = newer
@@ -269,23 +275,14 @@ class CodeFolder:
     def _is_on_another_branch(self, anchor: Anchor) -> bool:
         """Whether commits that HEAD does not have brought it: this branch is only older, or another one."""
         named = [f"-S{anchor.symbol.rpartition('.')[2]}"] if anchor.symbol else []
-        return bool(
-            self._git("log", "-1", "--format=%H", *named, "--all", "--not", "HEAD", "--", anchor.path.rstrip("/"))
-        )
+        flags = ("-1", "--format=%H", *named, "--all", "--not", "HEAD")
+        return bool(self._git("log", *flags, "--", anchor.path.rstrip("/")).text)
 
     def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[Commit | None, int]:
         """The commit since which the anchor does not hold (None: not committed), and how many changed it since."""
         paths = [*([place.path.rstrip("/")] if place else []), anchor.path.rstrip("/")]
-        log = self._git(
-            "log",
-            f"-{_COMMITS}",
-            "--no-show-signature",
-            "--no-renames",
-            "--format=%H%x00%h%x00%an%x00%as",
-            "--",
-            *paths,
-        )
-        commits = [tuple(row.split("\0")) for row in log.splitlines()]
+        flags = (f"-{_COMMITS}", "--no-show-signature", "--no-renames", "--format=%H%x00%h%x00%an%x00%as")
+        commits = [tuple(row.split("\0")) for row in self._git("log", *flags, "--", *paths).text.splitlines()]
         later, latest, changes = None, now, 0
         for start in range(0, len(commits), _AT_ONCE):
             part = commits[start : start + _AT_ONCE]
@@ -356,11 +353,10 @@ def _package_name(anchor: Anchor) -> str:
     return f"{registry}/{re.sub(r'[-_.]+', '-', name.casefold())}"
 
 
-def _renames(path: str, out: str) -> str | None:
-    """What a file, or all of a folder, is called by the rows of `--name-status -z` that are renames."""
-    parts, new = out.split("\0"), Counter[str]()
+def _renames(path: str, parts: Sequence[str]) -> str | None:
+    """What a file, or all of a folder, is called by `parts`: a letter, the old and the new path of each rename."""
+    new, folder = Counter[str](), path.rstrip("/") + "/"
     for _, old, newer in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
-        folder = path.rstrip("/") + "/"
         if old == path.rstrip("/"):
             return newer
         if old.startswith(folder) and newer.endswith(inner := old[len(folder) - 1 :]):
@@ -369,15 +365,14 @@ def _renames(path: str, out: str) -> str | None:
 
 
 def _verdict_of(
-    anchor: Anchor, verdict: Verdict, commit: Sequence[str] | None, place: str, value: str | None
+    anchor: Anchor, verdict: Verdict, commit: Commit | None, place: str, now: State | None
 ) -> AnchorVerdict:
     """The verdict of an anchor that does not hold, with its sentence."""
     name, author, day = commit or ("", "", "")
     since = f" on {_day(day)} ({name}, {author})" if commit else ""
-    now = (f" (now {place})" if place else "") + (
-        f", now {value}" if anchor.value is not None and value is not None else ""
-    )
-    detail = f"the code it speaks of changed{since}: check first, {anchor}{now}"
+    where = f" (now {place})" if place else ""
+    value = f", now {now.value}" if anchor.value is not None and now and now.value is not None else ""
+    detail = f"the code it speaks of changed{since}: check first, {anchor}{where}{value}"
     if verdict is Verdict.MOVED:
         detail = f"the code it speaks of moved: {anchor._replace(value=None)} is {place} now"
     elif verdict is Verdict.GONE:
@@ -402,13 +397,13 @@ def _day(text: str) -> str:
 
 def code_around(repo: RepositorySession, questions: int | None = None) -> CodeFolder | None:
     """The code that entries of this repository may speak of: around the knowledge, else around the caller's folder."""
-    whole = repo.store.worktree.top != repo.store.root
-    top = repo.store.worktree.top if whole else files.top_of(repo.options.cwd)
-    if top is None or (not whole and top.resolve() == repo.store.root.resolve()):
+    knowledge, cwd = repo.store.worktree.prefix, repo.options.cwd
+    top = repo.store.worktree.top if knowledge else files.top_of(cwd)
+    if top is None or (not knowledge and top.resolve() == repo.store.root.resolve()):
         return None
     try:
         repo.options.limits.refuse_place(top)
-        return CodeFolder(top, repo.options.cwd, repo.options.state_dir, whole=whole, questions=questions)
+        return CodeFolder(top, cwd, repo.options.state_dir, knowledge=knowledge, questions=questions)
     except AiLessonsError:  # of another user, or of a form that is not read
         return None
 

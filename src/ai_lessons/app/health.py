@@ -17,7 +17,6 @@ from ai_lessons.app.contexts import superseded_by
 from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
 from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits
-from ai_lessons.connectors import packages
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UnsupportedRepository
 from ai_lessons.git import files, hooks, plumbing
 from ai_lessons.git.commit import loose
@@ -251,7 +250,7 @@ class _Review:
         self._repeated = proposals.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in stale(self._repo)}
         self._speaking = {light.id: light for light in anchors.outdated(self._repo)}
-        self._code = packages.around(self._repo.options.cwd, self._repo.store.worktree.top, self._repo.store.root)
+        self._code = anchors.code_around(self._repo)
         lights = {light.id: light for light in catalog.select(Filter(sort="created"))}
         for light in ({entry_id: lights[entry_id] for entry_id in self._speaking} | lights).values():
             findings = list(self._findings(light))
@@ -273,10 +272,13 @@ class _Review:
         if rests:
             return
         patterns = stated(light.details.get("applies_to"))
-        if patterns and self._code is not None and self._code.is_of(light.project):
+        code = self._code
+        if patterns and code and (code.whole or code.is_called(light.project)):
             for pattern in patterns:
-                if not any(matches(pattern, path) for path in self._code.files):
-                    yield Outdated(light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}")
+                if not any(matches(pattern, path) for path in code.paths):
+                    yield Outdated(
+                        light, "applies_to", f"applies_to {pattern} names no file of {files.name_of(code.top)}"
+                    )
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
         tally = self._tallies.get(light.id)

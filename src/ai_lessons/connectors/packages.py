@@ -305,37 +305,6 @@ def pins(files: Iterable[Manifest]) -> dict[str, Use]:
     return uses
 
 
-class Code(NamedTuple):
-    """A code repository: its name, and its files as paths from its top. `whole`: every project here is about it."""
-
-    name: str
-    files: tuple[str, ...]
-    whole: bool
-
-    def is_of(self, project: str) -> bool:
-        """Whether an entry of this project is about this code."""
-        return self.whole or git_files.same_name(project, self.name)
-
-
-def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
-    """The code that entries are about, no ignored files: around the knowledge, else around `cwd`; None if neither."""
-    inside = worktree != knowledge
-    top = worktree if inside else git_files.top_of(cwd)
-    if top is None or top == knowledge:
-        return None
-    try:
-        place = locate(top)
-    except AiLessonsError:
-        return None
-    done = plumbing.run(place, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    if done.code:
-        return None
-    paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))
-    ours = f"{knowledge.relative_to(top).as_posix()}/" if inside else ""
-    files = tuple(path for path in paths if path and not (ours and path.startswith(ours)))
-    return Code(git_files.name_of(top), files, inside)
-
-
 MOST_FILES = 50
 
 
