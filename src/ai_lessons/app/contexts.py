@@ -16,29 +16,12 @@ from ai_lessons.app.answers import Answer, Context, ContextQuery, Hit, Query, Re
 from ai_lessons.app.authorship import may_silence
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.git import files
+from ai_lessons.learning import statistics
 from ai_lessons.learning.selection import FEW, Candidate, Thresholds, tell
-from ai_lessons.learning.statistics import (
-    ABLATION,
-    ASSESSMENT,
-    BUDGET,
-    CONFIDENCE,
-    INJECTED,
-    LEFT_OUT,
-    SIMILARITY,
-    Event,
-)
+from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY, Event
+from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import is_silenced
-from ai_lessons.model.command_patterns import (
-    Called,
-    Form,
-    blamed_call,
-    fits,
-    folder_name,
-    named_forms,
-    seen_in,
-    when_and_does,
-)
 from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
@@ -128,19 +111,23 @@ def farther_copies(repo: Reading, lights: Iterable[EntrySummary]) -> set[str]:
     return {max(pair, key=lambda light: repo.tier_distance(light.tier)).id for pair in twice}
 
 
+def origins(catalog: Reader, entry_id: str) -> list[GraphStep]:
+    """What an entry is derived from, over up to `CHAIN` links, the nearest first; each once."""
+    steps, seen, border = list[GraphStep](), {entry_id}, [entry_id]
+    for depth in range(1, CHAIN + 1):
+        edges = [edge for name in border for edge in catalog.edges(name) if edge.source == name]
+        ring = {x.target: x for x in edges if x.relation == Relation.DERIVED_FROM and x.target not in seen}
+        steps += [GraphStep(x.target, x.relation, True, x.weight, depth, x.source) for x in ring.values()]  # noqa: FBT003
+        seen.update(ring)
+        border = list(ring)
+    return steps
+
+
 def weakest_origin(repo: Reading, light: EntrySummary) -> EntrySummary | None:
     """The lesson that can be trusted least of those that an entry is derived from; None where none is below it."""
-    ids, border = {light.id: None}, [light.id]
-    for _ in range(CHAIN):
-        border = [origin for name in border for origin in derived_from(repo.catalog.edges(name), name)]
-        border = [name for name in border if name not in ids]
-        if not border:
-            break
-        ids |= dict.fromkeys(border)
-    if len(ids) == 1:
-        return None
-    lights = [each for each in (light, *repo.catalog.many(list(ids)[1:]).values()) if each.kind is Kind.LESSON]
-    weakest = min(lights, key=trust, default=light)
+    ids = [step.target for step in origins(repo.catalog, light.id)]
+    lights = [light, *(repo.catalog.many(ids).values() if ids else ())]
+    weakest = min((each for each in lights if each.kind is Kind.LESSON), key=trust, default=light)
     return None if weakest.id == light.id else weakest
 
 
@@ -413,9 +400,10 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
 
 def injection_events(result: Context) -> list[Event]:
     """That these entries came, and which were left out on purpose, to measure whether it makes a difference."""
-    events = [Event("", "", INJECTED, light.id, edge=result.edges.get(light.id, {})) for light in result.entries]
+    edges = result.edges
+    events = [Event("", "", statistics.INJECTED, light.id, edge=edges.get(light.id, {})) for light in result.entries]
     omitted = (left.entry.id for left in result.left_out if left.reason == "ablation")
-    return events + [Event("", "", LEFT_OUT, entry_id) for entry_id in omitted]
+    return events + [Event("", "", statistics.LEFT_OUT, entry_id) for entry_id in omitted]
 
 
 def find_context(opened: Library, query: ContextQuery) -> Context:
@@ -493,51 +481,26 @@ def helping(
         telling = f"{command}\n{transcripts.telling(output)}"
         similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
-    about = about_command(repo, blamed_call(error, folders[0] if folders else ""), folders)
+    calls = commands.blamed_call(error, folders[0] if folders else "")
+    about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
     for light in about:
-        seen = seen_in(light.details)
+        seen = commands.seen_in(light.details)
         chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else transcripts.BAR)
     # what is known to hold for some commands helps with no other one, however alike the messages are
     for light in repo.catalog.about_commands() if shown_ids is not None else ():
         pattern = str(light.details.get("pattern") or "")  # about running it, and not about one way in which it fails
-        if light not in about and seen_in(light.details) and _ABOUT_RUNNING.match(pattern):
+        if light not in about and commands.seen_in(light.details) and _ABOUT_RUNNING.match(pattern):
             chances.pop(light.id, None)
     likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:_LIKELIEST]
-    lights_by_id = repo.catalog.many(likeliest)
-    lights = [
-        lights_by_id[entry_id]._replace(score=chances[entry_id]) for entry_id in likeliest if entry_id in lights_by_id
-    ]
-    fits = [
-        Candidate(light, f"keeps a failure like this one ({light.score:.2f})", chance=light.score or 0.0)
-        for light in lights
-    ]
+    lights = repo.catalog.many(likeliest)
+    fits = []
+    for entry_id in (each for each in likeliest if each in lights):
+        likely, light = chances[entry_id], lights[entry_id]._replace(score=chances[entry_id])
+        fits.append(Candidate(light, f"keeps a failure like this one ({likely:.2f})", chance=likely))
     return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, shown_ids)
 
 
-def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]) -> list[EntrySummary]:
-    """The rules and lessons that name one of these commands, and hold everywhere or in one of the folders."""
-    # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
-    cwd = folders[0] if folders else None
-    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
-    return [
-        light
-        for light in (_about_commands(repo, folders) if calls else [])
-        if fits([form for form in named_commands(light) if form.inside not in below], calls)
-    ]
-
-
-def about_inside(repo: Reading, calls: Sequence[Called], folders: Sequence[str]) -> list[EntrySummary]:
-    """The lessons about commands inside of a folder that these commands go into."""
-    paths = [os.path.join(folders[0], words[1]) for words, _ in calls if words[0] == "cd" and len(words) > 1]
-    entered = {name for path in paths if (name := folder_name(path)) and not os.path.lexists(os.path.join(path, name))}
-    return [
-        light
-        for light in (_about_commands(repo, folders) if entered else [])
-        if entered.intersection(form.inside for form in named_commands(light))
-    ]
-
-
-def _about_commands(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
+def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
     """The rules and lessons about commands that hold everywhere or in one of the folders."""
     likely = repo.catalog.about_commands()
     here = {GLOBAL_PROJECT}
@@ -547,11 +510,31 @@ def _about_commands(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]
     return [light for light in likely if light.project in here]
 
 
-def named_commands(light: EntrySummary) -> tuple[Form, ...]:
+def about_command(
+    here: Iterable[EntrySummary], calls: Sequence[commands.Called], folders: Sequence[str]
+) -> list[EntrySummary]:
+    """Those of `commands_here` that name one of these commands."""
+    # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
+    cwd = folders[0] if folders else None
+    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
+    forms = ((light, [form for form in named_commands(light) if form.inside not in below]) for light in here)
+    return [light for light, named in forms if commands.fits(named, calls)]
+
+
+def about_inside(here: Iterable[EntrySummary], calls: Sequence[commands.Called], cwd: str) -> list[EntrySummary]:
+    """Those of `commands_here` that are about commands inside of a folder that these commands go into."""
+    paths = [os.path.join(cwd, words[1]) for words, _ in calls if words[0] == "cd" and len(words) > 1]
+    entered = {
+        name for path in paths if (name := commands.folder_name(path)) and not os.path.lexists(os.path.join(path, name))
+    }
+    return [light for light in here if entered.intersection(form.inside for form in named_commands(light))]
+
+
+def named_commands(light: EntrySummary) -> tuple[commands.Form, ...]:
     """The commands that an entry names: a lesson in its WHEN, a rule in its title, with more than their program."""
     if light.kind is Kind.RULE:
-        return tuple(form for form in named_forms(light.title) if len(form.words) > 1)
-    return named_forms(when_and_does(str(light.details.get("pattern") or ""))[0])
+        return tuple(form for form in commands.named_forms(light.title) if len(form.words) > 1)
+    return commands.forms_of(str(light.details.get("pattern") or ""))
 
 
 def fit(light: EntrySummary, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Candidate:
@@ -681,22 +664,18 @@ class Injecting:
         """`budget` None: as many entries as has proved best, and not more than `most`."""
         self._repo, self._parameters = repo, repo.every[0].usages.parameters()
         self._session = repo.options.session or ""
-        draw, names = self._chance("bars").betavariate, (BUDGET, CONFIDENCE, SIMILARITY)
-        positions = {name: self._parameters[name].sample(draw) for name in names}
-        self.budget = int(self._at(BUDGET, positions)) if budget is None else budget
+        draw = self._chance("bars").betavariate
+        positions = {name: self._parameters[name].sample(draw) for name in (BUDGET, CONFIDENCE, SIMILARITY)}
+        values = {name: self._parameters[name].at(position) for name, position in positions.items()}
+        self.budget = int(values[BUDGET]) if budget is None else budget
         if budget is not None or (most and most <= self.budget):
             del positions[BUDGET]  # the caller said how many: what comes last then says nothing about the parameter
         self.budget = min(self.budget, most or self.budget)
-        self._bars = Thresholds(
-            self.budget, self._at(CONFIDENCE, positions), self._at(SIMILARITY, positions), positions
-        )
+        self._bars = Thresholds(self.budget, values[CONFIDENCE], values[SIMILARITY], positions)
 
     def _chance(self, what: str) -> Random:
         """Chance that is the same all through a session."""
         return Random(f"{self._session}/{what}") if self._session else Random()  # noqa: S311 - picks lessons, no keys
-
-    def _at(self, name: str, positions: Mapping[str, float]) -> float:
-        return self._parameters[name].at(positions[name])
 
     def tell(
         self,

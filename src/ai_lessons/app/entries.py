@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Approval, Listing, Related, Shown, Why
-from ai_lessons.app.contexts import CHAIN, judged, related_of, superseded, vouched
+from ai_lessons.app.contexts import judged, origins, related_of, superseded, vouched
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.model import lessons, links
 from ai_lessons.model.approval import BranchView, Evidence, Verdict, moment
@@ -505,18 +505,9 @@ def why(library: Library, ref: str) -> Why:
 
 def _linked(catalog: Reader, light: EntrySummary) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
     """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
-    derived = Relation.DERIVED_FROM.value
-    edges = [edge for edge in catalog.edges() if edge.relation == derived]
-    origins: list[links.GraphStep] = []
-    seen, border = {light.id}, {light.id}
-    for depth in range(1, CHAIN + 1):
-        ring = {e.target: e for e in edges if e.source in border and e.target not in seen}.values()
-        origins += [links.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in ring]  # noqa: FBT003
-        border = {edge.target for edge in ring}
-        seen |= border
     steps = links.reach(catalog.edges(light.id), light.id)
-    near = [step for step in steps if not (step.relation == derived and step.outgoing)]
-    return related_of(catalog, origins), related_of(catalog, near)
+    near = [step for step in steps if not (step.relation == Relation.DERIVED_FROM and step.outgoing)]
+    return related_of(catalog, origins(catalog, light.id)), related_of(catalog, near)
 
 
 def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision]) -> Iterator[str]:

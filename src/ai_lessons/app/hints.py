@@ -24,19 +24,8 @@ from ai_lessons.git.files import read_file, translated, write_all
 from ai_lessons.git.worktree import PROPOSALS, branch_of, proposal_refs, read_ref, signature
 from ai_lessons.learning.selection import FEW, NotShown, ShownEntry, carried_out, corrects, judged, same_job
 from ai_lessons.learning.statistics import HELD, PASSED, RECURRED, Event
+from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
-from ai_lessons.model.command_patterns import (
-    BAR,
-    LEAST_SESSIONS,
-    blamed_call,
-    called,
-    fits,
-    inside,
-    named_forms,
-    seen_in,
-    when_and_does,
-)
-from ai_lessons.model.command_patterns import forms as command_forms
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.filters import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, DENY
@@ -140,11 +129,7 @@ def is_remembered(state_dir: Path, name: str) -> bool:
 
 def peeked(state_dir: Path, name: str) -> Session:
     """A session to be read; changes to it are not saved."""
-    file = _file(state_dir, name)
-    try:
-        return _parsed(read_file(file.parent, file.name, _LIMIT)[0])
-    except AiLessonsError:
-        return Session()
+    return _parsed(files.beginning(_file(state_dir, name), None, _LIMIT).encode())
 
 
 def recent(state_dir: Path) -> list[tuple[float, Session]]:
@@ -291,17 +276,19 @@ def before_a_tool(
     for server in projects.intersection(servers):
         for light in catalog.select(Filter(kinds=_HINT_KINDS, project=server, limit=_LOOKED_AT)):
             entries.setdefault(light.id, (light, BY_NAME, f"about {server}"))
-    calls = called(command, folders[0]) if command else []
-    about = app.contexts.about_command(repo, calls, folders)
-    inside = [x for x in (app.contexts.about_inside(repo, calls, folders) if about else ()) if x not in about]
+    calls = commands.called(command, folders[0]) if command else []
+    here = app.contexts.commands_here(repo, folders) if calls else []
+    about = app.contexts.about_command(here, calls, folders)
+    inside = [x for x in app.contexts.about_inside(here, calls, folders[0]) if x not in about] if about else []
     usages = repo.usages.several([*about, *inside]) if about else {}
     for light in (*about, *inside):
-        seen, why = seen_in(light.details), "names this command"
+        seen, why = commands.seen_in(light.details), "names this command"
         if carried_out(str(light.details.get("pattern") or ""), command):
             continue  # the line does already what it says
         if seen:
             tally = usages[light.id].tallies
-            if seen.sessions < LEAST_SESSIONS or seen.chance(tally.held, tally.passed) <= BAR:
+            unsure = seen.chance(tally.held, tally.passed) <= commands.BAR
+            if unsure or seen.sessions < commands.LEAST_SESSIONS:
                 continue
             why = f"failed in {seen.failures + tally.held} of {seen.calls + tally.held + tally.passed} calls"
         if light in inside and not entries.keys() - set(shown_before):
@@ -472,14 +459,13 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
 
 
 def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
-    calls = called(event.command, str(event.cwd))
-    forms = [
-        f"{folder} {form}" for words, folder in calls for form in (*command_forms(words), inside(words, folder)) if form
-    ]
-    servers = servers_of(event.tool)
+    calls = commands.called(event.command, str(event.cwd))
+    servers, names = servers_of(event.tool), list[str]()
+    for words, folder in calls:
+        names += [f"{folder} {form}" for form in (*commands.forms(words), commands.inside(words, folder)) if form]
     with _memory(asking.options.state_dir, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
-        new = session.fresh(event.agent, (f"call {name}" for name in (*servers, *forms)))
+        new = session.fresh(event.agent, (f"call {name}" for name in (*servers, *names)))
         shown_ids, folders = session.ids(event.agent), (str(event.cwd), session.folder)
     if not new and not event.paths:
         return NOTHING
@@ -547,9 +533,10 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
 def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Event]:
     """Once a session, whether the command that an entry was told before did fail, as the entry says."""
     cwd, events = str(event.cwd), list[Event]()
-    calls = blamed_call(f"$ {event.command}\n{event.text}", cwd) if failed else called(event.command, cwd)
+    line = event.command
+    calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd) if failed else commands.called(line, cwd)
     for entry in _earlier(session) if calls else ():
-        warned = entry.moment == Moment.BEFORE_TOOL and fits(named_forms(when_and_does(entry.does)[0]), calls)
+        warned = entry.moment == Moment.BEFORE_TOOL and commands.fits(commands.forms_of(entry.does), calls)
         if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
             events.append(Event("", "", HELD if failed else PASSED, entry.id))
     return events

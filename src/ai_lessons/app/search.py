@@ -16,35 +16,7 @@ from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
 from ai_lessons.search.catalog import Filter
-from ai_lessons.search.ranking import (
-    BAR,
-    CJK,
-    COVERED,
-    NAMED,
-    QUERY_WORD,
-    SHORT_WORD,
-    UNSURE,
-    VECTOR_WEIGHT,
-    Candidates,
-    Chance,
-    IndexRefresh,
-    Match,
-    PassageFilter,
-    Ranked,
-    RankingFacts,
-    chance,
-    context_boost,
-    context_weights,
-    fold,
-    fuse,
-    gap_prompt,
-    holders,
-    names,
-    rank,
-    snippet,
-    stem_positions,
-    words_of,
-)
+from ai_lessons.search.ranking import BAR, Candidates, Chance, IndexRefresh, Match, PassageFilter, Ranked, RankingFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +33,7 @@ SIMILARITY = 0.55
 WORDS = 0.5  # Share of the question's words from which a rule is about it, where there is no vector to tell
 
 _COMMON = frozenset(
-    QUERY_WORD.findall(
+    ranking.QUERY_WORD.findall(
         "about and any are but can could did does for from get had has have how into its not our should that the their "
         "then there these this was were what when where which who why will with would you your"
     )
@@ -75,34 +47,32 @@ class Near(NamedTuple):
     enough: bool
 
 
-def near(
-    query: str, text: Sequence[Match], vectors: Sequence[Match], titles: Mapping[str, str], *, complete: bool
-) -> dict[str, Near]:
-    """How close every rule is that the searches found, by its best passage; `titles` by id.
+def near(query: str, candidates: Candidates, rules: Mapping[str, EntrySummary], *, complete: bool) -> dict[str, Near]:
+    """How close every rule is that the searches found, by its best passage.
 
     By cosine, else (unless `complete`: every passage has a vector) by the share of the question's words; all: always.
     """
     nearest: dict[str, Near] = {}
-    for hit in vectors:
-        _keep(nearest, hit, max(hit.score, 0.0), enough=hit.score >= SIMILARITY)
-    with_vector = set(nearest)
     asked = _words(query)
-    for hit in text:
-        passage_words = _words(f"{titles.get(hit.entry_id, '')} {hit.heading} {hit.text}")
-        share = len(asked & passage_words) / len(asked) if asked else 0.0
+
+    def keep(hit: Match, similarity: float, *, enough: bool) -> None:
+        best = nearest.get(hit.entry_id)
+        if best is None or (enough, similarity) > (best.enough, best.match.score):
+            nearest[hit.entry_id] = Near(hit._replace(score=similarity), enough)
+
+    for hit in candidates.vectors:
+        keep(hit, max(hit.score, 0.0), enough=hit.score >= SIMILARITY)
+    with_vector = set(nearest)
+    for hit in candidates.text:
+        title = rules[hit.entry_id].title if hit.entry_id in rules else ""
+        share = len(asked & _words(f"{title} {hit.heading} {hit.text}")) / len(asked) if asked else 0.0
         if share == 1.0 or not (complete or hit.entry_id in with_vector):
-            _keep(nearest, hit, share, enough=share >= WORDS)
+            keep(hit, share, enough=share >= WORDS)
     return nearest
 
 
-def _keep(nearest: dict[str, Near], hit: Match, similarity: float, *, enough: bool) -> None:
-    best = nearest.get(hit.entry_id)
-    if best is None or (enough, similarity) > (best.enough, best.match.score):
-        nearest[hit.entry_id] = Near(hit._replace(score=similarity), enough)
-
-
 def _words(text: str) -> set[str]:
-    words = (word for word in words_of(text) if len(word) >= SHORT_WORD or not word.isascii())
+    words = (word for word in ranking.words_of(text) if len(word) >= ranking.SHORT_WORD or not word.isascii())
     return {stem(word) for word in words if word not in _COMMON}
 
 
@@ -111,13 +81,13 @@ def pieces(text: str, query: str) -> list[tuple[str, bool]]:
     asked = parse(query)
     folded, origin = "", list[int]()
     for place, letter in enumerate(text):  # one letter may be folded to several, or to none
-        spelled = fold(letter).lower()
+        spelled = ranking.fold(letter).lower()
         folded += spelled
         origin += [place] * len(spelled)
     origin.append(len(text))
     done, result = 0, list[tuple[str, bool]]()
-    for start, word in stem_positions(folded, _words(" ".join((asked.text, *asked.phrases)))):
-        whole = None if re.match(CJK, word) else QUERY_WORD.match(folded, start)
+    for start, word in ranking.stem_positions(folded, _words(" ".join((asked.text, *asked.phrases)))):
+        whole = None if re.match(ranking.CJK, word) else ranking.QUERY_WORD.match(folded, start)
         begin, end = origin[start], origin[whole.end() if whole else start + len(word)]
         if end > done:
             result += [(text[done:begin], False), (text[max(begin, done) : end], True)]
@@ -125,35 +95,12 @@ def pieces(text: str, query: str) -> list[tuple[str, bool]]:
     return [(piece, hit) for piece, hit in [*result, (text[done:], False)] if piece]
 
 
-def surfaced(
-    close: Mapping[str, Near],
-    rules: Iterable[EntrySummary],
-    linked: AbstractSet[str],
-    query: Query,
-    aliases: Mapping[str, str],
-) -> tuple[Ranked, ...]:
-    """The rules that surface, at most `MOST`, by similarity x context boost, then id; `linked` are close enough."""
-    weights = context_weights(query.context_tags, aliases)
-    ranked = []
-    for rule in rules:
-        rule_near = close.get(rule.id)
-        is_linked = rule.id in linked
-        if not (is_linked or (rule_near and rule_near.enough and belongs(rule, query, aliases))):
-            continue
-        similarity = max(rule_near.match.score if rule_near else 0.0, SIMILARITY if is_linked else 0.0)
-        boost = context_boost(weights, frozenset(rule.tags), aliases)
-        match = rule_near.match if rule_near else Match(rule.id, 0, similarity)
-        ranked.append(Ranked(match, similarity * boost, {"match": similarity, "context": boost}))
-    ranked.sort(key=lambda rank: (-rank.score, rank.match.entry_id))
-    return tuple(ranked[:MOST])
-
-
 def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
     """Whether a rule and what one is working on have a tag or project (whose name counts as a tag) in common.
 
     A context tag of weight <= 0 is no tag.
     """
-    weights = context_weights(query.context_tags, aliases)
+    weights = ranking.context_weights(query.context_tags, aliases)
     tags = {tag for tag, weight in weights.items() if weight > 0}
     tags |= {aliases.get(tag, tag) for tag in (*query.tags, *([query.project] if query.project else []))}
     return not tags.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
@@ -166,18 +113,27 @@ DEPTH = 50  # Passages of rules asked of each half: far more than can surface
 def rules_for(
     repo: Reading, query: Query, candidates: Candidates, results: Sequence[EntrySummary], *, complete: bool
 ) -> list[Hit]:
-    """Of the rules found, those that surface beside these results, best first. `complete`: no vector is missing."""
+    """Of the rules found, those that surface beside these results, at most `MOST`: by similarity x context boost.
+
+    A rule that a link joins with a result is close enough. `complete`: no vector is missing.
+    """
     joined = linked(repo.catalog, (light.id for light in results))
     lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)} | joined)
     rules = {light.id: light for light in lights.values() if light.kind is Kind.RULE}
-    titles = {entry_id: light.title for entry_id, light in rules.items()}
-    close = near(
-        query.text, candidates.text, candidates.vectors, titles, complete=complete and bool(candidates.vectors)
-    )
+    close = near(query.text, candidates, rules, complete=complete and bool(candidates.vectors))
     projects = {GLOBAL_PROJECT, *(light.project for light in results), *([query.project] if query.project else [])}
-    joined = {x for x in rules.keys() & joined if rules[x].project in projects or (x in close and close[x].enough)}
-    shown = surfaced(close, rules.values(), joined, query, repo.reading_config.tag_aliases)
-    return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in shown]
+    aliases = repo.reading_config.tag_aliases
+    weights = ranking.context_weights(query.context_tags, aliases)
+    surfacing = []
+    for rule in rules.values():
+        match, enough = close.get(rule.id, Near(Match(rule.id, 0, 0.0), enough=False))
+        is_linked = rule.id in joined and (rule.project in projects or enough)
+        if is_linked or (enough and belongs(rule, query, aliases)):
+            similarity = max(match.score, SIMILARITY if is_linked else 0.0)
+            boost = ranking.context_boost(weights, frozenset(rule.tags), aliases)
+            surfacing.append(Ranked(match, similarity * boost, {"match": similarity, "context": boost}))
+    surfacing.sort(key=lambda ranked: (-ranked.score, ranked.match.entry_id))
+    return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in surfacing[:MOST]]
 
 
 def hit_of(ranked: Ranked, light: EntrySummary, query: Query, also_in: tuple[str, ...] = ()) -> Hit:
@@ -189,7 +145,9 @@ def hit_of(ranked: Ranked, light: EntrySummary, query: Query, also_in: tuple[str
 def _answering(hit: Hit, query: Query, phrases: Sequence[str] = ()) -> Hit:
     """The result with the sentence that answers in the place of its passage."""
     entry = hit.entry
-    text = snippet(entry.snippet, query.text, phrases=phrases, title=entry.title, code=entry.kind is Kind.SCRIPT)
+    text = ranking.snippet(
+        entry.snippet, query.text, phrases=phrases, title=entry.title, code=entry.kind is Kind.SCRIPT
+    )
     return hit._replace(entry=entry._replace(snippet=text))
 
 
@@ -210,9 +168,7 @@ FAR, FEW = 0.15, 20
 NEAR_BEST = 0.5  # Share of the best result's score from which on the rules linked with a result come along
 
 TYPED = 5.0  # Seconds in which who types is answered without another look at the files
-SEARCH_DEPTH = (
-    100  # Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows
-)
+SEARCH_DEPTH = 100  # Passages asked of each half, more only for more results; measured in the recipe of `ranking`
 
 NOTHING_DONE, NOTHING_FOUND = ranking.IndexRefresh(), ranking.Candidates()
 
@@ -238,15 +194,14 @@ def search(library: Library, query: Query) -> Answer:
 
         moved = told_of_scripts(library, [hit.entry for hit in answer.hits])
         answer = answer._replace(notes=(*answer.notes, *moved))
-    looked_at = judged(repo, [hit.entry for hit in answer.hits])
-    answer = answer._replace(hits=tuple(x._replace(entry=y) for x, y in zip(answer.hits, looked_at, strict=True)))
+    lights = [vouched(repo, light) for light in judged(repo, [hit.entry for hit in answer.hits])]
     # context tags may lift a score beyond 1
-    within = (
-        hit._replace(entry=vouched(repo, hit.entry._replace(score=min(hit.entry.score or 0.0, 1.0))))
-        for hit in answer.hits
+    hits = (
+        hit._replace(entry=light._replace(score=min(light.score or 0.0, 1.0)))
+        for hit, light in zip(answer.hits, lights, strict=True)
     )
     return answer._replace(
-        hits=tuple(within),
+        hits=tuple(hits),
         prompt=_prompt(asked, answer, known_kinds, agent=bool(agent)),
         approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
@@ -258,8 +213,8 @@ def _prompt(asked: Query, answer: Answer, known_kinds: AbstractSet[Kind], *, age
     if (answer.weak and answer.hits) or (asked.kinds and not agent) or (filtered and not answer.hits):
         return ""
     if answer.hits and not known_kinds:
-        return UNSURE
-    return gap_prompt({kind.folder: kind in known_kinds for kind in KINDS})
+        return ranking.UNSURE
+    return ranking.gap_prompt({kind.folder: kind in known_kinds for kind in KINDS})
 
 
 def find(repo: Reading, query: Query) -> Answer:
@@ -281,27 +236,29 @@ def find(repo: Reading, query: Query) -> Answer:
     done = repo.indexing.refresh()
     surfacing = not query.kinds and any(part.rules.count for part in repo.every)
     depth = max(SEARCH_DEPTH, query.limit)
-    filters = _passage_filter(repo, query, phrases, versions, without_rules=surfacing)
+    kinds = query.kinds or frozenset(kind for kind in Kind if surfacing and kind is not Kind.RULE)
+    filters = _passage_filter(repo, query, kinds, versions)._replace(phrases=phrases)
     begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if surfacing else None
     candidates = repo.indexing.begin(query.text, filters, depth)()
-    every = _unfiltered(repo, query, filters, candidates)
-    found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
     if phrases and not (candidates.text or candidates.vectors) and _query_words(phrases) < _query_words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
         phrases, filters = (), filters._replace(phrases=())
         candidates = repo.indexing.begin(query.text, filters, depth)()
-        every = _unfiltered(repo, query, filters, candidates)
+    every = _unfiltered(repo, query, filters, candidates)
+    found_rules = begun() if begun else NOTHING_FOUND
     coverage = _coverage(repo, done.missing)
     likely, near, lead, lights_of = _near(repo, query.text, every, candidates, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
-    weight = VECTOR_WEIGHT * candidates.read * (coverage if candidates.text and candidates.vectors else 1.0)
-    matches = fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead, (every.text, every.vectors))
+    weight = ranking.VECTOR_WEIGHT * candidates.read * (coverage if candidates.text and candidates.vectors else 1.0)
+    whole = every.text, every.vectors
+    matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead, whole)
     matches = tuple(match._replace(score=match.score * likely) for match in matches)
-    bar = BAR if likely > BAR else NEAR_BEST * BAR  # the chance of a model that was not measured is the bar itself
+    # the chance of a model that was not measured is the bar itself
+    bar = BAR if likely > BAR else NEAR_BEST * BAR
     weak = near.best < BAR and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak and candidates.vectors else query
-    shown = (*phrases, *names(query.text))
+    shown = (*phrases, *ranking.names(query.text))
     hits = drop_superseded(repo, room, _hits(repo, room, matches, versions, lights_of))
     hits = hits if limit else list(_few(hits))
     near_note = nothing_near(repo, hits) if weak or not hits else ""
@@ -314,7 +271,8 @@ def find(repo: Reading, query: Query) -> Answer:
     lights = [hit.entry for hit in hits]
     notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.stand_ins(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
-    near_kinds = {lights_of[x].kind for x, likely in near.entries.items() if likely >= COVERED and x in lights_of}
+    covered = (entry_id for entry_id, chance in near.entries.items() if chance >= ranking.COVERED)
+    near_kinds = {lights_of[entry_id].kind for entry_id in covered if entry_id in lights_of}
     rules = {light.kind for light in lights if light.kind is Kind.RULE}
     kinds = frozenset() if weak else frozenset(near_kinds | rules)
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
@@ -357,12 +315,14 @@ def _near(
         return f"{title} {hit.heading} {hit.text}"
 
     passages = repo.indexing.passages()
-    holding, lead = holders(question, (*every.text, *candidates.text), text_of)
-    near = chance(question, candidates, passages, text_of, complete=complete)
-    likely = near.best if every is candidates else chance(question, every, passages, text_of, complete=complete).best
+    holding, lead = ranking.holders(question, (*every.text, *candidates.text), text_of)
+    near = ranking.chance(question, candidates, passages, text_of, complete=complete)
+    likely = (
+        near.best if every is candidates else ranking.chance(question, every, passages, text_of, complete=complete).best
+    )
     if holding.intersection((hit.entry_id, hit.ordinal) for hit in candidates.text):
-        near = near._replace(best=max(near.best, NAMED))
-    return max(likely, NAMED) if holding else likely, near, lead, lights
+        near = near._replace(best=max(near.best, ranking.NAMED))
+    return max(likely, ranking.NAMED) if holding else likely, near, lead, lights
 
 
 def _unfiltered(repo: Reading, query: Query, filters: ranking.PassageFilter, candidates: Candidates) -> Candidates:
@@ -422,20 +382,11 @@ def _or(names: Iterable[str]) -> str:
     return " or ".join(sorted(names))
 
 
-def _passage_filter(
-    repo: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
-) -> ranking.PassageFilter:
-    kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
+def _passage_filter(repo: Reading, query: Query, kinds: AbstractSet[Kind], versions: Versions) -> PassageFilter:
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
-    other_versions, of_project = versions.spellings(tally.name for tally in tallies)
-    return ranking.PassageFilter(
-        kinds=frozenset(kind.value for kind in kinds),
-        project=query.project,
-        tags=tuple(query.tags),
-        versions=other_versions,
-        versions_of=of_project,
-        phrases=phrases,
-    )
+    others, of_project = versions.spellings(tally.name for tally in tallies)
+    names = frozenset(kind.value for kind in kinds)
+    return PassageFilter(names, query.project, tuple(query.tags), versions=others, versions_of=of_project)
 
 
 def _notes(
@@ -465,7 +416,7 @@ def _hits(
         entry_id: by for place in repo.every for entry_id, by in place.usages.standings(lights.values()).items()
     }
     aliases = repo.reading_config.tag_aliases
-    ranked = rank(
+    ranked = ranking.rank(
         matches,
         {
             entry_id: RankingFacts(

@@ -223,6 +223,11 @@ def when_and_does(pattern: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", "")
 
 
+def forms_of(pattern: str) -> tuple[Form, ...]:
+    """The forms that the WHEN of a whole pattern names."""
+    return named_forms(when_and_does(pattern)[0])
+
+
 def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
     """Whether one of the simple commands is of one of the forms."""
     return any(form.fits(*command) for command in called for form in forms)
