@@ -22,25 +22,10 @@ from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.learning.selection import carried_out
+from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import lessons
 from ai_lessons.model import transcripts as model_transcripts
-from ai_lessons.model.command_patterns import (
-    LEAST_SESSIONS,
-    CommandPattern,
-    Difference,
-    Happened,
-    Seen,
-    blamed_call,
-    called,
-    count,
-    fits,
-    happened,
-    is_general,
-    learn,
-    named_forms,
-    texts,
-    when_and_does,
-)
+from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 from ai_lessons.model.layout import check_path
 from ai_lessons.model.transcripts import READER, Transcript, base_name
@@ -170,7 +155,7 @@ def drafts(
 ) -> list[HarvestedLesson]:
     """One for each pattern that is not stored, those first that would have changed most, then by sessions and age."""
     ordered = sorted(happened, key=lambda call: call.at)
-    drafted = [(_of_pattern(pattern), pattern) for pattern in learn(ordered)]
+    drafted = [(_of_pattern(pattern), pattern) for pattern in commands.learn(ordered)]
     drafted = [(draft, pattern) for draft, pattern in drafted if not is_stored(draft)]
     by_program: dict[str, list[Happened]] = defaultdict(list)
     for call in ordered if any(pattern.before for _, pattern in drafted) else ():
@@ -193,17 +178,16 @@ def in_sessions(happened: Iterable[Happened]) -> list[list[Happened]]:
 
 
 def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
-    title, when, do, because = texts(pattern)
+    title, when, do, because = commands.texts(pattern)
     projects = {call.project for call in pattern.examples}
     machine = len(projects) > 1 or any(_MISSING.search(line) for line in pattern.messages)
     edits = Counter(file for file, _ in {(file, call.session) for call in pattern.examples for file in call.edits})
     edited = tuple(file for file, times in edits.most_common(MOST_EDITED) if times >= LEAST_SESSIONS)
     blocks = (f"~~~\n$ {pattern.forms[0]}\n{line}\n~~~\n" for line in pattern.messages)
-    name = "\n".join(
-        [*map(str, pattern.forms[:1]), pattern.forms[0].inside, *([] if pattern.before else pattern.messages[:1])]
-    )
+    first = pattern.forms[0]
+    name = "\n".join([str(first), first.inside, *([] if pattern.before else pattern.messages[:1])])
     return HarvestedLesson(
-        sha256(name.encode("utf-8", "replace")).hexdigest()[:8],
+        _id(name),
         _PATTERN if pattern.before else _FAILURE,
         GLOBAL_PROJECT if machine else next(iter(projects)),
         _short(title), when, do, because, "\n".join(blocks), (), pattern.seen, pattern.done,
@@ -211,10 +195,12 @@ def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
     )  # fmt: skip
 
 
+def _id(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
 def _evidence(examples: Iterable[Happened] | Iterable[Remark]) -> tuple[Evidence, ...]:
-    return tuple(
-        dict.fromkeys(Evidence(example.host, example.session, example.place, example.at[:10]) for example in examples)
-    )
+    return tuple(dict.fromkeys(Evidence(each.host, each.session, each.place, each.at[:10]) for each in examples))
 
 
 def _of_remarks(remarks: Iterable[Remark]) -> Iterator[HarvestedLesson]:
@@ -226,10 +212,10 @@ def _of_remarks(remarks: Iterable[Remark]) -> Iterator[HarvestedLesson]:
         newest, sessions = group[0], len({remark.session for remark in group})
         when, do = _meant(newest)
         files = (newest.file.lstrip("/"),) if newest.file and not newest.file.startswith("/") else ()
+        because = f"the user said so, in {commands.count(sessions, 'session')}"
         yield HarvestedLesson(
-            sha256(key.encode("utf-8", "replace")).hexdigest()[:8], _CORRECTION, newest.project, _short(do),
-            when, do, f"the user said so, in {count(sessions, 'session')}", "", files, Seen(sessions=sessions), (),
-            _evidence(group), edited=(newest.file,) if newest.file else (),
+            _id(key), _CORRECTION, newest.project, _short(do), when, do, because, "", files, Seen(sessions=sessions),
+            (), _evidence(group), edited=(newest.file,) if newest.file else (),
         )  # fmt: skip
 
 
@@ -245,7 +231,12 @@ def _meant(remark: Remark) -> tuple[str, str]:
             return f"running `{match['old']}`", f"use `{match['new']}`: {text}" if match["new"] else text
     if remark.file:
         return f"editing {remark.file.rpartition('/')[2]}", text
-    return f"running `{next(iter(model_transcripts.attempts(remark.command)), '') or ' '.join(programs[:1])}`", text
+    return f"running `{_attempt(remark.command)}`", text
+
+
+def _attempt(command: str) -> str:
+    """What a command line tries, in short: its first attempt, else its program."""
+    return next(iter(model_transcripts.attempts(command)), "") or " ".join(model_transcripts.programs(command)[:1])
 
 
 # --- what lessons change ---
@@ -266,24 +257,24 @@ def _would_change(draft: HarvestedLesson, pattern: CommandPattern, calls: Sequen
     return draft._replace(warned=sum(failed), told=2 * len(late) + len(passed))
 
 
-def measured(sessions: Sequence[Sequence[Happened]], candidates: Iterable[HarvestedLesson]) -> Effect:
+def measured(sessions: Sequence[Sequence[Happened]], candidates: Sequence[HarvestedLesson]) -> Effect:
     """The figures of transcripts, and the sum of the effects of drafts."""
     shapes: dict[str, list[Shape]] = defaultdict(list)
     failed = met = 0
     for session in sessions:
-        new: list[tuple[str, Shape]] = []
-        for call in (call for call in session if call.failed):
-            program, shape = call.words[0], model_transcripts.shape(model_transcripts.headline(call.output))
-            failed += 1
-            met += any(model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME for other in shapes[program])
-            new.append((program, shape))
+        calls = [call for call in session if call.failed]
+        new = [(call.words[0], model_transcripts.shape(model_transcripts.headline(call.output))) for call in calls]
+        failed += len(new)
+        met += sum(any(_same(shape, other) for other in shapes[program]) for program, shape in new)
         for program, shape in new:
             if shape not in shapes[program]:
                 shapes[program] = [*shapes[program], shape][-model_transcripts.COMPARED :]
-    changed = Counter[str]()
-    for draft in candidates:
-        changed.update(warned=draft.warned, helped=draft.helped, told=draft.told)
-    return Effect(len(sessions), failed, met, changed["warned"], changed["helped"], changed["told"])
+    warned, helped = sum(draft.warned for draft in candidates), sum(draft.helped for draft in candidates)
+    return Effect(len(sessions), failed, met, warned, helped, sum(draft.told for draft in candidates))
+
+
+def _same(shape: Shape, other: Shape) -> bool:
+    return model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME
 
 
 def _short(text: str) -> str:
@@ -360,8 +351,8 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
         if not step.failed:
             continue
         error = f"$ {step.text}\n{step.output}"
-        call = blamed_call(error, step.cwd)
-        warned = any(fits(named_commands(light), call) for light in warnings.values())
+        call = commands.blamed_call(error, step.cwd)
+        warned = any(commands.fits(named_commands(light), call) for light in warnings.values())
         result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {light.id for light in result.entries}
         does = [str(light.details.get("pattern") or result.texts.get(light.id, "")) for light in result.entries]
@@ -373,18 +364,13 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
             characters=_length(result),
         )  # fmt: skip
         if not (warned or right):
-            attempt = next(iter(model_transcripts.attempts(step.text)), "") or " ".join(
-                model_transcripts.programs(step.text)[:1]
-            )
-            unhelped[f"{attempt}: {model_transcripts.headline(step.output)}"[:200]] += 1
+            unhelped[f"{_attempt(step.text)}: {model_transcripts.headline(step.output)}"[:200]] += 1
 
 
 def _length(result: Context) -> int:
     """Characters of the entries that are told."""
-    texts = (
-        f"{light.title} {light.details.get('pattern') or result.texts.get(light.id, '')}" for light in result.entries
-    )
-    return sum(map(len, texts)) + len(result.ran_next)
+    told = sum(len(f"{x.title} {x.details.get('pattern') or result.texts.get(x.id, '')}") for x in result.entries)
+    return told + len(result.ran_next)
 
 
 FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"
@@ -432,16 +418,13 @@ def harvest(
     first = f"{since:%Y-%m-%d}" if since else ""
     # a time to the millisecond is that of one event; one to the second may be that of two sessions
     events = (event for transcript in seen for event in transcript.happened if event.at >= first)
-    commands = {(event.at, event.words, "." in event.at or event.session): event for event in events}
-    every = sorted(commands.values(), key=lambda event: event.at)
+    once = {(event.at, event.words, "." in event.at or event.session): event for event in events}
+    every = sorted(once.values(), key=lambda event: event.at)
     remarks = [remark for transcript in seen for remark in transcript.remarks if remark.at >= first]
     candidates = drafts(every, remarks, _stored_already(repo, memory.decided))
     if not folder and not since:
-        rows = [
-            (each.id, each.when, "\n".join(_output_lines(each)), each.do, each.seen.sessions)
-            for each in candidates
-            if each.do and each.content
-        ]
+        helping = (each for each in candidates if each.do and each.content)
+        rows = ((x.id, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
         _save_next(repo.options.state_dir / FOLDER, rows)
     chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
     effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
@@ -459,7 +442,7 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
     catalog = repo.current()
     lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
     stated = [str(lesson.details.get("pattern") or "") for lesson in lessons]
-    forms = {form for text in stated for form in named_forms(when_and_does(text)[0])}
+    forms = {form for text in stated for form in commands.forms_of(text)}
     texts = [*stated, *catalog.openings(lesson.id for lesson in lessons).values()]
     stored_shapes = [shape for _, shape in catalog.failures()]
 
@@ -467,15 +450,11 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
         if candidate.id in decided:
             return True
         if candidate.sort == "pattern":
-            return not forms.isdisjoint(named_forms(candidate.when))
+            return not forms.isdisjoint(commands.named_forms(candidate.when))
         if candidate.sort == "correction" and any(candidate.do in text for text in texts):
             return True
         shapes = map(model_transcripts.shape, _output_lines(candidate))
-        return any(
-            model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME
-            for shape in shapes
-            for other in stored_shapes
-        )
+        return any(_same(shape, other) for shape in shapes for other in stored_shapes)
 
     return is_stored
 
@@ -493,17 +472,10 @@ def keep(
     if lesson is None:
         return None
     seen = candidate.seen._asdict() if candidate.seen.calls else None
-    programs = [form.words[0] for form in named_forms(candidate.when)]
+    programs = [form.words[0] for form in commands.named_forms(candidate.when)]
     about = app.anchors.of_session(opened.primary, candidate.edited, programs, candidate.project)
-    lesson = lesson._replace(
-        about=about,
-        project=candidate.project,
-        applies_to=candidate.applies_to,
-        origin=origin,
-        source="tested",
-        seen=seen,
-    )
-    written = app.editing.add_lesson(opened, lesson)
+    lesson = lesson._replace(about=about, project=candidate.project, applies_to=candidate.applies_to)
+    written = app.editing.add_lesson(opened, lesson._replace(origin=origin, source="tested", seen=seen))
     decide(opened, candidate, "kept")
     return written
 
@@ -536,8 +508,9 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
     command, output = model_transcripts.parted(error)
     shape = model_transcripts.shape(output)
-    calls = called(command, cwd)
-    rows = [row for row in _next(state_dir / FOLDER) if is_general(row[3]) and fits(named_forms(row[1]), calls)]
+    calls = commands.called(command, cwd)
+    general = (row for row in _next(state_dir / FOLDER) if commands.is_general(row[3]))
+    rows = [row for row in general if commands.fits(commands.named_forms(row[1]), calls)]
     shapes = [tuple(map(model_transcripts.shape, row[2].split("\n"))) for row in rows]
     weights = model_transcripts.rarity([line for lines in shapes for line in lines])
     near = (
@@ -547,7 +520,7 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     much, sessions, then = max(near, default=(0.0, 0, ""))
     if model_transcripts.chance(much) < model_transcripts.BAR:
         return ""
-    return f"ran next, and worked, in {count(sessions, 'session')}: {then}"
+    return f"ran next, and worked, in {commands.count(sessions, 'session')}: {then}"
 
 
 def draft(candidate: HarvestedLesson) -> str:
@@ -608,9 +581,8 @@ def sessions(file: Path) -> Iterator[Transcript]:
 def _masked(command: Happened) -> Happened:
     """Without secrets; of a command that worked only its first words are kept."""
     if not command.failed:
-        return command._replace(
-            words=tuple(word if len(word) <= _WORD else _UNKNOWN for word in command.words[:_WORDS])
-        )
+        short = (word if len(word) <= _WORD else _UNKNOWN for word in command.words[:_WORDS])
+        return command._replace(words=tuple(short))
     words, output, done = map(secrets.masked, ("\n".join(command.words), command.output, command.done[:_LINE]))
     return command._replace(words=tuple(words.split("\n")), output=output, done=done)
 
@@ -673,15 +645,13 @@ class _Memory:
         """What a file holds; it is read again only if it has changed."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            commands, remarks = row[4:]
-            return TranscriptContents(
-                row[2], row[3], list(map(_remembered, commands)), list(map(Remark._make, remarks))
-            )
+            read, unread, events, remarks = row[2:]
+            return TranscriptContents(read, unread, [*map(_remembered, events)], [*map(Remark._make, remarks)])
         name_of = cache(project_of)
         seen = TranscriptContents(0, 0, [], [])
         for session in sessions(file):
             project = name_of(session.first_cwd)
-            events = happened(session.steps, session.session, project, session.host, session.file)
+            events = commands.happened(session.steps, session.session, project, session.host, session.file)
             seen.happened.extend(map(_masked, events))
             for remark in remarks_of(session, project):
                 text, command = map(secrets.masked, (remark.text, remark.command))

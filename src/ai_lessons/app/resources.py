@@ -35,7 +35,6 @@ from ai_lessons.errors import (
     Unreachable,
     UsageError,
 )
-from ai_lessons.git import files
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import READ_LIMIT, Outside, expanded, translated
 from ai_lessons.git.history import unified
@@ -91,7 +90,7 @@ def take(file: Outside, sources: Sources, limits: Limits, source_path: str | Non
     """Read a file of the caller's, which its snapshot may name already. Raises as `files.read`; Refused."""
     limits.refuse_place(file.path)
     most = _LARGEST if file.path.suffix.lower() in DOCUMENTS else READ_LIMIT
-    data, executable = files.read(file.path, most)
+    data, executable = git_files.read(file.path, most)
     limits.refuse_content(file.path, data)
     path, home = file.path, Path.home()
     portable = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
@@ -614,27 +613,20 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
     """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
     cwd = repo.options.cwd
     if lock:
-        path = files.typed(files.expanded(lock), cwd)
-        locks = [Manifest(str(path), files.read(path, packages.LARGEST)[0].decode("utf-8", "replace"))]
+        path = git_files.typed(git_files.expanded(lock), cwd)
+        locks = [Manifest(str(path), git_files.read(path, packages.LARGEST)[0].decode("utf-8", "replace"))]
     else:
-        manifests_here = packages.manifests(cwd)[0]
-        top = files.top_of(cwd) or cwd
-        nearest = [
-            manifest._replace(path=str(top / manifest.path))
-            for manifest in manifests_here
-            if manifest.distance == manifests_here[0].distance
-        ]
+        here, top = packages.manifests(cwd)[0], git_files.top_of(cwd) or cwd
+        nearest = (x._replace(path=str(top / x.path)) for x in here if x.distance == here[0].distance)
         locks = [manifest for manifest in nearest if _LOCK.fullmatch(Path(manifest.path).name)]
     pins: dict[PackageRequest, None] = {}
     for manifest in locks:
-        folder, language = (
-            Path(manifest.path).parent,
-            "npm" if re.search(r"\.(?:json|yaml)$", manifest.path) else "pypi",
-        )
+        folder = Path(manifest.path).parent
+        language = "npm" if manifest.path.endswith((".json", ".yaml")) else "pypi"
         source = folder / ("package.json" if language == "npm" else "pyproject.toml")
         asked = None
         if source.is_file():
-            text = files.read(source, within=files.top_of(folder) or folder)[0]
+            text = git_files.read(source, within=git_files.top_of(folder) or folder)[0]
             try:
                 asked = {normal(x) for x in packages.direct(source.name, text.decode())}
             except (ValueError, RecursionError) as error:
@@ -757,7 +749,6 @@ def refresh_package(repo: RepositorySession) -> list[Refreshed]:
         package, light = new[f"{written.path.split('/')[0]}/"]
         old = str(light.details.get("source_ref"))
         waiting = f"waiting: {done.notes[0]}" if done.notes else ""
-        answers.append(
-            Refreshed(written.handle, written.title, written.path, True, old, package.ref, warning=waiting)  # noqa: FBT003 - a tuple
-        )
+        answer = Refreshed(written.handle, written.title, written.path, changed=True, old_ref=old, new_ref=package.ref)
+        answers.append(answer._replace(warning=waiting))
     return [*answers, *(Refreshed("", name, "", warning=reason) for name, reason in done.skipped)]
