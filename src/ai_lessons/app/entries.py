@@ -85,15 +85,12 @@ def asked_versions(repo: Reading, query: Query) -> Versions:
     of_project: dict[str, frozenset[str]] = {}
     notes: list[str] = []
     if not query.versions:
-        of_project |= _in_words(query, stored)
-    if len(asked) < len(set(query.versions)) or (not query.versions and stored):
-        projects = stored.keys() - of_project if not query.versions else None
-        used, notes_in_use = _in_use(repo, query, asked, projects)
-        if query.versions:
-            of_project |= used
-            notes += notes_in_use
-        else:  # versions that were not asked for must not empty the answer
-            of_project |= {name: versions for name, versions in used.items() if _fitting(versions, stored[name])}
+        of_project = _in_words(query, stored)
+        used = _in_use(repo, query, asked, stored.keys() - of_project)[0] if stored else {}
+        # versions that were not asked for must not empty the answer
+        of_project |= {name: versions for name, versions in used.items() if _fitting(versions, stored[name])}
+    elif len(asked) < len(set(query.versions)):
+        of_project, notes = _in_use(repo, query, asked, None)
     instead = {}
     # asked of no project in particular, a version may well be that of another one
     fits = not query.project and any(_fitting(asked, versions) for versions in stored.values())
@@ -101,22 +98,20 @@ def asked_versions(repo: Reading, query: Query) -> Versions:
         asked_of_it = of_project.get(project, frozenset() if fits else asked)
         if not asked_of_it or _fitting(asked_of_it, versions) or (query.project and project != query.project):
             continue
-        near = {
-            name: near_version for name in sorted(asked_of_it) if (near_version := nearest(name.lstrip("@"), versions))
-        }
-        if near:
+        names = sorted(name.lstrip("@") for name in asked_of_it)
+        if near := {name: stand_in for name in names if (stand_in := nearest(name, versions))}:
             of_project[project] = frozenset(near.values())
-            pairs = ", ".join(f"{near_version} for {name.lstrip('@')}" for name, near_version in near.items())
+            pairs = ", ".join(f"{stand_in} for {name}" for name, stand_in in near.items())
             instead[project] = f"{project} is not stored at the version asked for: the nearest is taken, {pairs}"
     return Versions(asked, of_project, tuple(notes), instead)
 
 
 def what_there_is(query: Query, stored: Stored) -> list[str]:
     """Which versions there are, where one was asked for that leaves nothing."""
-    project = query.project
-    having = [f"{name}{_having(stored[name])}" for name in ([project] if project else stored) if name in stored]
     if not query.versions:
         return []
+    project = query.project
+    having = [f"{name}{_having(stored[name])}" for name in ([project] if project else stored) if name in stored]
     if not having:
         return [f"nothing of {project} states a version" if project else "nothing that is stored states a version"]
     listing = "; ".join(having[:NAMED_IN_NOTE])
@@ -159,20 +154,17 @@ def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
         if named := re.search(name, text, re.IGNORECASE):
             by_project[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
             text = text.replace(named[0], "")
-    others_stored = {
-        name: versions for name, versions in stored.items() if name not in by_project and query.project in {None, name}
-    }
     led = _LED.findall(text)
     words = _DOTTED.findall(text) if query.project else [word for _, word in led]
-    for project, versions in others_stored.items():
+    others = {name: stored[name] for name in stored.keys() - by_project if query.project in {None, name}}
+    for project, versions in others.items():
         if fitting := frozenset(word for word in words if _fitting({word}, versions)):
             by_project[project] = fitting
-    if not by_project:  # the nearest of what is surely a version: "for 1.5 hours" is none
-        sure = frozenset(word for lead, word in led if lead[0] in "vV")
-        by_project = {
-            name: sure for name, versions in others_stored.items() if any(nearest(word, versions) for word in sure)
-        }
-    return by_project
+    if by_project:
+        return by_project
+    # the nearest of what is surely a version: "for 1.5 hours" is none
+    sure = frozenset(word for lead, word in led if lead[0] in "vV")
+    return {name: sure for name, versions in others.items() if any(nearest(word, versions) for word in sure)}
 
 
 def _in_use(

@@ -51,7 +51,7 @@ _KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and o
 class Session:
     """The memory of a session that began in `folder`. `shown`: ids of entries by agent.
 
-    `told`: a row for each entry shown, as `learning.selection.ShownEntry`; from `turn` on since the last prompt.
+    `told`: the entries shown, from `turn` on since the last prompt.
     `failed`: each command that failed, and the one that did its job later; `missed`: failures without a helpful entry;
     `asked`: whether the agent was reminded at the end. `failures_kept`: the last failures, for a lesson about one of
     them: command, output, folder, attempts, and whether one of these succeeded since.
@@ -60,7 +60,7 @@ class Session:
     def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
         self.name, self.host, self.folder = "", "", ""
         self.shown: dict[str, list[str]] = {}
-        self.told: list[list[Any]] = []
+        self.told: list[ShownEntry] = []
         self.failed: list[list[str]] = []
         self.missed: list[str] = []
         self.failures_kept: list[list[Any]] = []
@@ -74,7 +74,7 @@ class Session:
 
     def only_before(self) -> set[str]:
         """The entries shown before a tool ran, and at no other moment: they are shown again at a failure."""
-        return {row[0] for row in self.told if row[3] == BEFORE} - {row[0] for row in self.told if row[3] != BEFORE}
+        return {x.id for x in self.told if x.moment == BEFORE} - {x.id for x in self.told if x.moment != BEFORE}
 
     def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that this agent was not shown; from now on they count as shown."""
@@ -129,16 +129,15 @@ def is_remembered(state_dir: Path, name: str) -> bool:
 
 def peeked(state_dir: Path, name: str) -> Session:
     """A session to be read; changes to it are not saved."""
-    return _parsed(files.beginning(_file(state_dir, name), None, _LIMIT).encode())
+    return _read(_file(state_dir, name))
 
 
 def recent(state_dir: Path) -> list[tuple[float, Session]]:
     """Every session with the time of its last event in seconds since 1970, the latest first."""
     sessions = []
-    with suppress(OSError):
-        for file in (state_dir / FOLDER).glob("*.json"):
-            with suppress(AiLessonsError, OSError):
-                sessions.append((file.lstat().st_mtime, _parsed(read_file(file.parent, file.name, _LIMIT)[0])))
+    for file in (state_dir / FOLDER).glob("*.json"):
+        with suppress(OSError):
+            sessions.append((file.lstat().st_mtime, _read(file)))
     return sorted(sessions, key=lambda row: -row[0])
 
 
@@ -165,14 +164,20 @@ def _file(state_dir: Path, name: str) -> Path:
     return state_dir / FOLDER / f"{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
 
 
+def _read(file: Path) -> Session:
+    """A session to be read; a new one where there is none."""
+    with suppress(AiLessonsError):
+        return _parsed(read_file(file.parent, file.name, _LIMIT)[0])
+    return Session()
+
+
 def _parsed(data: bytes) -> Session:
     """The session of a file; a new one where a process was killed while it wrote it, or of another version."""
-    session = Session()
-    try:
+    with suppress(ValueError, RecursionError, TypeError):
         fields = json.loads(data)
-    except (ValueError, RecursionError):
-        return session
-    return Session(**fields) if fields.keys() == vars(session).keys() else session
+        if fields.keys() == vars(Session()).keys():
+            return Session(**{**fields, "told": list(map(ShownEntry._make, fields["told"]))})
+    return Session()
 
 
 AT_THE_START = 8  # Rules and lessons told when a session begins
@@ -446,9 +451,9 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
     """What the prompt is about; a no to what was told since the last one speaks against that."""
     text = event.text
     with _memory(asking.options.state_dir, event) as session:
-        earlier = _earlier(session)
-        for n, entry in enumerate(earlier):
-            if n >= session.turn and not entry.outcome and corrects(text, entry):
+        earlier = [*session.told]
+        for n, entry in enumerate(earlier[session.turn :], session.turn):
+            if not entry.outcome and corrects(text, entry):
                 earlier[n] = entry._replace(outcome=RECURRED)
         happened = _happened(session, earlier)
         session.turn = len(earlier)
@@ -498,7 +503,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
     message = transcripts.words_of(transcripts.shape(event.text)) if failed and not wrote else None
     worked = not failed and not event.text  # a success that reads like a failure says nothing
     with _memory(state, event) as session:
-        earlier = [judged(entry, event.command, None) if worked else entry for entry in _earlier(session)]
+        earlier = [judged(entry, event.command, None) if worked else entry for entry in session.told]
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
             session.failures += 1
@@ -524,7 +529,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
         entry.id for entry in offered.entries
     }
     with _memory(state, event) as session:
-        earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in _earlier(session)]
+        earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in session.told]
         happened = _happened(session, earlier)
     _record(asking, event, happened)
     return _tell(asking, event, offered, fitting, attempts or transcripts.programs(event.command), sorted(message))
@@ -535,7 +540,7 @@ def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Ev
     cwd, events = str(event.cwd), list[Event]()
     line = event.command
     calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd) if failed else commands.called(line, cwd)
-    for entry in _earlier(session) if calls else ():
+    for entry in session.told if calls else ():
         warned = entry.moment == Moment.BEFORE_TOOL and commands.fits(commands.forms_of(entry.does), calls)
         if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
             events.append(Event("", "", HELD if failed else PASSED, entry.id))
@@ -551,14 +556,10 @@ def _solve(session: Session, command: str, earlier: Sequence[ShownEntry]) -> Non
         failure[1] = command[:_DOES]
 
 
-def _earlier(session: Session) -> list[ShownEntry]:
-    return [ShownEntry._make(row) for row in session.told]
-
-
 def _happened(session: Session, earlier: Sequence[ShownEntry]) -> list[Event]:
     """The outcomes that are new, once these are what the session remembers as told."""
-    judged_before = {entry.id for entry in _earlier(session) if entry.outcome}
-    session.told = [list(entry) for entry in earlier]
+    judged_before = {entry.id for entry in session.told if entry.outcome}
+    session.told = [*earlier]
     # an entry that was told twice in a session is judged once
     new = {entry.id: entry.outcome for entry in earlier if entry.outcome and entry.id not in judged_before}
     return [Event("", "", outcome, entry_id) for entry_id, outcome in new.items()]
@@ -587,17 +588,17 @@ def _tell(
         session.fresh(event.agent, (entry.id for entry in entries))
         offered = offered._replace(ran_next="".join(session.fresh(event.agent, filter(None, [offered.ran_next]))))
         at_stake = {left.entry.id for left in offered.left_out if left.reason == "told"} if shape else ()
-        for n, shown_entry in enumerate(_earlier(session)):
-            if shown_entry.id in at_stake and not shown_entry.shape:
-                session.told[n] = list(shown_entry._replace(command=event.command, shape=[*shape]))
+        for n, earlier in enumerate(session.told):
+            if earlier.id in at_stake and not earlier.shape:
+                session.told[n] = earlier._replace(command=event.command, shape=[*shape])
         if shape and not at_stake and not entries:
             missed = f"{', '.join(attempts) or event.tool}: {transcripts.headline(event.text)}"
             session.missed = [*session.missed, missed][-_MISSED:]
         command = event.command[:_DOES]
         for entry in entries:
             does, why = str(entry.details.get("pattern") or offered.texts.get(entry.id, "")), offered.why[entry.id]
-            row = ShownEntry(entry.id, entry.handle, entry.title, event.moment, why, command, [*shape], does[:_DOES])
-            session.told.append(list(row))
+            names = entry.id, entry.handle, entry.title
+            session.told.append(ShownEntry(*names, event.moment, why, command, [*shape], does[:_DOES]))
     if entries and event.trial is None:
         asking.record(app.contexts.injection_events(offered))
     return Hints(event.moment, offered)
@@ -635,7 +636,7 @@ def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
     for at, session in recent(state_dir):
         missing.update(map(secrets.masked, session.missed))
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        shown = tuple(entry._replace(command=secrets.masked(entry.command)) for entry in _earlier(session))
+        shown = tuple(entry._replace(command=secrets.masked(entry.command)) for entry in session.told)
         sessions.append(SessionTold(session.name, session.host, session.folder, when, session.failures, shown))
     return sessions, missing.most_common()
 

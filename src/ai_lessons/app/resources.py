@@ -595,18 +595,16 @@ def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> I
     Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
     """
     repo = library.primary
-    requests = [_requested(name) for name in names]
+    requests: list[PackageRequest] = []
+    for name in names:
+        match = _REQUEST.fullmatch(name.strip())
+        if not match:
+            raise UsageError(f"{name!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
+        requests.append(PackageRequest(match[2], match[3] or "", match[1] or ""))
     requests += _locked(repo, lock) if lock is not None else []
     if not requests:
         raise UsageError("no package is named", hint="contribute add-package click, or --locked in a project")
     return _add(repo, list(dict.fromkeys(requests)))
-
-
-def _requested(text: str) -> PackageRequest:
-    match = _REQUEST.fullmatch(text.strip())
-    if not match:
-        raise UsageError(f"{text!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
-    return PackageRequest(match[2], match[3] or "", match[1] or "")
 
 
 def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:

@@ -25,7 +25,6 @@ from ai_lessons.search.catalog import Filter
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app.anchors import Touched
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
@@ -128,8 +127,7 @@ def check(
     """Look for what breaks rules in force: in files and folders at `paths` (none: all of the project around).
 
     `since`: only on lines that changed since this commit, or since the branch left it, and with a note for each entry
-    that speaks of what changed. `baseline`: a file of findings
-    that are known; `write_baseline` makes it of what is found now.
+    that speaks of what changed. `baseline`: a file of findings that are known; `write_baseline` makes it of those now.
 
     Raises:
         NotFound: a path, the commit or the baseline.
@@ -164,11 +162,11 @@ def check(
             fresh.append(finding)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
     lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
-    findings_and_notes, every_note = (*fresh, *map(_note_about, touched)), (*notes, *repo.notes())
-    known = len(findings) - len(fresh)
-    return CheckReport(
-        findings_and_notes, len(changed), len(rules), run.allowed, known, every_note, (*lights.values(),)
-    )
+    known, notes = len(findings) - len(fresh), [*notes, *repo.notes()]
+    for light, anchor, line, path in touched:
+        message = f"{light.title} ({light.details.get('warning') or f'speaks of {anchor}'})"
+        fresh.append(Finding(path, line, NOTE, light.id, light.handle, light.title, message))
+    return CheckReport((*fresh,), len(changed), len(rules), run.allowed, known, (*notes,), (*lights.values(),))
 
 
 class _Run:
@@ -215,12 +213,6 @@ def _finding(rule: _Rule, path: str, line: int, text: str, message: str = "") ->
     light = rule.light
     level = ERROR if rule.check.enforce == DENY else WARNING
     return Finding(path, line, level, light.id, light.handle, light.title, message or light.title, text)
-
-
-def _note_about(hit: Touched) -> Finding:
-    light = hit.entry
-    message = f"{light.title} ({light.details.get('warning') or f'speaks of {hit.anchor}'})"
-    return Finding(hit.path, hit.line, NOTE, light.id, light.handle, light.title, message)
 
 
 def allowance(light: EntrySummary, rows: Sequence[str], at: range) -> str | None:

@@ -425,16 +425,11 @@ class Usages:
             new.pop(name, None)
         if new and not self.recording and not dry_run:
             return 0, 0, ("this repository records no events, so none were taken over",)
-        if not dry_run:
-            self._append_by_month(sorted(new.values()))
+        for month in sorted({event.at[:7] for event in new.values()}) if not dry_run else ():
+            lines_of_month = [statistics.line_of(event) for event in sorted(new.values()) if event.at[:7] == month]
+            for start in range(0, len(lines_of_month), BATCH):  # a log begins a new part between two batches
+                self.log.append(lines_of_month[start : start + BATCH], month)
         return len(new), len({event.entry for event in new.values() if event.event in statistics.TURNS}), ()
-
-    def _append_by_month(self, new: Sequence[Event]) -> None:
-        """In batches: a log begins a new part between two."""
-        for month in sorted({event.at[:7] for event in new}):
-            lines = [statistics.line_of(event) for event in new if event.at[:7] == month]
-            for start in range(0, len(lines), BATCH):
-                self.log.append(lines[start : start + BATCH], month)
 
     def all_events(self, entries: set[str]) -> list[dict[str, Any]]:
         """Every event about these entries and parameters, by id; ids that say different things are left out."""
