@@ -238,12 +238,8 @@ class CodeFolder:
         if not anchor.symbol or not (anchor.seen or anchor.value is not None):
             return None
         last = anchor.symbol.rpartition(".")[2]
-        matches = [
-            place
-            for path, symbol in self.defining(last)
-            if anchors.judged(place := anchor._replace(path=path, symbol=symbol), self.state(path, symbol))
-            is Verdict.HOLDS
-        ]
+        places = (anchor._replace(path=path, symbol=symbol) for path, symbol in self.defining(last))
+        matches = [x for x in places if anchors.judged(x, self.state(x.path, x.symbol)) is Verdict.HOLDS]
         return matches[0] if len(matches) == 1 else None
 
     def defining(self, name: str) -> Iterator[tuple[str, str]]:
@@ -425,10 +421,9 @@ def judge(reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = F
             rows = [code.look(anchor, light.project) for anchor in stated] if code else []
         worst = max(rows, key=lambda row: row.verdict.rank, default=None)
         if worst and worst.verdict is not Verdict.ELSEWHERE:
-            facts = {"verdict": worst.verdict.value, "anchors": rows} | (
-                {"warning": worst.detail} if worst.detail else {}
-            )
-            light = light._replace(details={**light.details, **facts})  # noqa: PLW2901
+            warning = {"warning": worst.detail} if worst.detail else {}
+            facts = {**light.details, "verdict": worst.verdict.value, "anchors": rows, **warning}
+            light = light._replace(details=facts)  # noqa: PLW2901
         judged.append(light)
     for code in codes.values():
         if code:
@@ -603,9 +598,8 @@ def _resolved(code: CodeFolder, text: str, cwd: Path) -> Anchor:
     if anchor.package:
         return _resolved_package(code, anchor)
     if _stamp(code.top / anchor.path.rstrip("/")) is None:
-        near = get_close_matches(anchor.path, code.paths, 3, 0.4) or [
-            x for x in code.paths if x.endswith(f"/{anchor.path.rpartition('/')[2]}")
-        ]
+        name = anchor.path.rpartition("/")[2]
+        near = get_close_matches(anchor.path, code.paths, 3, 0.4) or [x for x in code.paths if x.endswith(f"/{name}")]
         raise NotFound("file or folder", anchor.path, hint=_near(near[:3]))
     now = code.state(anchor.path, anchor.symbol)
     if now == anchors.UNREADABLE:
@@ -670,9 +664,8 @@ def _place_named(code: CodeFolder, quoted: str) -> Anchor | None:
     if not name or len(name["name"]) < 3:
         return None
     whole = name["name"].replace("::", ".")
-    places = {
-        (path, symbol) for path, symbol in code.defining(whole.rpartition(".")[2]) if f".{symbol}".endswith(f".{whole}")
-    }
+    defining = code.defining(whole.rpartition(".")[2])
+    places = {(path, symbol) for path, symbol in defining if f".{symbol}".endswith(f".{whole}")}
     if len(places) != 1:
         return None
     path, symbol = places.pop()

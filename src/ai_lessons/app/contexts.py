@@ -47,13 +47,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, Reader, Reading
+    from ai_lessons.model.links import Edge
 
+_LESSONS = frozenset({Kind.LESSON})
 SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
 LOWERED = 0.5  # What is left of the score of a superseded entry where it is shown all the same
 
 
 SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
 CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`; longer chains are mistakes
+
+
+def edges_of(catalog: Reader, entry_id: str, relation: str) -> list[Edge]:
+    """The links of a relation that start or end at an entry."""
+    return [edge for edge in catalog.edges(entry_id) if edge.relation == relation]
 
 
 def judged(repo: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
@@ -115,8 +122,8 @@ def origins(catalog: Reader, entry_id: str) -> list[GraphStep]:
     """What an entry is derived from, over up to `CHAIN` links, the nearest first; each once."""
     steps, seen, border = list[GraphStep](), {entry_id}, [entry_id]
     for depth in range(1, CHAIN + 1):
-        edges = [edge for name in border for edge in catalog.edges(name) if edge.source == name]
-        ring = {x.target: x for x in edges if x.relation == Relation.DERIVED_FROM and x.target not in seen}
+        edges = (x for name in border for x in edges_of(catalog, name, Relation.DERIVED_FROM) if x.source == name)
+        ring = {edge.target: edge for edge in edges if edge.target not in seen}
         steps += [GraphStep(x.target, x.relation, True, x.weight, depth, x.source) for x in ring.values()]  # noqa: FBT003
         seen.update(ring)
         border = list(ring)
@@ -150,12 +157,8 @@ def superseded_by(repo: Reading, entry_id: str, light: EntrySummary | None = Non
     seen, border = {entry_id}, [entry_id]
     lights = {entry_id: light} if light else {}
     for _ in range(CHAIN):
-        steps = [
-            (edge.source, old)
-            for old in border
-            for edge in repo.catalog.edges(old)
-            if edge.relation == Relation.SUPERSEDES and edge.target == old and edge.source not in seen
-        ]
+        edges = (x for old in border for x in edges_of(repo.catalog, old, Relation.SUPERSEDES) if x.target == old)
+        steps = [(edge.source, edge.target) for edge in edges if edge.source not in seen]
         if not steps:
             break
         lights |= repo.catalog.many({end for step in steps for end in step if end not in lights})
@@ -181,12 +184,8 @@ def _is_active(light: EntrySummary) -> bool:
 def contradictions(repo: Reading, lights: Iterable[EntrySummary]) -> list[tuple[EntrySummary, EntrySummary]]:
     """Pairs of these entries that contradict each other, in their order."""
     shown = {light.id: light for light in lights}
-    pairs = {
-        frozenset((edge.source, edge.target))
-        for entry_id in shown
-        for edge in repo.catalog.edges(entry_id)
-        if edge.relation == Relation.CONTRADICTS
-    }
+    edges = (edge for entry_id in shown for edge in edges_of(repo.catalog, entry_id, Relation.CONTRADICTS))
+    pairs = {frozenset((edge.source, edge.target)) for edge in edges}
     return [(a, b) for a, b in combinations(shown.values(), 2) if frozenset((a.id, b.id)) in pairs]
 
 
@@ -205,16 +204,11 @@ def see_also(repo: Reading, lights: Sequence[EntrySummary]) -> list[str]:
     shown = {light.id for light in lights}
     handles: dict[str, str] = {}
     for light in lights[:SEE_ALSO]:
-        for edge in repo.catalog.edges(light.id):
-            other = edge.target if edge.source == light.id else edge.source
-            if edge.relation == Relation.RELATED_TO and other not in shown:
-                handles.setdefault(other, light.handle)
-    lights_related = repo.catalog.many(handles) if handles else {}
-    sentences = [
-        f"{lights_related[entry_id].handle} {lights_related[entry_id].title} (related to {handle})"
-        for entry_id, handle in handles.items()
-        if entry_id in lights_related and _is_active(lights_related[entry_id]) and superseded_by(repo, entry_id) is None
-    ]
+        for edge in edges_of(repo.catalog, light.id, Relation.RELATED_TO):
+            handles.setdefault(edge.target if edge.source == light.id else edge.source, light.handle)
+    related = repo.catalog.many(handles.keys() - shown) if handles else {}
+    standing = [related[x] for x in handles if x in related and _is_active(related[x]) and not superseded_by(repo, x)]
+    sentences = [f"{light.handle} {light.title} (related to {handles[light.id]})" for light in standing]
     return [f"see also: {'; '.join(sentences[:SEE_ALSO])}"] if sentences else []
 
 
@@ -230,9 +224,9 @@ def suppressed(repo: Reading, lights: Sequence[EntrySummary], project: str | Non
         if newer := superseded_by(repo, light.id):
             away[light.id] = "superseded", f"superseded by [{newer.handle}]"
     for light in lights:
-        for edge in repo.catalog.edges(light.id):
-            special = edge.relation == Relation.SPECIALIZES and edge.source == light.id
-            special = special and edge.target in by_id and light.id not in away and edge.target not in away
+        for edge in edges_of(repo.catalog, light.id, Relation.SPECIALIZES):
+            special = edge.source == light.id and edge.target in by_id
+            special = special and light.id not in away and edge.target not in away
             if special and may_silence(repo.every, light.id, edge.target, by_id):
                 away[edge.target] = "specialized", f"[{light.handle}] says it for this case"
     for first, second in contradictions(repo, lights):
@@ -254,10 +248,8 @@ def refuse_circle(repo: Reading, start: EntrySummary, relation: str, end: EntryS
         return
     reached = [end.id]
     for entry_id in reached:  # it grows on the way
-        next_ones = {
-            edge.target for edge in repo.catalog.edges(entry_id) if (edge.source, edge.relation) == (entry_id, relation)
-        }
-        reached += next_ones.difference(reached)
+        ends = {edge.target for edge in edges_of(repo.catalog, entry_id, relation) if edge.source == entry_id}
+        reached += ends.difference(reached)
     if start.id in reached:
         raise Conflict(
             f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
@@ -281,9 +273,7 @@ def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
     new = repo.catalog.many([written]).get(written)
     if new is None:
         return []
-    filters = [
-        Filter(kinds=frozenset({Kind.LESSON}), project=name) for name in dict.fromkeys((new.project, GLOBAL_PROJECT))
-    ]
+    filters = (Filter(_LESSONS, project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
     lessons = [light for query in filters for light in repo.catalog.select(query) if light.id != written]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
@@ -294,7 +284,7 @@ def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
 
 def namesakes(repo: Reading, written: str, title: str) -> list[str]:
     """A suggestion for each active lesson of the same title."""
-    lights = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), title=title))
+    lights = repo.catalog.select(Filter(_LESSONS, title=title))
     return [
         f"[{light.handle}] has the same title; to change that one: ai-lessons contribute update {light.handle}"
         for light in lights
@@ -524,9 +514,8 @@ def about_command(
 def about_inside(here: Iterable[EntrySummary], calls: Sequence[commands.Called], cwd: str) -> list[EntrySummary]:
     """Those of `commands_here` that are about commands inside of a folder that these commands go into."""
     paths = [os.path.join(cwd, words[1]) for words, _ in calls if words[0] == "cd" and len(words) > 1]
-    entered = {
-        name for path in paths if (name := commands.folder_name(path)) and not os.path.lexists(os.path.join(path, name))
-    }
+    folders = ((commands.folder_name(path), path) for path in paths)
+    entered = {name for name, path in folders if name and not os.path.lexists(os.path.join(path, name))}
     return [light for light in here if entered.intersection(form.inside for form in named_commands(light))]
 
 
@@ -586,7 +575,7 @@ class _Asked:
 
     def lessons(self) -> list[EntrySummary]:
         """The lessons, nearest first, then the surest, then the newest."""
-        catalog, kinds = self._repo.catalog, frozenset({Kind.LESSON})
+        catalog, kinds = self._repo.catalog, _LESSONS
         candidates = {light.id: light for light in catalog.with_globs(kinds)} if self._paths else {}
         if self._query.query.strip():
             named = self._nearest(light for light in candidates.values() if self._names_a_path(light))
@@ -736,7 +725,7 @@ class Injecting:
         return [ASKING] if self._session and self._chance("question").random() < rate else []
 
 
-def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = frozenset({Kind.LESSON})) -> dict[str, float]:
+def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = _LESSONS) -> dict[str, float]:
     """Cosine similarity of the best passage of each entry that the vectors found."""
     filter_ = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
     best: dict[str, float] = {}

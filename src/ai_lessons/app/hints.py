@@ -274,9 +274,8 @@ def before_a_tool(
         broken, looked = checks.broken_by(repo, [checks.Edit(*edit) for edit in edits], cwd, [x for x, _ in named])
         named = [(light, near) for light, near in named if light.id not in looked]
     entries = {light.id: (light, near, _NAMES[near]) for light, near in named}
-    likely = (
-        {light.id: light.score or 0.0 for light in _about(repo, text)} if any(x <= BY_KIND for _, x in named) else {}
-    )
+    loosely = any(near <= BY_KIND for _, near in named)
+    likely = {light.id: light.score or 0.0 for light in _about(repo, text)} if loosely else {}
     projects = {tally.name for tally in catalog.projects()} if servers else set()
     for server in projects.intersection(servers):
         for light in catalog.select(Filter(kinds=_HINT_KINDS, project=server, limit=_LOOKED_AT)):
@@ -525,9 +524,8 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
         return NOTHING
     asked = f"$ {event.command}\n{event.text}", shown_ids, folders
     offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
-    kept = {left.entry.id for left in offered.left_out if left.reason == "told"} | {
-        entry.id for entry in offered.entries
-    }
+    told = (left.entry for left in offered.left_out if left.reason == "told")
+    kept = {entry.id for entry in (*told, *offered.entries)}
     with _memory(state, event) as session:
         earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in session.told]
         happened = _happened(session, earlier)
