@@ -62,7 +62,7 @@ def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cac
     for clone in range(10):
         logs.add(f"c{clone}/a", *(said(1000 + 10 * clone + n) for n in range(10)))
     assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_OTHERS)
-    assert cache.local_counts(ENTRIES) == {ENTRIES[0]: (0, 30, *[0] * (len(USES) - 2))}
+    assert cache.tallies()[ENTRIES[0]].local == Tallies(helpful=30)
 
 
 def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_its_id(
@@ -102,7 +102,7 @@ def logs() -> Logs:
 
 def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
     cache.refresh(logs)
-    return {entry: Tallies._make((*row, None)) for entry, row in cache.tallies().items() if any(row[:-2])}
+    return {entry: row._replace(local=None) for entry, row in cache.tallies().items() if any(row[: len(USES)])}
 
 
 def expected(logs: Logs) -> dict[str, Tallies]:

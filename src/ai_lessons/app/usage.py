@@ -38,12 +38,9 @@ VERSION = 9
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
-_SUMS = ", ".join(
-    f"sum(n * (word = '{word}' AND clone = '')) + min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})"
-    for word in USES
-)
-_COUNTS = f"(word NOT IN ('{statistics.IGNORED}', '{statistics.CONTRADICTED}', '{statistics.RECURRED}') OR id > {{}})"
-"""Of what speaks against an entry only that since it was last restored here."""
+_OWN = [f"sum(n * (word = '{word}' AND clone = ''))" for word in USES]
+_OF_OTHERS = [f"min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})" for word in USES]
+_SUMS = ", ".join([*_OWN, *(f"{own} + {others}" for own, others in zip(_OWN, _OF_OTHERS, strict=True))])
 _TABLES = f"""
 CREATE TABLE logs (
     name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -58,18 +55,20 @@ CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE kept (changes INTEGER NOT NULL, folded INTEGER NOT NULL, value TEXT NOT NULL);
 INSERT INTO kept VALUES (0, 0, '');
 CREATE TABLE tallies (
-    entry TEXT PRIMARY KEY, {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL,
-    unused INTEGER NOT NULL
+    entry TEXT PRIMARY KEY, {", ".join(f"own_{word} INTEGER NOT NULL" for word in USES)},
+    {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
 ) WITHOUT ROWID;
 """  # noqa: S608 - an event of this clone has no `clone`, one whose id says different things no `word`
 SCHEMA = Schema("usage cache", _TABLES, VERSION)
-_LAST = "(SELECT coalesce(max(id), '') FROM events e WHERE e.entry = {} AND word IN ({}) AND clone = '')"
+_LAST = "(SELECT coalesce(max(id), '') FROM events WHERE entry = :entry AND word IN ({}) AND clone = '')"
 _USED = f"'{statistics.HELPFUL}', '{statistics.FOLLOWED}', '{statistics.HELD}', '{statistics.RESTORED}'"
+_AGAINST = f"'{statistics.IGNORED}', '{statistics.CONTRADICTED}', '{statistics.RECURRED}'"
+"""Of what speaks against an entry only that counts since it was last restored here."""
 _FOLD = f"""
-WITH since(back, used) AS (SELECT {_LAST.format(":entry", f"'{statistics.RESTORED}'")}, {_LAST.format(":entry", _USED)})
+WITH since(back, used) AS (SELECT {_LAST.format(f"'{statistics.RESTORED}'")}, {_LAST.format(_USED)})
 SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
     SELECT entry, word, clone, max(CASE WHEN word <> '{statistics.LEFT_OUT}' THEN at END) AS last,
-        min(sum({_COUNTS.format("back")}), CASE WHEN clone = '' THEN count(*) ELSE {OF_A_CLONE} END) AS n,
+        min(sum(word NOT IN ({_AGAINST}) OR id > back), CASE WHEN clone = '' THEN count(*) ELSE {OF_A_CLONE} END) AS n,
         count(DISTINCT CASE WHEN word = '{statistics.INJECTED}' AND clone = '' AND session <> '' AND id > used
             THEN session END) AS unused
     FROM events, since WHERE entry = :entry AND word <> '' GROUP BY word, clone
@@ -112,28 +111,13 @@ class UsageCache(Database):
         """Lines of all logs that were left out."""
         return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
 
-    def local_counts(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """The counts of `tallies` for this clone alone, not capped."""
-        counted = _COUNTS.format(_LAST.format("events.entry", f"'{statistics.RESTORED}'"))
-        rows = self._rows(
-            f"SELECT entry, word, sum({counted}) FROM events WHERE entry {_LISTED}"  # noqa: S608 - our own words
-            " AND clone = '' AND word <> '' GROUP BY entry, word",
-            (json.dumps(list(entries)),),
-        )
-        counts: dict[str, dict[str, int]] = {}
-        for entry, word, number in rows:
-            counts.setdefault(entry, dict.fromkeys(USES, 0))[word] = number
-        return {entry: tuple(numbers.values()) for entry, numbers in counts.items()}
-
-    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
-        """For each entry (of these, or all) that has any: a count for each word, when it was last used, and `unused`.
-
-        `unused`: in how many sessions it was shown since it last helped. Outcomes against it count since a restore.
-        """
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, statistics.Tallies]:
+        """What happened to each entry (of these, or all), of those to which anything did."""
         every = "SELECT * FROM tallies"
         listed = f"{every} WHERE entry {_LISTED}"
         rows = self._rows(every) if entries is None else self._rows(listed, (json.dumps(list(entries)),))
-        return {entry: tuple(values) for entry, *values in rows}
+        of, words = statistics.Tallies, len(USES)
+        return {entry: of(*values[words:], local=of(*values[:words])) for entry, *values in rows}
 
     def sessions_since(self, entry: str, event: str) -> int:
         """In how many sessions of this clone an entry was shown after an event with this id."""
@@ -259,9 +243,7 @@ class Usages:
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, statistics.Tallies]:
         """What happened to each of these entries, or to all; those to which nothing happened are left out."""
         cache = self.cache
-        rows = cache.tallies(entries) if cache else {}
-        local = cache.local_counts(rows) if cache else {}
-        return {entry: statistics.tallies(row, local.get(entry, ())) for entry, row in rows.items()}
+        return cache.tallies(entries) if cache else {}
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""

@@ -217,11 +217,6 @@ class Tallies(NamedTuple):
 NOTHING = Tallies()
 
 
-def tallies(row: Iterable[int | str], local: Iterable[int]) -> Tallies:
-    """The tallies of an entry, and those of this clone, from the values of their fields in order."""
-    return Tallies._make((*row, Tallies(*local)))  # type: ignore[arg-type]
-
-
 class UsageTally(NamedTuple):
     """How an entry has done. `alpha` and `beta` begin with the author's word; a search multiplies with `standing`."""
 
