@@ -108,12 +108,12 @@ class CodeFolder:
         self._not_code = knowledge or ".git/"
         self.worktree: Worktree = locate(top)
         self._folder, self._file = state_dir / FOLDER, f"{sha256(os.fsencode(top)).hexdigest()[:16]}.json"
-        self._kept: dict[str, dict[str, Any]] = {"files": {}, "git": {}, "packages": {}}
+        self._kept: dict[str, dict[str, Any]] = {"files": {}, "verdicts": {}, "packages": {}}
         with suppress(AiLessonsError, ValueError, RecursionError):  # mostly, because it is the first look
             kept = json.loads(files.read_file(self._folder, self._file, 1 << 26)[0])
             if isinstance(kept, dict) and kept.keys() == self._kept.keys():
                 self._kept = kept
-        self._changed, self._called = False, dict[str, bool]()
+        self._changed = False
 
     def close(self) -> None:
         """Keep what was seen for the next look, where the state folder can be written."""
@@ -132,10 +132,8 @@ class CodeFolder:
 
     def is_called(self, name: str) -> bool:
         """Whether the project has this name."""
-        if name not in self._called:
-            same = files.same_name(files.name_of(self.top), name)  # the others may mean to read TOML
-            self._called[name] = same or any(files.same_name(x, name) for x in self.names)
-        return self._called[name]
+        same = files.same_name(files.name_of(self.top), name)  # the others may mean to read TOML
+        return same or any(files.same_name(x, name) for x in self.names)
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -185,7 +183,7 @@ class CodeFolder:
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)  # nothing says that it was ever here
         index = _stamp(self.worktree.git_dir / "index") or [0]
         stamp = [read_head(self.worktree).commit, index[0], _listed(now), date.today().year]
-        key, kept = f"{anchor} {anchor.seen}", self._kept["git"]
+        key, kept = f"{anchor} {anchor.seen}", self._kept["verdicts"]
         if key in kept:
             seen, then, row = kept[key]
             judged = AnchorVerdict(*row)._replace(verdict=Verdict(row[1]))
@@ -539,9 +537,8 @@ def stated(
     """
     named = list(dict.fromkeys(texts or ()))
     if len(named) > anchors.MOST:
-        raise UsageError(
-            f"{len(named)} anchors, more than {anchors.MOST}", hint="name what the entry stands or falls with"
-        )
+        hint = "name what the entry stands or falls with"
+        raise UsageError(f"{len(named)} anchors, more than {anchors.MOST}", hint=hint)
     if texts is None or (not named and not _QUOTED.search(text)):
         return [], []
     code = code_around(repo)
@@ -622,9 +619,8 @@ def _resolved_package(code: CodeFolder, anchor: Anchor) -> Anchor:
         near = get_close_matches(_package_name(anchor), pins, 3, 0.5)
         raise NotFound("package that this project pins", anchor.package, hint=_near(near))
     if not anchors.in_range(anchor.versions, version):
-        raise UsageError(
-            f"{anchor} does not hold here: {path} has {version.lstrip('@')}", hint="name versions that it holds for"
-        )
+        hint = "name versions that it holds for"
+        raise UsageError(f"{anchor} does not hold here: {path} has {version.lstrip('@')}", hint=hint)
     return anchor
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import partial
@@ -14,6 +13,7 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -64,8 +64,7 @@ DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
 _LARGEST = 64 * 1024 * 1024  # Bytes of such a document; of its text less is taken
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(NamedTuple):
     """One file as it came: its bytes, and what is known of where it came from. `said`: keys of a page of the web."""
 
     file: Outside
@@ -73,7 +72,7 @@ class Incoming:
     executable: bool = False
     source_path: str | None = None
     source_ref: str | None = None
-    said: Mapping[str, str] = field(default_factory=dict)
+    said: Mapping[str, str] = MappingProxyType({})
 
     @property
     def hash(self) -> str:
@@ -203,11 +202,11 @@ def refresh(
     title = next(answer.title for answer, change in looked if change)
     repo.keep_edits([change.path for change in changes])
     applied = repo.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
-    late = [f"waiting: {applied.waiting}"] if applied.waiting else []
-    answers = (
-        answer._replace(warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
-        for answer, _ in looked
-    )
+    answers = [answer for answer, _ in looked]
+    for n, answer in enumerate(answers) if applied.waiting else ():
+        if answer.changed:
+            warnings = filter(None, (answer.warning, f"waiting: {applied.waiting}"))
+            answers[n] = answer._replace(warning="; ".join(warnings))
     return (*answers, *moved_on)
 
 

@@ -138,9 +138,8 @@ def check(
     cwd = repo.options.cwd
     top = files.top_of(cwd) or cwd
     if write_baseline and (since or not baseline):
-        raise UsageError(
-            "a baseline holds what stands in all lines", hint="--baseline FILE --write-baseline, without --since"
-        )
+        hint = "--baseline FILE --write-baseline, without --since"
+        raise UsageError("a baseline holds what stands in all lines", hint=hint)
     in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
     rules, notes = rules_here(repo, cwd, projects)
     around = _Files(repo, top, [_below(top, cwd, path) for path in paths], since)
@@ -509,10 +508,9 @@ def draft_from(git: Worktree, fix: str) -> Drafted:
             if any(matches(check, old, hunk.path)) and not any(matches(check, new, hunk.path)):
                 alarms = _alarms(git, after, check)
                 if alarms <= MOST_ALARMS:
-                    stated = {key: value for key, value in check._asdict().items() if value}
-                    return Drafted(
-                        {k: v[0] if isinstance(v, tuple) else v for k, v in stated.items()}, hunk.path, alarms
-                    )
+                    stated = ((key, value) for key, value in check._asdict().items() if value)
+                    fields = {key: value[0] if isinstance(value, tuple) else value for key, value in stated}
+                    return Drafted(fields, hunk.path, alarms)
     why = "it takes no line away" if not hunks else "nothing that it took away tells the text before from other lines"
     raise NotFound("check in the fix", fix, hint=f"{why}; write one: --check '{{files: …, regex: …, bad: …, good: …}}'")
 

@@ -181,9 +181,8 @@ class RepositorySession(OpenRepository):
         """Commit what waits. Raises Refused: it has to go on waiting, and another job builds on it."""
         waiting = self.store.save().waiting
         if waiting:
-            raise Refused(
-                f"the last write is in no commit yet, because {waiting}", hint="ai-lessons admin save, then repeat"
-            )
+            hint = "ai-lessons admin save, then repeat"
+            raise Refused(f"the last write is in no commit yet, because {waiting}", hint=hint)
 
     def keep_edits(self, paths: Sequence[str]) -> None:
         """Commit edits of these files that are in no commit yet: the next job replaces them. Not in a user's git."""
@@ -329,9 +328,8 @@ class SeveralIndexes:
         pairs = zip(self._repos, candidates, strict=True)
         other_tiers = [part.options.tier for part, result in pairs if result.vectors and result.model != model]
         if other_tiers:
-            notes.append(
-                f"the vectors of {' and '.join(other_tiers)} are of another model: only their texts are searched"
-            )
+            tiers = " and ".join(other_tiers)
+            notes.append(f"the vectors of {tiers} are of another model: only their texts are searched")
         texts: list[list[Match]] = []
         vectors: list[Match] = []
         for place, result in enumerate(candidates):
@@ -416,9 +414,8 @@ class Catalogs:
     def edges(self, entry_id: str | None = None) -> list[Edge]:
         """The links that start or end at an entry, or the whole graph, also from one repository to another."""
         if entry_id not in self._edges:
-            self._edges[entry_id] = list(
-                dict.fromkeys(edge for catalog in self._all for edge in catalog.edges(entry_id))
-            )
+            edges = (edge for catalog in self._all for edge in catalog.edges(entry_id))
+            self._edges[entry_id] = list(dict.fromkeys(edges))
         return self._edges[entry_id]
 
     def tags(self) -> list[Tally]:
