@@ -82,10 +82,10 @@ def test_only_this_clone_says_how_parameters_stand(cache: UsageCache, logs: Logs
     bounds = Event(IDS[0], TIMES[0], "bounds", "injection_budget", value=1.0, weight=1.0)
     logs.add("other/a", bounds)
     cache.refresh(logs)
-    assert cache.parameters(",".join) == ""
+    assert cache.turns() == []
     logs.add("own", bounds)
     cache.refresh(logs)
-    assert "bounds" in cache.parameters(",".join)
+    assert cache.turns() == [bounds]
 
 
 @pytest.fixture
@@ -204,47 +204,29 @@ def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathF
     logs.add("a", *happened)
     cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite")
     cache.refresh(logs)
-    said: dict[str, set[str]] = {}
-    for one in happened:
-        said.setdefault(one.id, set()).add(line_of(one).decode())
-    assert turned(cache) == [next(iter(said[i])) for i in sorted(said) if len(said[i]) == 1]
+    by_id: dict[str, list[Event]] = {}
+    for each in happened:
+        by_id.setdefault(each.id, []).append(each)
+    assert cache.turns() == [by_id[i][0] for i in sorted(by_id) if by_id[i] == [by_id[i][0]] * len(by_id[i])]
     cache.close()
-
-
-def turned(cache: UsageCache) -> list[str]:
-    """The lines about parameters, folded into a list of lines."""
-    text = cache.parameters("".join)
-    return text.splitlines(keepends=True)
 
 
 def turn(number: int) -> Event:
     return Event(f"{number:026d}", TIMES[0], "observed", "injection_budget", value=0.5)
 
 
-def test_what_turns_come_to_is_kept_until_there_is_another(cache: UsageCache, logs: Logs) -> None:
-    folded: list[int] = []
-
-    def fold(lines: list[str]) -> str:
-        folded.append(len(lines))
-        return "".join(lines)
-
+def test_turns_are_those_of_all_logs_whatever_happens_to_these(cache: UsageCache, logs: Logs) -> None:
     logs.add("a", *(turn(n) for n in range(100, 200)))
-    for _ in range(2):
-        cache.refresh(logs)
-        cache.parameters(fold)
     logs.add("a", turn(300))
-    cache.refresh(logs)
-    cache.parameters(fold)
-    assert folded == [100, 101]
     logs.add("b", turn(5))
     cache.refresh(logs)
-    assert turned(cache) == [line_of(turn(n)).decode() for n in (5, *range(100, 200), 300)]
+    assert cache.turns() == [turn(n) for n in (5, *range(100, 200), 300)]
     logs.put("b", b"")
     cache.refresh(logs)
-    assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 200), 300)]
+    assert cache.turns() == [turn(n) for n in (*range(100, 200), 300)]
     logs.add("b", turn(150)._replace(value=0.9))
     cache.refresh(logs)
-    assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 150), *range(151, 200), 300)]
+    assert cache.turns() == [turn(n) for n in (*range(100, 150), *range(151, 200), 300)]
 
 
 def test_where_nothing_can_be_written_the_sums_are_kept_in_memory(tmp_path: Path, logs: Logs) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
-from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -26,7 +24,7 @@ from ai_lessons.model.links import derived_from
 from ai_lessons.search.database import Database, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -51,14 +49,14 @@ CREATE TABLE events (
     clone TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX events_entry ON events (entry, word, at);
-CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE kept (changes INTEGER NOT NULL, folded INTEGER NOT NULL, value TEXT NOT NULL);
-INSERT INTO kept VALUES (0, 0, '');
+CREATE TABLE turns (
+    id TEXT PRIMARY KEY, at TEXT NOT NULL, word TEXT NOT NULL, entry TEXT NOT NULL, value REAL, weight REAL
+) WITHOUT ROWID;
 CREATE TABLE tallies (
     entry TEXT PRIMARY KEY, {", ".join(f"own_{word} INTEGER NOT NULL" for word in USES)},
     {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
 ) WITHOUT ROWID;
-"""  # noqa: S608 - an event of this clone has no `clone`, one whose id says different things no `word`
+"""
 SCHEMA = Schema("usage cache", _TABLES, VERSION)
 _LAST = "(SELECT coalesce(max(id), '') FROM events WHERE entry = :entry AND word IN ({}) AND clone = '')"
 _USED = f"'{statistics.HELPFUL}', '{statistics.FOLLOWED}', '{statistics.HELD}', '{statistics.RESTORED}'"
@@ -89,8 +87,11 @@ _LOG = (
     " damaged = damaged + excluded.damaged"
 )
 _LISTED = "IN (SELECT value FROM json_each(?))"
-_CHANGED = "UPDATE kept SET changes = changes + 1"
-_TURN = "INSERT INTO turns VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET line = '' WHERE line <> excluded.line"
+_TURN = (
+    "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET word = ''"
+    " WHERE (at, word, entry, value, weight)"
+    " IS NOT (excluded.at, excluded.word, excluded.entry, excluded.value, excluded.weight)"
+)
 
 
 class UsageCache(Database):
@@ -124,16 +125,10 @@ class UsageCache(Database):
         query = "SELECT count(DISTINCT session) FROM events WHERE entry = ? AND word = ? AND id > ?"
         return int(self._rows(f"{query} AND clone = '' AND session <> ''", (entry, statistics.INJECTED, event))[0][0])
 
-    def parameters(self, fold: Callable[[list[str]], str]) -> str:
-        """The fold of all lines about parameters, in the order of their ids; cached until there is another line."""
-        ((changes, folded, value),) = self._rows("SELECT changes, folded, value FROM kept")
-        if changes != folded:
-            value = fold([line for (line,) in self._rows("SELECT line FROM turns WHERE line <> '' ORDER BY id")])
-            with suppress(sqlite3.OperationalError):  # read-only, or another process folds: the next one keeps it
-                self.connection.execute(
-                    "UPDATE kept SET folded = ?, value = ? WHERE changes = ?", (changes, value, changes)
-                )
-        return str(value)
+    def turns(self) -> list[Event]:
+        """The events about parameters, in the order of their ids; none whose id says different things."""
+        rows = self._rows("SELECT * FROM turns WHERE word <> '' ORDER BY id")
+        return [Event(*row[:4], value=row[4], weight=row[5]) for row in rows]
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event of this clone that says in which session it was."""
@@ -154,7 +149,6 @@ class UsageCache(Database):
             if folded.keys() - logs.keys() or any(_digest(log.read()[:done]) != begin for log, done, begin in grown):
                 for table in ("logs", "events", "turns", "tallies"):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
-                db.execute(_CHANGED)
                 changed, folded = list(logs.values()), {}
             done = {name: size for name, (_, size, _) in folded.items()}
             entries = {entry for log in changed for entry in self._fold(log, done.get(log.name, 0))}
@@ -178,9 +172,8 @@ class UsageCache(Database):
         ids = json.dumps([row[0] for row in rows])
         before = db.execute(f"SELECT entry FROM events WHERE id {_LISTED}", (ids,)).fetchall()  # noqa: S608 - our own words
         db.executemany(_EVENT, rows)
-        if turns and not log.clone:  # parameters of other clones do not count here
-            db.execute(_CHANGED)
-            db.executemany(_TURN, turns)
+        if not log.clone:  # parameters of other clones do not count here
+            db.executemany(_TURN, ((*turn[:4], turn.value, turn.weight) for turn in turns))
         db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
         return {row[3] for row in rows} | {entry for (entry,) in before}
 
@@ -247,12 +240,8 @@ class Usages:
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
-
-        def fold_lines(lines: list[str]) -> str:
-            return statistics.dumped(statistics.fold_parameters(filter(None, map(statistics.read_line, lines))))
-
         cache = self.cache
-        return statistics.fold_parameters((), statistics.loaded(cache.parameters(fold_lines) if cache else ""))
+        return statistics.fold_parameters(cache.turns() if cache else ())
 
     def edge_of(self, entry_id: str) -> Mapping[str, float]:
         """Of which parameters this entry was the last one through when it last came here; empty once it was judged.

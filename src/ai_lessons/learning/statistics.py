@@ -75,11 +75,11 @@ class Event(NamedTuple):
 class Read(NamedTuple):
     """What some bytes of a log hold: uses as rows, and how many lines were left out as damaged.
 
-    `turns` are events about parameters: id and line, in the one form that `line_of` gives them.
+    `turns` are events about parameters.
     """
 
     rows: list[Row]
-    turns: list[tuple[str, str]]
+    turns: list[Event]
     damaged: int
 
 
@@ -111,7 +111,7 @@ def read_lines(data: bytes) -> Read:
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
     if len(rows) == lines:
         return Read(rows, [], 0)
-    turns: list[tuple[str, str]] = []
+    turns: list[Event] = []
     damaged = 0
     for line in text.split("\n"):
         if not line.strip() or _PLAIN.fullmatch(line):
@@ -120,7 +120,7 @@ def read_lines(data: bytes) -> Read:
         if event is None:
             damaged += 1
         elif event.event in _TURNS:
-            turns.append((event.id, line_of(event).decode()))
+            turns.append(event)
         elif event.event in _USES:
             rows.append((event.id, event.at, event.event, event.entry, event.session))
     return Read(rows, turns, damaged)
@@ -375,25 +375,13 @@ def initial(name: str, start: float | None = None) -> ParameterState:
     return ParameterState(name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position), low=low, high=high)
 
 
-def fold_parameters(
-    happened: Iterable[Event], before: Mapping[str, ParameterState] = MappingProxyType({})
-) -> dict[str, ParameterState]:
-    """Every parameter after these events, in the order of their ids, on top of `before`. Nonsense changes nothing."""
-    state = {name: before.get(name) or initial(name) for name in DEFINITIONS}
+def fold_parameters(happened: Iterable[Event]) -> dict[str, ParameterState]:
+    """Every parameter after these events, in the order of their ids. Nonsense changes nothing."""
+    state = {name: initial(name) for name in DEFINITIONS}
     for event in happened:
         if event.entry in state:
             state[event.entry] = _turned(state[event.entry], event)
     return state
-
-
-def dumped(state: Mapping[str, ParameterState]) -> str:
-    """Parameters as text that `loaded` takes."""
-    return json.dumps([list(parameter) for parameter in state.values()])
-
-
-def loaded(text: str) -> dict[str, ParameterState]:
-    """Parameters from their text; none from none."""
-    return {parameter.name: parameter for parameter in map(ParameterState._make, json.loads(text or "[]"))}
 
 
 def _turned(parameter: ParameterState, event: Event) -> ParameterState:
