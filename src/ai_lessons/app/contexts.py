@@ -698,19 +698,12 @@ class Injecting:
             if not unasked or len(silenced) == len(gone):
                 break
             gone = {light.id: (light.details["verdict"], light.details["warning"]) for light in silenced}
-        chosen = [candidate._replace(entry=looked_at[candidate.entry.id]) for candidate in choice.chosen]
-        choice = choice._replace(chosen=tuple(chosen))
+        entries = tuple(looked_at[candidate.entry.id] for candidate in choice.chosen)
         why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
-        approved = [candidate.entry for candidate in choice.chosen if candidate.entry.kind is Kind.RULE]
-        return Context(
-            tuple(candidate.entry for candidate in choice.chosen),
-            why,
-            self._repo.catalog.openings(why),
-            app.entries.approvals_of(self._repo, approved) if approved else {},
-            choice.left_out,
-            choice.edges,
-            tuple(self._repo.notes()),
-        )
+        approved = [light for light in entries if light.kind is Kind.RULE]
+        approvals = app.entries.approvals_of(self._repo, approved) if approved else {}
+        texts, notes = self._repo.catalog.openings(why), tuple(self._repo.notes())
+        return Context(entries, why, texts, approvals, choice.left_out, choice.edges, notes)
 
     def _ablation(self, lessons: Sequence[EntrySummary]) -> frozenset[str]:
         """Lessons to leave out on purpose. Only in a session with a name that is recorded: else it measures nothing."""

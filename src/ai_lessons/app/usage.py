@@ -117,8 +117,8 @@ class UsageCache(Database):
         every = "SELECT * FROM tallies"
         listed = f"{every} WHERE entry {_LISTED}"
         rows = self._rows(every) if entries is None else self._rows(listed, (json.dumps(list(entries)),))
-        of, words = statistics.Tallies, len(USES)
-        return {entry: of(*values[words:], local=of(*values[:words])) for entry, *values in rows}
+        made, words = statistics.Tallies, len(USES)
+        return {entry: made._make([*values[words:], made(*values[:words])]) for entry, *values in rows}
 
     def sessions_since(self, entry: str, event: str) -> int:
         """In how many sessions of this clone an entry was shown after an event with this id."""
@@ -128,7 +128,7 @@ class UsageCache(Database):
     def turns(self) -> list[Event]:
         """The events about parameters, in the order of their ids; none whose id says different things."""
         rows = self._rows("SELECT * FROM turns WHERE word <> '' ORDER BY id")
-        return [Event(*row[:4], value=row[4], weight=row[5]) for row in rows]
+        return [Event(i, at, word, name, value=value, weight=weight) for i, at, word, name, value, weight in rows]
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event of this clone that says in which session it was."""
