@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.app.usage import OF_A_CLONE, OF_OTHERS, UsageCache
+from ai_lessons.git.store import LogFile
 from ai_lessons.learning.statistics import USES, Event, Tallies, line_of, read_lines
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
 
@@ -33,19 +34,20 @@ class Logs:
         self.put(name, self.files.get(name, b"") + b"".join(map(line_of, events)))
 
     def __iter__(self) -> Iterator[Log]:
-        return (Log(self, name, self.stamps[name]) for name in self.files)
+        for name in self.files:
+            log = Log(name, self.stamps[name], Path(), name, clone=name.rpartition("/")[0])
+            log.logs = self
+            yield log
 
 
-class Log:
+class Log(LogFile):
     """One of them, as it was when it was looked at."""
 
-    def __init__(self, logs: Logs, name: str, stamp: tuple[int, int, int]) -> None:
-        self._logs, self.name, self.stamp = logs, name, stamp
-        self.clone = name.rpartition("/")[0]
+    logs: Logs
 
     def read(self) -> bytes:
-        self._logs.reads[self.name] += 1
-        return self._logs.files[self.name]
+        self.logs.reads[self.name] += 1
+        return self.logs.files[self.name]
 
 
 OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZ999"
