@@ -149,6 +149,10 @@ def test_globs_are_judged_by_the_code_of_that_name_that_one_stands_in(world: Wor
     assert found(world) == []
     (top / ".gitignore").write_text("old/\n")
     assert len(found(world)) == 1
+    git(elsewhere, "remote", "add", "origin", "https://example.org/team/web-app.git")  # called so by its remote
+    world.options = world.options._replace(cwd=elsewhere)
+    later(world, "2026-11-21")
+    assert [detail.partition(" names ")[2] for _, _, detail in found(world)] == ["no file of other"] * 2
 
 
 def test_knowledge_inside_of_code_is_about_that_code(git: Git, tmp_path: Path, world: World) -> None:
