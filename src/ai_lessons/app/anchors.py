@@ -54,6 +54,7 @@ _RENAMES = ("-M", "--name-status", "-z", "--diff-filter=R")
 _MANIFEST = re.compile(
     r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
 )
+_OUTDATED = frozenset({Verdict.CHANGED, *anchors.SILENCED})
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
 
@@ -436,8 +437,7 @@ def _judged(reading: Reading) -> list[EntrySummary]:
 
 def outdated(reading: Reading) -> list[EntrySummary]:
     """Active entries that speak of code here that changed or is gone, or of versions not in use, most changed first."""
-    bad = {Verdict.CHANGED, *anchors.SILENCED}
-    lights = [light for light in _judged(reading) if light.details.get("verdict") in bad]
+    lights = [light for light in _judged(reading) if light.details.get("verdict") in _OUTDATED]
     return sorted(lights, key=lambda light: -sum(row.changes for row in light.details["anchors"]))
 
 
@@ -448,7 +448,7 @@ def stale(reading: RepositorySession) -> list[Stale]:
         Stale(light.handle, light.title, row.anchor, row.detail)
         for light in outdated(reading)
         for row in light.details["anchors"]
-        if row.verdict in {Verdict.CHANGED, *anchors.SILENCED}
+        if row.verdict in _OUTDATED
     ]
 
 

@@ -391,7 +391,6 @@ class Planner:
         self._versions = tuple(sorted({v for v in draft.versions if v != UNVERSIONED}))
         self._now = repo.options.now()
         self._taken: set[str] = set()
-        self._inside: dict[Path, bool] = {}
         docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
         self._known = {
             (str(light.details[key]), frozenset(light.versions)): light
@@ -420,10 +419,7 @@ class Planner:
 
     def plan(self, file: Outside) -> Planned:
         """What the file becomes. Raises AiLessonsError: it cannot become an entry, or cannot be read."""
-        folder, root = file.path.parent, self._repo.store.root
-        if folder not in self._inside:
-            self._inside[folder] = any(path.is_relative_to(root) for path in (folder, folder.resolve()))
-        inside = self._repo.inside(str(file.path)) if self._inside[folder] else None
+        inside = self._repo.inside(str(file.path))
         if inside is not None:
             return self._describe(inside)
         came = take(file, self._sources, self._repo.options.limits)
