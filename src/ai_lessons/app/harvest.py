@@ -369,8 +369,8 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
 
 def _length(result: Context) -> int:
     """Characters of the entries that are told."""
-    told = sum(len(f"{x.title} {x.details.get('pattern') or result.texts.get(x.id, '')}") for x in result.entries)
-    return told + len(result.ran_next)
+    characters = sum(len(f"{x.title} {x.details.get('pattern') or result.texts.get(x.id, '')}") for x in result.entries)
+    return characters + len(result.ran_next)
 
 
 FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"

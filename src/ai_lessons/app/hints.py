@@ -173,7 +173,7 @@ def _read(file: Path) -> Session:
 
 def _parsed(data: bytes) -> Session:
     """The session of a file; a new one where a process was killed while it wrote it, or of another version."""
-    with suppress(ValueError, RecursionError, TypeError):
+    with suppress(ValueError, RecursionError, TypeError, AttributeError):
         fields = json.loads(data)
         if fields.keys() == vars(Session()).keys():
             return Session(**{**fields, "told": list(map(ShownEntry._make, fields["told"]))})
@@ -524,8 +524,8 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
         return NOTHING
     asked = f"$ {event.command}\n{event.text}", shown_ids, folders
     offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
-    told = (left.entry for left in offered.left_out if left.reason == "told")
-    kept = {entry.id for entry in (*told, *offered.entries)}
+    repeated = (left.entry for left in offered.left_out if left.reason == "told")
+    kept = {entry.id for entry in (*repeated, *offered.entries)}
     with _memory(state, event) as session:
         earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in session.told]
         happened = _happened(session, earlier)

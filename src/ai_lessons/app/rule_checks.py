@@ -161,11 +161,11 @@ def check(
             fresh.append(finding)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
     lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
-    known, notes = len(findings) - len(fresh), [*notes, *repo.notes()]
+    baselined, notes = len(findings) - len(fresh), [*notes, *repo.notes()]
     for light, anchor, line, path in touched:
         message = f"{light.title} ({light.details.get('warning') or f'speaks of {anchor}'})"
         fresh.append(Finding(path, line, NOTE, light.id, light.handle, light.title, message))
-    return CheckReport((*fresh,), len(changed), len(rules), run.allowed, known, (*notes,), (*lights.values(),))
+    return CheckReport((*fresh,), len(changed), len(rules), run.allowed, baselined, (*notes,), (*lights.values(),))
 
 
 class _Run:

@@ -145,9 +145,8 @@ def hit_of(ranked: Ranked, light: EntrySummary, query: Query, also_in: tuple[str
 def _answering(hit: Hit, query: Query, phrases: Sequence[str] = ()) -> Hit:
     """The result with the sentence that answers in the place of its passage."""
     entry = hit.entry
-    text = ranking.snippet(
-        entry.snippet, query.text, phrases=phrases, title=entry.title, code=entry.kind is Kind.SCRIPT
-    )
+    is_code = entry.kind is Kind.SCRIPT
+    text = ranking.snippet(entry.snippet, query.text, phrases=phrases, title=entry.title, code=is_code)
     return hit._replace(entry=entry._replace(snippet=text))
 
 
@@ -317,9 +316,8 @@ def _near(
     passages = repo.indexing.passages()
     holding, lead = ranking.holders(question, (*every.text, *candidates.text), text_of)
     near = ranking.chance(question, candidates, passages, text_of, complete=complete)
-    likely = (
-        near.best if every is candidates else ranking.chance(question, every, passages, text_of, complete=complete).best
-    )
+    whole = near if every is candidates else ranking.chance(question, every, passages, text_of, complete=complete)
+    likely = whole.best
     if holding.intersection((hit.entry_id, hit.ordinal) for hit in candidates.text):
         near = near._replace(best=max(near.best, ranking.NAMED))
     return max(likely, ranking.NAMED) if holding else likely, near, lead, lights

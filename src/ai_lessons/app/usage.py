@@ -36,9 +36,9 @@ VERSION = 9
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
-_OWN = [f"sum(n * (word = '{word}' AND clone = ''))" for word in USES]
+_LOCAL = [f"sum(n * (word = '{word}' AND clone = ''))" for word in USES]
 _OF_OTHERS = [f"min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})" for word in USES]
-_SUMS = ", ".join([*_OWN, *(f"{own} + {others}" for own, others in zip(_OWN, _OF_OTHERS, strict=True))])
+_SUMS = ", ".join([*_LOCAL, *(f"{local} + {others}" for local, others in zip(_LOCAL, _OF_OTHERS, strict=True))])
 _TABLES = f"""
 CREATE TABLE logs (
     name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -53,7 +53,7 @@ CREATE TABLE turns (
     id TEXT PRIMARY KEY, at TEXT NOT NULL, word TEXT NOT NULL, entry TEXT NOT NULL, value REAL, weight REAL
 ) WITHOUT ROWID;
 CREATE TABLE tallies (
-    entry TEXT PRIMARY KEY, {", ".join(f"own_{word} INTEGER NOT NULL" for word in USES)},
+    entry TEXT PRIMARY KEY, {", ".join(f"local_{word} INTEGER NOT NULL" for word in USES)},
     {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
@@ -117,8 +117,8 @@ class UsageCache(Database):
         every = "SELECT * FROM tallies"
         listed = f"{every} WHERE entry {_LISTED}"
         rows = self._rows(every) if entries is None else self._rows(listed, (json.dumps(list(entries)),))
-        made, words = statistics.Tallies, len(USES)
-        return {entry: made._make([*values[words:], made(*values[:words])]) for entry, *values in rows}
+        tally, words = statistics.Tallies, len(USES)
+        return {entry: tally._make([*values[words:], tally(*values[:words])]) for entry, *values in rows}
 
     def sessions_since(self, entry: str, event: str) -> int:
         """In how many sessions of this clone an entry was shown after an event with this id."""

@@ -240,8 +240,8 @@ class RepositorySession(OpenRepository):
         gone = entry.kind is not Kind.RULE and not self.store.exists(entry.path)
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._identities = self._identities or self._identities_now()
-        light = EntrySummary(entry.id, name, entry.kind, entry.title, entry.project, (), (), entry.path)
-        return self.reports([light._replace(tier=self.options.tier)], applied, (*notes, *lost))[0]
+        names = entry.id, name, entry.kind, entry.title, entry.path
+        return app.answers.Written(*names, applied.commit, (*notes, *lost, *applied.messages), self.options.tier)
 
 
 class MultiRepository:
