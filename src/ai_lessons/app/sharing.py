@@ -14,9 +14,9 @@ from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, here, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, changed, here, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
-from ai_lessons.git.sync import IN_THE_WAY, changed, plan
+from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge
 from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, trailers
 from ai_lessons.model.entries import HANDLE_LENGTH, id_end

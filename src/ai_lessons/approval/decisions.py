@@ -6,7 +6,6 @@ import os
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dulwich.diff_tree import tree_changes
 from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 
@@ -241,16 +240,13 @@ def read_decision(store: Store, repo: Repo, trunk: Trunk, commit: str) -> Decisi
     entry = next((value for key, value in pairs if key in {approval.RULE_TRAILER, approval.ENTRY_TRAILER}), "")
     if len(names) != 1 or not entry or not decision.parents or not trunk.contains([commit]):
         raise NotFound("decision about one proposal", commit)
-    draft, prefix = Draft(repo), os.fsencode(store.prefix)
-    changes = tree_changes(repo.object_store, draft.tree_of(decision.parents[0]), draft.tree_of(commit))
-    taken: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = {}
-    for change in changes:
-        path = (change.new and change.new.path) or (change.old and change.old.path) or b""
-        before, after, now = (draft.lookup(draft.tree_of(at), path) for at in (decision.parents[0], commit, trunk.tip))
-        name = os.fsdecode(path.removeprefix(prefix))
-        if after != now:
-            raise Conflict(f"{name} was changed again since this decision; nothing was taken back")
-        taken[name] = before, after
+    draft = Draft(repo)
+    tree, prefix = draft.tree_of(trunk.tip), os.fsencode(store.prefix)
+    changes = objects.changed(store.worktree, decision.parents[0], commit)
+    taken = {os.fsdecode(path.removeprefix(prefix)): versions for path, versions in changes.items()}
+    if again := [path for path, (_, after) in changes.items() if draft.lookup(tree, path) != after]:
+        name = os.fsdecode(again[0].removeprefix(prefix))
+        raise Conflict(f"{name} was changed again since this decision; nothing was taken back")
     if len(decision.parents) > 1:
         return Decision(commit, names[0], decision.parents[1], entry, taken)
     record = next((proposals.read_rejection(data_of(repo, new[1].decode())) for _, new in taken.values() if new), None)
@@ -399,9 +395,8 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
     """Rule files on disk that were changed, and (None) those that are gone; blobs as git would store them."""
-    status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ".")
-    rows = plumbing.run(store.worktree, *status, cwd=store.root).out.split(b"\0")
-    changed = [path for row in rows if is_rule(path := os.fsdecode(row[3:]).removeprefix(store.prefix))]
+    paths = (path.removeprefix(store.prefix) for _, path in plumbing.changed_files(store.worktree, "."))
+    changed = list(filter(is_rule, paths))
     contents = {path: store.read(path, TEXT_LIMIT) for path in changed if store.exists(path)}
     draft = Draft(repo)
     stored = {path: blob.decode() for path, blob in objects.blobs(store.worktree, draft, contents).items()}

@@ -34,7 +34,6 @@ _NO_PROGRAMS = (
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
 
 
@@ -49,6 +48,11 @@ class Done(NamedTuple):
     def text(self) -> str:
         """Standard output as text, without the last newline."""
         return self.out.decode(errors="replace").rstrip("\n")
+
+    @property
+    def names(self) -> list[str]:
+        """Standard output as names that end with a zero byte (`-z`)."""
+        return [os.fsdecode(name) for name in self.out.split(b"\0") if name]
 
 
 def run(
@@ -79,6 +83,21 @@ def run(
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
 
 
+def output(worktree: Worktree, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
+    """What a git command prints that reads objects as they are. Raises StorageFailed: it failed."""
+    words = [*map(os.fsdecode, arguments)]
+    done = run(worktree, "--no-replace-objects", "-c", "core.splitIndex=false", *words, extra=extra)
+    if done.code:
+        raise StorageFailed(f"git {words[0]} failed: {done.err}")
+    return done.out
+
+
+def changed_files(worktree: Worktree, *only: str) -> list[tuple[str, str]]:
+    """What `git status` lists (of `only` these paths, from the root): its two letters, and the path from the top."""
+    flags = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *only)
+    return [(row[:2], row[3:]) for row in run(worktree, "status", *flags, cwd=worktree.root).names]
+
+
 def leave_running(worktree: Worktree, *arguments: str) -> None:
     """Start git in the background for an optional task. Raises nothing: the next call tries again."""
     with suppress(OSError):
@@ -91,7 +110,7 @@ def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...
     command = _command(arguments)
     if worktree and (command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
         return _NO_PROGRAMS
-    return (*_NO_PROGRAMS, *_NO_HOOKS)
+    return (*_NO_PROGRAMS, "-c", "core.hooksPath=/dev/null")
 
 
 def _command(arguments: Sequence[str]) -> str:
@@ -196,8 +215,7 @@ def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
 
 def unmerged(worktree: Worktree) -> frozenset[str]:
     """The paths (relative to `top`) that are in conflict in git's index."""
-    rows = run(worktree, "ls-files", "-u", "-z").out.split(b"\0")[:-1]
-    return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
+    return frozenset(row.partition("\t")[2] for row in run(worktree, "ls-files", "-u", "-z").names)
 
 
 def signed_commit(

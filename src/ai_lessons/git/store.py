@@ -399,8 +399,7 @@ class Store:
         """Those of these files that are in HEAD."""
         from ai_lessons.git import plumbing  # asked only where several files state one id
 
-        done = plumbing.run(self.worktree, "ls-tree", "-z", "--name-only", "HEAD", "--", *paths, cwd=self.root)
-        return [os.fsdecode(name) for name in done.out.split(b"\0") if name]
+        return plumbing.run(self.worktree, "ls-tree", "-z", "--name-only", "HEAD", "--", *paths, cwd=self.root).names
 
     def exists(self, path: str) -> bool:
         """True if a file, link or folder has that name."""

@@ -31,7 +31,7 @@ from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import Author, committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, Version, changed, opened, text_of
 from ai_lessons.git.plumbing import Network
 from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
 from ai_lessons.git.worktree import (
@@ -62,9 +62,6 @@ if TYPE_CHECKING:
 
 REMOVED: Final = "one side removed it, the other changed it"
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
-_RAW: Final = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-
-Version = TreeEntry | None  # None: no such file
 Trees = tuple[ObjectID, ...]  # of what both began with, of ours, of theirs
 Versions = tuple[Version, ...]  # of these three
 
@@ -123,29 +120,6 @@ def plan(
     return MergePlan(result, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(conflicts)))
 
 
-def changed(worktree: Worktree, before: bytes, after: bytes) -> dict[bytes, tuple[Version, Version]]:
-    """The versions before and after of files, by path from the top, where two trees on the disk differ."""
-    return _differences(_git(worktree, "diff-tree", "-r", *_RAW, before, after))
-
-
-def _differences(rows: bytes) -> dict[bytes, tuple[Version, Version]]:
-    fields = iter(rows.split(b"\0")[:-1])
-    pairs = ((path, row[1:].split(b" ")) for row, path in zip(fields, fields, strict=True))
-    return {path: (_version(row[0], row[2]), _version(row[1], row[3])) for path, row in pairs}
-
-
-def _git(worktree: Worktree, command: str, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
-    flags = ("--no-replace-objects", "-c", "core.splitIndex=false")
-    done = plumbing.run(worktree, *flags, command, *map(os.fsdecode, arguments), extra=extra)
-    if done.code:
-        raise StorageFailed(f"git {command} failed: {done.err}")
-    return done.out
-
-
-def _version(mode: bytes, blob: bytes) -> Version:
-    return (int(mode, 8), ObjectID(blob)) if int(mode, 8) else None
-
-
 def _blob(version: Version) -> str | None:
     return version[1].decode() if version else None
 
@@ -158,12 +132,13 @@ def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version]
     unmerged: dict[bytes, list[Version]] = {}
     with translated("the index of a merge", writing=True), TemporaryDirectory(prefix="ai-lessons-merge-") as folder:
         index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
-        _git(worktree, "read-tree", "-i", "-m", "--aggressive", "--no-sparse-checkout", *trees, extra=index)
-        for row in _git(worktree, "ls-files", "--unmerged", "-z", extra=index).split(b"\0")[:-1]:
+        flags = ("-i", "-m", "--aggressive", "--no-sparse-checkout")
+        plumbing.output(worktree, "read-tree", *flags, *trees, extra=index)
+        for row in plumbing.output(worktree, "ls-files", "--unmerged", "-z", extra=index).split(b"\0")[:-1]:
             version, _, path = row.partition(b"\t")
             mode, blob, stage = version.split(b" ")
-            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = _version(mode, blob)
-        differing = _differences(_git(worktree, "diff-index", "--cached", *_RAW, trees[1], extra=index))
+            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = int(mode, 8), ObjectID(blob)
+        differing = changed(worktree, "--cached", trees[1], command="diff-index", extra=index)
     edits = {path: after for path, (_, after) in differing.items() if path not in unmerged}
     return edits, {path: tuple(versions) for path, versions in unmerged.items()}
 
@@ -419,7 +394,8 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 target, merged = author.commit(draft, made.tree, (head, tip), message), made.merged
                 notes = author.notes
         received = count(store, tip, head)
-        _forward(store, place, target)
+        # git checks everything before it changes anything
+        _change(store, place, "merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash", target)
         decisions.forget()
         return Brought(target, received, merged, notes=notes)
 
@@ -528,11 +504,6 @@ def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bo
     """
     merges = plumbing.run(store.worktree, "rev-list", "--merges", head, f"^{tip}").text
     return store.protected or not (decisions.made or merges)
-
-
-def _forward(store: Store, place: RemoteBranch, target: str) -> None:
-    """Fast-forward branch, index and files. Git checks everything before it changes anything."""
-    _change(store, place, "merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash", target)
 
 
 def _move(store: Store, place: RemoteBranch, target: str) -> None:
@@ -703,8 +674,8 @@ def _push(
 
 def _only_events(store: Store, remote_tip: str) -> bool:
     """Whether all that the branch has beyond the remote's are recorded events, which this clone keeps anyway."""
-    paths = plumbing.run(store.worktree, "diff-tree", "-r", "--name-only", "-z", remote_tip, "HEAD").text.split("\0")
-    return all(path.startswith(f"{store.prefix}{FOLDER}/") for path in paths if path)
+    paths = changed(store.worktree, remote_tip, "HEAD")
+    return all(path.startswith(os.fsencode(f"{store.prefix}{FOLDER}/")) for path in paths)
 
 
 def _protect(store: Store, name: str, *, protected: bool) -> None:
