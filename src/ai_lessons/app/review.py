@@ -25,14 +25,13 @@ from ai_lessons.app.proposals import (
 )
 from ai_lessons.app.write_checks import checked
 from ai_lessons.approval import decisions, proposals, state
-from ai_lessons.approval import proposals as approval_proposals
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import Rejection
 from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, signers_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git import files
-from ai_lessons.git.objects import text_of
+from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.approval.proposals import OpenProposal, TakenProposal
-    from ai_lessons.git.objects import TreeEntry
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.entries import Entry
 
@@ -72,8 +70,8 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
                 lines.append(f"{sum(number for _, number in others_left)} more of {len(others_left)} other people")
             pending[-1] = pending[-1]._replace(left_out=tuple(lines))
         proposed = {rule.id for rule in pending}
-        lacking = unsigned_rules(at) if unsigned else ()
-        return (*pending, *(rule for rule in lacking if rule.id not in proposed))
+        lacking = _unsigned(_judged(at.repo)) if unsigned else ()
+        return (*pending, *(_pending_alarm(at, *pair) for pair in lacking if pair[0].rule not in proposed))
 
 
 def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pending:
@@ -84,15 +82,10 @@ def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pendin
     with open_proposals(opened.primary) as at:
         try:
             return _pending(at, at.find(ref))
-        except NotFound:
-            end = id_end(ref)
-            lacking = unsigned_rules(at) if unsigned else []
-            matches = [
-                rule for rule in lacking if ref == rule.path or (len(end) >= SHORTEST_END and rule.id.endswith(end))
-            ]
-            if len(matches) != 1:
+        except NotFound as error:
+            if not unsigned or isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
                 raise
-            return matches[0]
+            return _pending_alarm(at, *_standing(at, ref))
 
 
 def _pending(at: ProposalContext, proposal: OpenProposal) -> Pending:
@@ -131,9 +124,8 @@ def _files(at: ProposalContext, proposal: OpenProposal) -> list[ProposedFile]:
         return [proposed_file(proposal.path, at.text_in_force(proposal.entry), new)]
     files = []
     for piece in (piece for piece in proposal.pieces if not piece.done):
-        blobs = (piece.here, piece.new if piece.is_plain else None)
-        texts = (text_of(at.trunk.worktree, at.git, piece.path, blob) if blob else None for blob in blobs)
-        files.append(proposed_file(piece.path, *texts))
+        old, new = (at.read(piece.path, blob) for blob in (piece.here, piece.new if piece.is_plain else None))
+        files.append(proposed_file(piece.path, old, new))
     return files
 
 
@@ -170,18 +162,18 @@ def _of_one(batch: Batch, every: Sequence[OpenProposal]) -> list[OpenProposal]:
 
     Raises Conflict: several do, none here.
     """
-    proposals = [proposal for proposal in every if batch.covers(proposal)]
-    local = {proposal.makers for proposal in proposals if not proposal.remote}
-    makers = local or {proposal.makers for proposal in proposals}
-    if not batch.batch or not proposals:
-        return proposals
+    covered = [proposal for proposal in every if batch.covers(proposal)]
+    if not batch.batch or not covered:
+        return covered
+    makers = {proposal.makers for proposal in covered if not proposal.remote}
+    makers = makers or {proposal.makers for proposal in covered}
     if batch.of:
-        makers = {proposal.makers for proposal in proposals if proposal.branch == batch.of}
+        makers = {proposal.makers for proposal in covered if proposal.branch == batch.of}
     if len(makers) > 1:
         names = " and of ".join(sorted({str(maker[0]) for maker in makers}))
         hint = "approve them by id, or as a pattern names them"
         raise Conflict(f"import {batch.batch} has proposals of {names}, and is of one person", hint=hint)
-    return [proposal for proposal in proposals if proposal.makers in makers]
+    return [proposal for proposal in covered if proposal.makers in makers]
 
 
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
@@ -199,7 +191,7 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
         except NotFound as error:
             if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
                 raise
-            return approve_standing(repo, ref, expect)
+            return _approve_standing(at, ref, expect)
         refuse_changed(proposal.commit, expect)
         (done,) = _approve(at, [proposal], at.title(proposal), sign=sign)
     return done
@@ -241,7 +233,7 @@ def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *
         notes.append(f"it is in force once it is on the forge: git push {remote} {at.trunk.name}")
     for proposal in several if require == "signed" else ():
         if proposal.is_rule and proposal.sort != "removal":
-            notes += what_is_missing(repo, proposal.entry)
+            notes += _what_is_missing(repo, proposal.entry)
     *decided, last = (
         Decided(proposal.entry, handle, name, proposal.path, proposal.branch, done.commit)
         for proposal, (name, handle) in zip(several, named, strict=True)
@@ -281,9 +273,9 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         proposal = at.find(ref)
         refuse_changed(proposal.commit, expect)
         title, handle, now = at.title(proposal), at.called(proposal), repo.options.now()
-        texts_before = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
+        texts = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
         # a text that would bring a secret to the approval branch is not kept
-        texts = {path: "" if secrets.secrets_in(text) else text for path, text in texts_before.items()}
+        texts = {path: "" if secrets.secrets_in(text) else text for path, text in texts.items()}
         text, paths = ("", ()) if proposal.sort == "removal" else proposals.joined(texts)
         record = Rejection(
             entry=proposal.entry,
@@ -317,9 +309,12 @@ def take_back(opened: Library, commit: str) -> Suggested:
         if decision.taken and at.trunk.view.policy.distinct:
             hint = "propose its removal, or the text before, which another person approves"
             raise Refused("here nobody approves alone, so nobody takes an approval back alone", hint=hint)
-        before, after = (_texts_of(at, {path: pair[side] for path, pair in decision.taken.items()}) for side in (0, 1))
         if decision.taken:
-            texts = {path: data for path in after if (data := after[path] or before[path]) is not None}
+            before, after = (
+                {path: at.read(path, blob_of(versions[side])) for path, versions in decision.taken.items()}
+                for side in (0, 1)
+            )
+            texts = {path: after[path] or before[path] for path in after}
             entries = (entry_of(path, texts) for path in texts)
             entry = next((entry for entry in entries if entry and entry.id == decision.entry), None)
             if entry is None:
@@ -332,13 +327,6 @@ def take_back(opened: Library, commit: str) -> Suggested:
         proposal = at.find(again.branch)
         names = proposal.entry, at.called(proposal), at.title(proposal), proposal.path
     return Suggested(*names, again.branch, again.commit, again.notes)
-
-
-def _texts_of(at: ProposalContext, files: Mapping[str, TreeEntry | None]) -> dict[str, bytes | None]:
-    return {
-        path: text_of(at.trunk.worktree, at.git, path, version[1].decode()) if version else None
-        for path, version in files.items()
-    }
 
 
 def edit_proposal(
@@ -397,8 +385,8 @@ def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
     ref = repo.rules.ref()
     if not ref or not (tip := read_ref(repo.store.worktree, ref)):
         return []
-    proposals = approval_proposals.taken(repo.store.worktree, tip, short_name(ref))
-    return [proposal for proposal in proposals if not entry or (proposal.id and entry.endswith(proposal.id))]
+    every = proposals.taken(repo.store.worktree, tip, short_name(ref))
+    return [proposal for proposal in every if not entry or (proposal.id and entry.endswith(proposal.id))]
 
 
 def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
@@ -526,40 +514,36 @@ def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]],
 UNSIGNED = "unsigned"  # The sort of what waits on the approval branch itself for a signature
 
 
-def unsigned_rules(at: ProposalContext) -> list[Pending]:
-    """What is on the approval branch already and lacks a good signature; nothing where none is asked for."""
-    return [_pending_alarm(at, verdict, change) for verdict, change in _unsigned(_judged(at.repo))]
+def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]:
+    """The text on the approval branch that is meant and lacks a good signature. Raises NotFound, AmbiguousName."""
+    path, end, every = at.repo.inside(ref) or ref, id_end(ref), list(_unsigned(_judged(at.repo)))
+    named = [pair for pair in every if path == pair[1].path]
+    named = named or [pair for pair in every if len(end) >= SHORTEST_END and pair[0].rule.endswith(end)]
+    if len(named) > 1:
+        raise AmbiguousName(ref, [change.path for _, change in named])
+    if not named:
+        handles = [at.handle(verdict.rule) for verdict, _ in every[:5]]
+        raise NotFound("open proposal or unsigned rule", ref, suggestions=handles)
+    return named[0]
 
 
-def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> Decided:
+def _approve_standing(at: ProposalContext, ref: str, expect: str | None) -> Decided:
     """Approve by a signed merge a text that is on the approval branch already."""
-    with deciding(repo, "approve") as at:
-        path, end = at.repo.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
-        every = list(_unsigned(_judged(at.repo)))
-        named = [pair for pair in every if path == pair[1].path]
-        named = named or [pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)]
-        if len(named) > 1:
-            raise AmbiguousName(ref, [change.path for _, change in named])
-        if not named:
-            handles = [at.handle(verdict.rule) for verdict, _ in every[:5]]
-            raise NotFound("open proposal or unsigned rule", ref, suggestions=handles)
-        verdict, change = named[0]
-        refuse_changed(change.blob or "", expect)
-        if at.trunk.view.policy.distinct:
-            hint = f"propose a change of it: ai-lessons contribute edit {ref}"
-            raise Refused(
-                f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint
-            )
-        entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
-        text = change.path, change.blob or ""
-        done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
-        handle = at.handle(verdict.rule)
+    repo, (verdict, change) = at.repo, _standing(at, ref)
+    refuse_changed(change.blob or "", expect)
+    if at.trunk.view.policy.distinct:
+        hint = f"propose a change of it: ai-lessons contribute edit {ref}"
+        raise Refused(f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint)
+    entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
+    text = change.path, change.blob or ""
+    done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
+    handle = at.handle(verdict.rule)
     repo.current()
-    notes_after = (*done.notes, *what_is_missing(repo, verdict.rule))
+    notes_after = (*done.notes, *_what_is_missing(repo, verdict.rule))
     return Decided(verdict.rule, handle, entry.title, change.path, at.trunk.name, done.commit, notes_after)
 
 
-def what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
+def _what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
     """Why a rule that was signed is not in force yet, if so. Call `current` first."""
     view = _judged(repo)
     verdict = view.verdicts.get(rule)
@@ -579,11 +563,9 @@ def _judged(repo: RepositorySession) -> BranchView:
 def _unsigned(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
     """Texts on the branch that a person may still approve, where approvals are signed."""
     for _, verdict in sorted(view.verdicts.items() if view.policy.require == "signed" else ()):
-        yield from (
-            (verdict, change)
-            for change in verdict.unapproved
-            if change.blob and view.files.get(change.path) == change.blob
-        )
+        for change in verdict.unapproved:
+            if change.blob and view.files.get(change.path) == change.blob:
+                yield verdict, change
 
 
 def _pending_alarm(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:

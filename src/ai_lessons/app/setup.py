@@ -520,8 +520,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
             f"{key} counts for nothing in a folder of a bigger repository, because it comes with a pull",
             hint=f"git -C {store.root} config {AUTOCOMMIT} true",
         )
-    data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
-    new = config.set_value(decode(data, CONFIG_PATH), key, value).encode()
+    change = _setting(repo, key, value)
     if key == "search.model" and value != config.DEFAULT_MODEL:
         from ai_lessons.search.embedding import dimensions_of
 
@@ -530,10 +529,15 @@ def config_set(library: Library, key: str, value: str) -> str | None:
         from ai_lessons.app.search_index import agree
 
         agree(repo, value)
-    if new == data:
-        return None
-    expect = blob_id(data) if store.exists(CONFIG_PATH) else None
-    return repo.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
+    return repo.write(f"Set {key}", [change]).commit if change else None
+
+
+def _setting(repo: RepositorySession, key: str, value: str | int) -> Change | None:
+    """What sets one setting in the file, everything else as it was; None where it says so. Raises UsageError."""
+    exists = repo.store.exists(CONFIG_PATH)
+    data = repo.store.read(CONFIG_PATH) if exists else b""
+    new = config.set_value(decode(data, CONFIG_PATH), key, value).encode()
+    return Change(CONFIG_PATH, new, expect=blob_id(data) if exists else None) if new != data else None
 
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
@@ -675,7 +679,7 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
     made = plumbing.run(repo.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
     if made.code:
         raise StorageFailed(f"git made no tag: {made.err}")
-    changes.append(_with_format(repo, new))
+    changes += filter(None, [_setting(repo, "format", new)])
     repo.refuse_secrets(changes)
     repo.store.autocommit = repo.store.commits(repo.config.autocommit)
     job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], write_checks.actor(repo))
@@ -695,11 +699,3 @@ def _files(repo: RepositorySession) -> dict[str, bytes]:
                 with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
                     contents[path] = repo.store.read(path)
     return contents
-
-
-def _with_format(repo: RepositorySession, version: int) -> Change:
-    """The settings with the new version in them, everything else as it was."""
-    exists = repo.store.exists(CONFIG_PATH)
-    data = repo.store.read(CONFIG_PATH) if exists else b""
-    text = config.set_value(decode(data, CONFIG_PATH), "format", version)
-    return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if exists else None)

@@ -14,7 +14,7 @@ from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, changed, here, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, blob_of, changed, here, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge
@@ -121,7 +121,7 @@ def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
 
 def _read(store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> None:
     """Note in `disk` the blobs of files that are as in HEAD. Raises UnsavedEdits: a file has uncommitted edits."""
-    blobs = {path: entry[1].decode() if entry else None for path, entry in versions.items() if path not in disk}
+    blobs = {path: blob_of(entry) for path, entry in versions.items() if path not in disk}
     states = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
     edited = sorted(path for path, state in states.items() if not state.untouched)
     if edited:

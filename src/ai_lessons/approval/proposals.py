@@ -63,14 +63,9 @@ class Sides(NamedTuple):
     after: ObjectID
     here: ObjectID
 
-    @property
-    def prefix(self) -> str:
-        """Where the knowledge repository lies in the trees."""
-        return self.worktree.prefix
-
     def blob(self, tree: ObjectID | None, path: str) -> str | None:
         """The blob at a path of one of the trees; None if no plain file is there."""
-        return plain_blob(self.draft, tree, self.prefix + path)
+        return plain_blob(self.draft, tree, self.worktree.prefix + path)
 
 
 def plain_blob(draft: Draft, tree: ObjectID | None, path: str) -> str | None:
@@ -92,7 +87,7 @@ def rule_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> str:
 
 def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
     """The files that the branch `name` may be about, and the paths of all else that it changes."""
-    prefix = os.fsencode(sides.prefix)
+    prefix = os.fsencode(sides.worktree.prefix)
     result: list[Piece] = []
     foreign: list[str] = []
     changes = tree_changes(sides.repo.object_store, sides.before, sides.after, change_type_same=True)
@@ -177,7 +172,7 @@ def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
             since = "removed or moved" if piece.here is None else "changed" if piece.old else "made"
             yield f"{piece.path} was {since} on {trunk} since it was proposed"
         elif piece.here is None:
-            for folder in accumulate((sides.prefix + piece.path).split("/")[:-1], "{}/{}".format):
+            for folder in accumulate((sides.worktree.prefix + piece.path).split("/")[:-1], "{}/{}".format):
                 version = sides.draft.lookup(sides.here, os.fsencode(folder))
                 if version and not stat.S_ISDIR(version[0]):
                     yield f"{piece.path} cannot be made on {trunk}: {folder} is in the way"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons.approval.verdicts import ApprovalHistory, decide, on_protected_branch
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
-from ai_lessons.git import worktree as git_worktree
 from ai_lessons.git.commits import Ancestry, RawCommit, behind, read_texts
 from ai_lessons.git.files import append_lines, replace_file, translated
 from ai_lessons.git.worktree import (
@@ -324,7 +323,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> Cache
     # every way from the new tip back to the old one begins at a child of the old one
     if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
         return None
-    return cached._replace(view=cached.view._replace(tip=tip), key=git_worktree.key_of(worktree, tip))
+    return cached._replace(view=cached.view._replace(tip=tip), key=key_of(worktree, tip))
 
 
 class _Derivation:
@@ -372,7 +371,7 @@ class _Derivation:
         damaged = (*self._damaged, *unread)
         view = BranchView(self._ref, self._tip, policy, verdicts, files, stated=stated, damaged=damaged)
         checked = self._remembered.tips.get(self._ref, "")
-        key = git_worktree.key_of(self._worktree, self._tip, refs)
+        key = key_of(self._worktree, self._tip, refs)
         signers = self._signers.digest if signed is not None else ""
         return CachedView(view, key, checked, bool(checked) and checked not in place, signers)
 

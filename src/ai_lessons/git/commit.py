@@ -20,7 +20,7 @@ from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, Stora
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commits import EMPTY_TREE
 from ai_lessons.git.files import held_back, translated, write_new
-from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, here, opened, status_of
+from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, blob_of, data_of, here, opened, status_of
 from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
 from ai_lessons.git.worktree import (
     Head,
@@ -308,7 +308,7 @@ def land(
 def _check_out(store: Store, repo: Repo, landing: BranchUpdate, head: Head, mark: str) -> tuple[str, ...]:
     """Move branch, index and unedited files to a commit. Raises GitLocked: branch or index moved."""
     worktree, notes = store.worktree, []
-    after = {path: new[1].decode() if new else None for path, (_, new) in landing.files.items()}
+    after = {path: blob_of(new) for path, (_, new) in landing.files.items()}
     before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})
     rows: dict[str, tuple[str | None, str | None]] = {}
     entries: dict[bytes, TreeEntry | None] = {}
@@ -605,8 +605,9 @@ class Committer:
         if edits:
             batch.committer = batch.committer or author
             tree = draft.edit(batch.tree, edits)
-            people = {"author": (author, job.when, job.zone), "committer": _stamp(batch.committer, when)}
-            batch.tip = self._people.commit(draft, tree, [batch.tip] if batch.tip else [], job.message, **people)
+            by, committer = (author, job.when, job.zone), _stamp(batch.committer, when)
+            parents = [batch.tip] if batch.tip else []
+            batch.tip = self._people.commit(draft, tree, parents, job.message, author=by, committer=committer)
             batch.tree, batch.jobs[job.name] = tree, batch.tip.decode()
         batch.entries |= entries
 

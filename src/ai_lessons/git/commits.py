@@ -309,6 +309,11 @@ class Ancestry:
                 waiting.extend(self.parents[at])
         return sorted(met, reverse=True)
 
+    def newest(self, nodes: Iterable[int]) -> set[int]:
+        """Those of these commits that no other one of them contains."""
+        every = set(nodes)
+        return {node for node in every if not any(node != at and self.is_ancestor(node, at) for at in every)}
+
     def _reaches(self, start: int, goal: int) -> bool:
         """Walk back from `start`, not through the trunk: `_entered` and `_below` exclude that way."""
         waiting, met = [start], set()

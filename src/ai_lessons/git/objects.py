@@ -99,6 +99,11 @@ def changed(
     return {path: (version(row[0], row[2]), version(row[1], row[3])) for path, row in pairs}
 
 
+def blob_of(version: Version) -> str | None:
+    """The id of a version's blob."""
+    return version[1].decode() if version else None
+
+
 def data_of(repo: Repo, blob: str) -> bytes:
     """The bytes of a blob."""
     stored = repo.object_store[ObjectID(blob.encode())]

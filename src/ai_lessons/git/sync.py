@@ -31,7 +31,7 @@ from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import Author, committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, Version, changed, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, Version, blob_of, changed, opened, text_of
 from ai_lessons.git.plumbing import Network
 from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
 from ai_lessons.git.worktree import (
@@ -102,7 +102,7 @@ def plan(
     edits |= merged
     conflicts = []
     for path, why in reasons.items():
-        torn = MergeConflict(os.fsdecode(path), why, *map(_blob, changed_twice[path]))
+        torn = MergeConflict(os.fsdecode(path), why, *map(blob_of, changed_twice[path]))
         take = choose(torn)
         edits[path] = changed_twice[path][1 if take == "ours" else 2]
         conflicts += [torn] if take is None else []
@@ -112,16 +112,12 @@ def plan(
             edits[path] = theirs
         elif (
             theirs
-            and choose(torn := MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, _blob(theirs))) != "ours"
+            and choose(torn := MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, blob_of(theirs))) != "ours"
         ):
             conflicts.append(torn)
     result = None if conflicts else draft.edit(trees[1], edits)
     names = {*merged, *moved} - reasons.keys()
     return MergePlan(result, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(conflicts)))
-
-
-def _blob(version: Version) -> str | None:
-    return version[1].decode() if version else None
 
 
 def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version], dict[bytes, Versions]]:
