@@ -368,23 +368,19 @@ class Store:
     @property
     def protected(self) -> bool:
         """Whether the checked-out branch has refused a push, as `sync` noted: nothing is committed there by itself."""
-        return self._is_protected(self._settings())
+        names = self._settings().get(PROTECTED.lower(), "").split()
+        # a damaged HEAD stops no reader
+        return bool(names) and (self.head().ref or "").removeprefix("refs/heads/") in names
 
     def _settings(self) -> dict[str, str]:
         return read_settings(self.worktree.common_dir / "config")
 
-    def _is_protected(self, settings: Mapping[str, str]) -> bool:
-        names = settings.get(PROTECTED.lower(), "").split()
-        # a damaged HEAD stops no reader
-        return bool(names) and (self.head().ref or "").removeprefix("refs/heads/") in names
-
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed; `stated` in the repository's settings does not bind a bigger repository."""
-        settings = self._settings()
-        if self._is_protected(settings):
+        if self.protected:
             return False
         if self.is_folder_of_bigger_repo:
-            return settings.get(AUTOCOMMIT, "").lower() in TRUE
+            return self._settings().get(AUTOCOMMIT, "").lower() in TRUE
         return stated is not False
 
     def head(self) -> Head:

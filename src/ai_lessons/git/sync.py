@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -243,10 +242,7 @@ class Decisions:
 
     def __init__(self, state_dir: Path) -> None:
         self._file = state_dir / "sync" / "decisions.json"
-        try:
-            self.made: dict[str, str] = json.loads(self._file.read_bytes())
-        except (FileNotFoundError, ValueError):
-            self.made = {}
+        self.made: dict[str, str] = files.read_json(self._file) or {}
 
     def choose(self, torn: MergeConflict) -> str | None:
         """The chosen side (`ours`, `theirs`); None: no choice was made, or one side has changed since."""
@@ -255,8 +251,7 @@ class Decisions:
     def note(self, torn: MergeConflict, take: str) -> None:
         """Remember a choice. Raises StorageFailed: it cannot be written."""
         self.made[_key(torn)] = take
-        with files.translated(str(self._file), writing=True):
-            files.replace_file(self._file, json.dumps(self.made).encode(), durable=True)
+        files.write_json(self._file, self.made, durable=True)
 
     def forget(self) -> None:
         """Drop all choices after their merge."""
@@ -775,10 +770,7 @@ class Upstream:
 
     def __init__(self, store: Store) -> None:
         self._store, self._file = store, store.state_dir / "sync" / "seen.json"
-        try:
-            self._seen: dict[str, str] = json.loads(self._file.read_bytes())
-        except (FileNotFoundError, ValueError):
-            self._seen = {}
+        self._seen: dict[str, str] = files.read_json(self._file) or {}
         self._proposals = frozenset(proposal_refs(store.worktree))
         self._before: dict[RemoteBranch, set[str]] = {}
 
@@ -859,5 +851,4 @@ class Upstream:
         tips = {place.name: read_ref(self._store.worktree, place.tracking) for place in shared}
         seen |= {key: tip for key, tip in tips.items() if tip}
         if seen != self._seen:
-            with files.translated(str(self._file), writing=True):
-                files.replace_file(self._file, json.dumps(seen).encode(), durable=False)
+            files.write_json(self._file, seen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from contextlib import contextmanager, suppress
@@ -12,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import GitMissing, NoRepository, Refused, StorageFailed, UnsupportedRepository
-from ai_lessons.git.files import reason, translated
+from ai_lessons.git.files import read_json, reason, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -540,7 +539,7 @@ def signature(refs: Mapping[str, str]) -> str:
 def noted_names(worktree: Worktree) -> dict[str, tuple[str, str]]:
     """By approval branch the tip at which it was read, and the name of the repository's list of signers."""
     try:
-        raw = json.loads((folder(worktree.state_dir) / NAMES).read_bytes())
+        raw = read_json(folder(worktree.state_dir) / NAMES)
         return {str(ref): (str(tip), str(name)) for ref, (tip, name) in raw.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         return {}
