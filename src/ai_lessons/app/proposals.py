@@ -9,7 +9,8 @@ from functools import cache, cached_property, lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.app import anchors, contexts, secrets, write_checks
+from ai_lessons import app
+from ai_lessons.app import contexts, secrets, write_checks
 from ai_lessons.app.answers import (
     LONGEST,
     NOTE,
@@ -637,7 +638,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         refuse_wrong_kinds(repo, Kind.RULE, links)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         text = " \n".join((draft.title, draft.rationale, draft.content))
-        about, _ = anchors.stated(repo, draft.about, text, project)
+        about, _ = app.anchors.stated(repo, draft.about, text, project)
         fields = frontmatter.rule_fields(
             entry_id,
             frontmatter.stamp(created),
