@@ -215,11 +215,14 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
 
 
 def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *, sign: bool) -> tuple[Decided, ...]:
-    """Merge them in one commit."""
+    """Merge them in one commit. Raises InvalidEntry, UsageError, Conflict: one of them is not fit."""
     repo, first, require = at.repo, several[0], at.trunk.view.policy.require
     named = [(at.title(proposal), at.called(proposal)) for proposal in several]
-    for proposal in several:
-        _refuse_unfit(at, proposal)
+    # what breaks the format must not get on the approval branch
+    for proposal in (proposal for proposal in several if proposal.sort != "removal"):
+        if new := [fault for fault in at.faults(proposal) if fault not in proposal.faults]:
+            raise Conflict(f"{proposal.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
+        _checked(at, proposal, {})
     sign = sign or (first.is_rule and require == "signed")
     done = decisions.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
     repo.current()
@@ -237,16 +240,6 @@ def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *
         for proposal, (name, handle) in zip(several, named, strict=True)
     )
     return (*decided, last._replace(notes=tuple(dict.fromkeys(notes))))
-
-
-def _refuse_unfit(at: ProposalContext, proposal: OpenProposal) -> None:
-    """What breaks the format must not get on the approval branch. Raises InvalidEntry, UsageError, Conflict."""
-    if proposal.sort == "removal":
-        return
-    new = [fault for fault in at.faults(proposal) if fault not in proposal.faults]
-    if new:
-        raise Conflict(f"{proposal.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
-    _checked(at, proposal, {})
 
 
 def _checked(

@@ -136,12 +136,6 @@ def _main(sides: Sides, tree: ObjectID | None, path: str) -> str:
     return script if script != path and _is_script(path) and sides.blob(tree, script) else path
 
 
-def main_path(sides: Sides, pieces: Sequence[Piece]) -> str:
-    """The entry's path after the proposal is taken; of a removal the path before."""
-    piece = next((piece for piece in pieces if piece.new), pieces[0])
-    return _main(sides, sides.after if piece.new else sides.before, piece.path)
-
-
 def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, str]:
     """The entry that the branch `name` is about, by the owners of its files, and what is wrong with that name."""
     every = sorted(set().union(*owned.values()))
@@ -500,6 +494,7 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
     problems += faults(sides, trunk.name, own_pieces)
     elsewhere = trunk.places(entry) - {piece.path for piece in own_pieces} if name.startswith(PROPOSALS) else set()
     new, old = any(piece.new for piece in own_pieces), any(piece.old for piece in own_pieces)
+    piece = next((piece for piece in own_pieces if piece.new), own_pieces[0])
     if elsewhere and new:
         problems.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
     writers = [commit.info.author for commit in commits if len(commit.parents) < 2]
@@ -514,7 +509,7 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
         name=name,
         commit=commit,
         entry=entry,
-        path=main_path(sides, own_pieces),
+        path=_main(sides, sides.after if piece.new else sides.before, piece.path),
         sort="removal" if not new else "edit" if old else "new",
         pieces=own_pieces,
         suggested_by=tuple(dict.fromkeys(writers)),

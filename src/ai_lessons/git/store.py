@@ -412,18 +412,15 @@ class Store:
         with a name that we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
         """
         with shared_files(self.worktree):
-            return self._apply(job)
-
-    def _apply(self, job: Job) -> Applied:
-        name = self._put(job)
-        if not job.changes:
-            return Applied()
-        if not self._takes_notes:
-            why = f"{self.git_dir} cannot be written here"
-            return Applied(waiting=f"{why}; where it can: ai-lessons admin save --edits" if self.autocommit else "")
-        return (
-            self.save(name) if self.autocommit else Applied(notes=self.ignored(c.path for c in job.changes if c.data))
-        )
+            name = self._put(job)
+            if not job.changes:
+                return Applied()
+            if not self._takes_notes:
+                why = f"{self.git_dir} cannot be written here"
+                return Applied(waiting=f"{why}; where it can: ai-lessons admin save --edits" if self.autocommit else "")
+            if self.autocommit:
+                return self.save(name)
+            return Applied(notes=self.ignored(change.path for change in job.changes if change.data))
 
     def ignored(self, paths: Iterable[str]) -> tuple[str, ...]:
         """A note where git ignores these files, which are not ours to commit; empty where it does not."""
@@ -497,11 +494,10 @@ class Store:
                     self._take_up_orphans()
                 self._check(job)
                 now, message = time.time(), message_of(job.subject, job.trailers, job.actor)
+                sizes = (len(change.data) if isinstance(change.data, bytes) else None for change in job.changes)
                 paths = tuple(
-                    PendingChange(
-                        c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None
-                    )
-                    for c in job.changes
+                    PendingChange(change.path, change.data is None, change.executable, size)
+                    for change, size in zip(job.changes, sizes, strict=True)
                 )
                 head = self.head().commit if self.autocommit else None
                 zone = time.localtime(now).tm_gmtoff
