@@ -437,10 +437,8 @@ class _Promotion:
         if plan.outcome == PRESENT:
             return plan
         if not self.request.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
-            raise Refused(
-                f"an agent only proposes: a person takes {self.light.handle} to {to}",
-                hint=f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}",
-            )
+            hint = f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}"
+            raise Refused(f"an agent only proposes: a person takes {self.light.handle} to {to}", hint=hint)
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:

@@ -53,10 +53,8 @@ def last(store: Store, count: int) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     with opened(store.worktree) as repo:
         steps = tuple(islice(_steps(store, repo, decisions), count))
     if not steps and decisions:
-        raise Refused(
-            f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone",
-            hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
-        )
+        hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
+        raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
     if len(steps) < count:
         many = f"only {len(steps)}" if steps else "none"
         raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")

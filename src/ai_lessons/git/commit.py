@@ -710,10 +710,8 @@ def bring_back(store: Store, job: PendingCommit) -> None:
             contents = {noted: data for noted, data in contents.items() if noted.path in gone}
         for noted, data in contents.items():
             if store.exists(noted.path) and not job.root and not _replaceable(store, job, noted.path, data):
-                raise Conflict(
-                    f"{noted.path} has another text now, so the kept one was not written",
-                    hint=f"move that file away, then: ai-lessons admin recover {noted.path}",
-                )
+                hint = f"move that file away, then: ai-lessons admin recover {noted.path}"
+                raise Conflict(f"{noted.path} has another text now, so the kept one was not written", hint=hint)
         with files.Staging(store.root) as staging:
             for noted, data in contents.items():
                 staging.add(noted.path, data, executable=noted.executable)

@@ -166,10 +166,8 @@ def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
     done = plumbing.run(worktree, *flags, *arguments, stdin=stdin, extra=LITERAL, timeout=PATIENCE)
     if done.code:
         what = done.err.rpartition("\n")[2] or f"git {arguments[0]} failed"
-        raise UnsupportedRepository(
-            f"the history of {worktree.top} cannot be read: {what}",
-            hint="a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck",
-        )
+        hint = "a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck"
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read: {what}", hint=hint)
     return done.out
 
 

@@ -344,10 +344,8 @@ class Network:
     def _unreachable(self, what: str, err: str, command: str) -> Unreachable:
         fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
         reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
-        return Unreachable(
-            f"nothing was {what} {self._remote}: {reason}",
-            hint=f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}",
-        )
+        hint = f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}"
+        return Unreachable(f"nothing was {what} {self._remote}: {reason}", hint=hint)
 
 
 def _state(flag: str, summary: str, err: str) -> tuple[str, str]:

@@ -595,10 +595,8 @@ class Store:
         if change.expect is not None and not exists:
             raise Conflict(f"{change.path} was removed meanwhile; nothing was written")
         if change.expect is not None and blob_id(self.read(change.path)) != change.expect:
-            raise Conflict(
-                f"{change.path} was changed meanwhile; nothing was written",
-                hint="look at it again, then repeat the change",
-            )
+            hint = "look at it again, then repeat the change"
+            raise Conflict(f"{change.path} was changed meanwhile; nothing was written", hint=hint)
 
 
 def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor | None = None) -> str:

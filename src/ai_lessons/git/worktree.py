@@ -129,10 +129,8 @@ def refuse_layout(folder: Path) -> None:
     """Raises Refused for a folder that git, started there, would take for a repository: its settings run programs."""
     head, common, objects, refs = (os.path.lexists(folder / n) for n in ("HEAD", "commondir", "objects", "refs"))
     if head and (common or (objects and refs)):
-        raise Refused(
-            f"{folder} holds the files of a git directory, whose settings could run programs here",
-            hint=f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first",
-        )
+        hint = f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first"
+        raise Refused(f"{folder} holds the files of a git directory, whose settings could run programs here", hint=hint)
 
 
 def _refuse_pulled(worktree: Worktree) -> None:
@@ -202,10 +200,8 @@ def _refuse_strangers(worktree: Worktree) -> None:
     except FileNotFoundError:
         raise GitMissing from None
     if done.returncode:
-        raise Refused(
-            f"{strangers[0]} belongs to another user, so the repository is not opened",
-            hint=f"if you trust it: git config --global --add safe.directory {worktree.top}",
-        )
+        hint = f"if you trust it: git config --global --add safe.directory {worktree.top}"
+        raise Refused(f"{strangers[0]} belongs to another user, so the repository is not opened", hint=hint)
 
 
 def _refuse_formats(worktree: Worktree) -> None:
