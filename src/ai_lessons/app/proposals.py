@@ -329,24 +329,20 @@ class ProposalContext:
         """Open proposals about the entry with this id."""
         return [proposal for proposal in self._near(entry) if proposal.entry == entry]
 
-    def _near(self, end: str, names: Collection[str] = ()) -> list[OpenProposal]:
+    def _near(self, text: str) -> list[OpenProposal]:
+        """Those of a branch of this name, or about an entry whose id ends so; then those that are shown."""
         ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
-        exact = [ref for ref in self._refs if {branch_of(ref), branch_name(ref)} & set(names)]
-        targets = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
-        targets -= {""}
-        meant = {
-            ref: commit
-            for ref, commit in self._refs.items()
-            if ref in exact or (ends[ref] and any(ends[ref].endswith(t) or t.endswith(ends[ref]) for t in targets))
-        }
-        near = proposals.read_page(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).proposals
-        refs = {proposal.ref for proposal in near}
-        return [*near, *(proposal for proposal in self.waiting if proposal.ref not in refs)]
+        named = [ref for ref in self._refs if text in {branch_of(ref), branch_name(ref)}]
+        end = ends[named[0]] if named else id_end(text) if len(id_end(text)) >= SHORTEST_END else ""
+        same = [ref for ref in self._refs if end and ends[ref] and (ends[ref].endswith(end) or end.endswith(ends[ref]))]
+        meant = {ref: self._refs[ref] for ref in (*named, *same)}
+        near = proposals.read_page(self.git, self.trunk, meant, SHOWN, named).proposals
+        return list({proposal.ref: proposal for proposal in (*self.waiting, *near)}.values())
 
     def find(self, ref: str) -> OpenProposal:
         """The open proposal of a branch, handle, id, end of an id, path or title. Raises NotFound, AmbiguousName."""
         text = ref.strip()
-        near = self._near(id_end(text), {text})
+        near = self._near(text)
         path, end = self.repo.inside(text) or text, id_end(text)
         matches = (
             [waiting for waiting in near if text == waiting.branch]
