@@ -44,23 +44,6 @@ class Step(NamedTuple):
     files: tuple[Change, ...]
 
 
-def last(store: Store, count: int) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The last `count` jobs, newest first, with the files undone, and the decisions since, which stay, by subject.
-
-    Raises NotFound, Refused, Conflict, UnsavedEdits.
-    """
-    decisions: list[str] = []
-    with opened(store.worktree) as repo:
-        steps = tuple(islice(_steps(store, repo, decisions), count))
-    if not steps and decisions:
-        hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
-        raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
-    if len(steps) < count:
-        many = f"only {len(steps)}" if steps else "none"
-        raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
-    return steps, tuple(decisions)
-
-
 def _steps(store: Store, repo: Repo, decisions: list[str]) -> Iterator[Step]:
     """Undo each job, newest first, by a merge of the reverse of its commit into the current tree."""
     tip, draft, disk = store.head().commit, Draft(repo), dict[str, str | None]()
@@ -273,8 +256,15 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     repo = library.primary
     repo.refuse_other_formats()
     repo.save_first()
-    done = []
-    steps, decisions = last(repo.store, count)
+    decisions, done = list[str](), []
+    with opened(repo.store.worktree) as git:
+        steps = tuple(islice(_steps(repo.store, git, decisions), count))
+    if not steps and decisions:
+        hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
+        raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
+    if len(steps) < count:
+        many = f"only {len(steps)}" if steps else "none"
+        raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
     stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"] if decisions else []
     for step in steps:
         applied = repo.write(f"Undo: {step.subject}", step.files, [(TRAILER, step.commit)])
