@@ -22,7 +22,6 @@ SLOW = (
     "markdown_it",
     "huggingface_hub",
     "packaging",
-    "detect_secrets",
     "requests",
     "starlette",
     "uvicorn",

@@ -225,10 +225,8 @@ def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySum
 def refuse(repo: OpenRepository, light: EntrySummary, what: str, person: str = "repeats the command") -> None:
     """Keep what an agent would do to a firm lesson as a question, and raise Refused; `person` is what a person does."""
     ask(repo, light, f"would {what}")
-    raise Refused(
-        f"{light.handle} is firm: a person stated it, and an agent cannot {what}",
-        hint=f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}",
-    )
+    hint = f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}"
+    raise Refused(f"{light.handle} is firm: a person stated it, and an agent cannot {what}", hint=hint)
 
 
 def remember_link(repo: OpenRepository, source: str, target: str) -> None:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app
-from ai_lessons.app import authorship, hints, secrets
+from ai_lessons.app import authorship, secrets
 from ai_lessons.app.answers import Feedback, LessonDraft, Written
 from ai_lessons.app.contexts import namesakes, opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.app.write_checks import checked
@@ -112,11 +112,11 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
     if not options.agent or transcripts.keeps_one(draft.content):
         return ""
     state, name = options.state_dir, options.session or ""
-    if is_known := hints.is_remembered(state, name):
-        with hints.opened(state, name) as session:
+    if is_known := app.hints.is_remembered(state, name):
+        with app.hints.opened(state, name) as session:
             kept = session.failures_kept
     else:
-        kept = hints.kept_in(state, options.cwd)
+        kept = app.hints.kept_in(state, options.cwd)
     text = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
     quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(text)), text))
 

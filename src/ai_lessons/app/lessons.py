@@ -49,10 +49,8 @@ def is_firm(light: EntrySummary) -> bool:
 def refuse_wrong(light: EntrySummary) -> None:
     """What is marked wrong goes nowhere. Raises Conflict."""
     if light.details.get("status") == Status.WRONG:
-        raise Conflict(
-            f"{light.handle} is marked wrong, so it is not promoted",
-            hint=f"if it is right after all: ai-lessons contribute update {light.handle} --status active",
-        )
+        hint = f"if it is right after all: ai-lessons contribute update {light.handle} --status active"
+        raise Conflict(f"{light.handle} is marked wrong, so it is not promoted", hint=hint)
 
 
 class Targets(NamedTuple):

@@ -28,7 +28,6 @@ from ai_lessons.app.contexts import weakest_origin
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.proposals import (
-    ProposalContext,
     copies,
     entry_of,
     evaluate,
@@ -438,10 +437,8 @@ class _Promotion:
         if plan.outcome == PRESENT:
             return plan
         if not self.request.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
-            raise Refused(
-                f"an agent only proposes: a person takes {self.light.handle} to {to}",
-                hint=f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}",
-            )
+            hint = f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}"
+            raise Refused(f"an agent only proposes: a person takes {self.light.handle} to {to}", hint=hint)
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
@@ -496,15 +493,10 @@ class _Promotion:
                     note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
                     return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
-            return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
-
-    def _propose(
-        self, at: ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
-    ) -> Suggested:
-        return make(
-            at, copy.entry, copy.files, subject,
-            report=report, trailers=[self._trailer], executable=copy.executable, decided=decided,
-        )  # fmt: skip
+            subject, trailers = f"Release to {to}: {copy.entry.title}", [self._trailer]
+            return make(
+                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
+            )
 
     @property
     def _trailer(self) -> tuple[str, str]:
@@ -599,5 +591,9 @@ class _Promotion:
             applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(copy=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
+        trailers, runs = [self._trailer], copy.executable
         with open_proposals(self.target) as at:
-            return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))
+            made = make(
+                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=runs, decided=True
+            )
+        return plan._replace(proposal=made)

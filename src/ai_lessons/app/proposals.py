@@ -9,7 +9,8 @@ from functools import cache, cached_property, lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.app import anchors, contexts, secrets, write_checks
+from ai_lessons import app
+from ai_lessons.app import contexts, secrets, write_checks
 from ai_lessons.app.answers import (
     LONGEST,
     NOTE,
@@ -131,17 +132,11 @@ def words(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in matches if word not in _FILLERS)
 
 
-def same(text: ComparableText, other: ComparableText) -> bool:
-    """True for the same words in the same order, whatever id, date and tags say."""
-    return words_of(text.text) == words_of(other.text)
-
-
 def says_the_same(entry: Entry, other: Entry) -> bool:
     """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
 
     def parts(entry: Entry) -> tuple[object, ...]:
-        rationale = str(entry.fields.get("rationale") or "")
-        return entry.kind, entry.title, entry.pattern, rationale, entry.body.strip(), entry.code
+        return entry.kind, entry.title, entry.pattern, entry.rationale, entry.body.strip(), entry.code
 
     return parts(entry) == parts(other)
 
@@ -334,24 +329,20 @@ class ProposalContext:
         """Open proposals about the entry with this id."""
         return [proposal for proposal in self._near(entry) if proposal.entry == entry]
 
-    def _near(self, end: str, names: Collection[str] = ()) -> list[OpenProposal]:
+    def _near(self, text: str) -> list[OpenProposal]:
+        """Those of a branch of this name, or about an entry whose id ends so; then those that are shown."""
         ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
-        exact = [ref for ref in self._refs if {branch_of(ref), branch_name(ref)} & set(names)]
-        targets = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
-        targets -= {""}
-        meant = {
-            ref: commit
-            for ref, commit in self._refs.items()
-            if ref in exact or (ends[ref] and any(ends[ref].endswith(t) or t.endswith(ends[ref]) for t in targets))
-        }
-        near = proposals.read_page(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).proposals
-        refs = {proposal.ref for proposal in near}
-        return [*near, *(proposal for proposal in self.waiting if proposal.ref not in refs)]
+        named = [ref for ref in self._refs if text in {branch_of(ref), branch_name(ref)}]
+        end = ends[named[0]] if named else id_end(text) if len(id_end(text)) >= SHORTEST_END else ""
+        same = [ref for ref in self._refs if end and ends[ref] and (ends[ref].endswith(end) or end.endswith(ends[ref]))]
+        meant = {ref: self._refs[ref] for ref in (*named, *same)}
+        near = proposals.read_page(self.git, self.trunk, meant, SHOWN, named).proposals
+        return list({proposal.ref: proposal for proposal in (*self.waiting, *near)}.values())
 
     def find(self, ref: str) -> OpenProposal:
         """The open proposal of a branch, handle, id, end of an id, path or title. Raises NotFound, AmbiguousName."""
         text = ref.strip()
-        near = self._near(id_end(text), {text})
+        near = self._near(text)
         path, end = self.repo.inside(text) or text, id_end(text)
         matches = (
             [waiting for waiting in near if text == waiting.branch]
@@ -396,11 +387,11 @@ class ProposalContext:
 
     def text(self, proposal: OpenProposal) -> bytes:
         """The text that a proposal ends with; of a removal the one that goes."""
-        blob = proposal.piece.new or proposal.piece.old
-        return self._text(proposal.piece.path, blob) if blob else b""
+        return self.read(proposal.piece.path, proposal.piece.new or proposal.piece.old) or b""
 
-    def _text(self, path: str, blob: str) -> bytes:
-        return text_of(self.trunk.worktree, self.git, path, blob)
+    def read(self, path: str, blob: str | None) -> bytes | None:
+        """The text of a blob at a path (from the root); None for none."""
+        return text_of(self.trunk.worktree, self.git, path, blob) if blob else None
 
     def _blobs(self, proposal: OpenProposal) -> dict[str, str | None]:
         gone = proposal.sort == "removal"
@@ -413,14 +404,14 @@ class ProposalContext:
 
     def files(self, proposal: OpenProposal) -> dict[str, bytes]:
         """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
-        return {path: self._text(path, blob) for path, blob in self._blobs(proposal).items() if blob}
+        texts = ((path, self.read(path, blob)) for path, blob in self._blobs(proposal).items())
+        return {path: text for path, text in texts if text is not None}
 
     def entry(self, proposal: OpenProposal) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
         if proposal not in self._entries:
             blobs = self._blobs(proposal)  # of a thousand files that claim to be one entry only two are read
-            paths = (proposal.path, side_of(proposal.path))
-            files = {path: self._text(path, blob) for path in paths if (blob := blobs.get(path))}
+            files = {path: self.read(path, blobs.get(path)) for path in (proposal.path, side_of(proposal.path))}
             self._entries[proposal] = entry_of(proposal.path, files)
         return self._entries[proposal]
 
@@ -499,7 +490,7 @@ def refuse_agents(repo: RepositorySession, what: str) -> None:
     repo.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
 
 
-def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
+def entry_of(path: str, files: Mapping[str, bytes | None]) -> Entry | None:
     """What these files are as the entry at `path`; None where that cannot be read."""
     data = files.get(path)
     if data is None:
@@ -569,8 +560,7 @@ def make(
     """
     handle = at.handle(entry.id, entry.kind.letter)
     for proposal in at.about(entry.id):
-        new = {x.path: text_of(at.trunk.worktree, at.git, x.path, x.new) if x.new else None for x in proposal.pieces}
-        if new == dict(files):
+        if {piece.path: at.read(piece.path, piece.new) for piece in proposal.pieces} == dict(files):
             notes = ("proposed already",)
             return Suggested(entry.id, handle, entry.title, entry.path, proposal.branch, proposal.commit, notes)
     if dry_run:
@@ -622,7 +612,7 @@ def rejected_before(at: ProposalContext, text: ComparableText) -> str:
     """When and why the same text was turned down; empty if it never was."""
     for rejection in reversed(at.rejections):
         old = entry_of(rejection.path, {path: text.encode() for path, text in rejection.texts().items()})
-        if old is not None and same(text, comparable(old)):
+        if old is not None and words_of(text.text) == words_of(comparable(old).text):
             return f"on {rejection.at[:10]}: {rejection.reason or 'no reason was given'}"
     return ""
 
@@ -644,7 +634,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         refuse_wrong_kinds(repo, Kind.RULE, links)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         text = " \n".join((draft.title, draft.rationale, draft.content))
-        about, _ = anchors.stated(repo, draft.about, text, project)
+        about, _ = app.anchors.stated(repo, draft.about, text, project)
         fields = frontmatter.rule_fields(
             entry_id,
             frontmatter.stamp(created),
@@ -669,9 +659,8 @@ def removal(repo: RepositorySession, rule: str) -> Written:
     """The removal of the rule in force with this id as a proposal."""
     with open_proposals(repo) as at:
         entry, _ = repo.load(rule)
-        return as_written(
-            make(at, entry, dict.fromkeys(sorted(at.trunk.places(rule))), f"Propose removal: {entry.title}")
-        )
+        files = dict.fromkeys(sorted(at.trunk.places(rule)))
+        return as_written(make(at, entry, files, f"Propose removal: {entry.title}"))
 
 
 def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) -> Written:
@@ -721,9 +710,7 @@ def _text_of(at: ProposalContext, edit: Edited) -> tuple[Entry, Mapping[str, byt
     texts = {path: data for path, data in edit.files.items() if data is not None}
     if not texts:
         path = next(iter(edit.files))
-        blob = edit.blobs[path][1]
-        old = text_of(at.trunk.worktree, at.git, path, blob) if blob else b""
-        return read_entry(path, old), edit.files
+        return read_entry(path, at.read(path, edit.blobs[path][1]) or b""), edit.files
     path, data = next(iter(texts.items()))
     entry = read_entry(path, data)
     if entry.derived:

@@ -17,7 +17,6 @@ from ai_lessons.app.proposals import (
     deciding,
     described,
     entry_of,
-    make,
     objections,
     open_proposals,
     proposed_file,
@@ -25,14 +24,12 @@ from ai_lessons.app.proposals import (
 )
 from ai_lessons.app.write_checks import checked
 from ai_lessons.approval import decisions, proposals, state
-from ai_lessons.approval import proposals as approval_proposals
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import Rejection
 from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, signers_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git import files
-from ai_lessons.git.objects import text_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter
@@ -47,7 +44,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.approval.proposals import OpenProposal, TakenProposal
-    from ai_lessons.git.objects import TreeEntry
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.entries import Entry
 
@@ -72,8 +68,8 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
                 lines.append(f"{sum(number for _, number in others_left)} more of {len(others_left)} other people")
             pending[-1] = pending[-1]._replace(left_out=tuple(lines))
         proposed = {rule.id for rule in pending}
-        lacking = unsigned_rules(at) if unsigned else ()
-        return (*pending, *(rule for rule in lacking if rule.id not in proposed))
+        lacking = _unsigned(_judged(at.repo)) if unsigned else ()
+        return (*pending, *(_pending_alarm(at, *pair) for pair in lacking if pair[0].rule not in proposed))
 
 
 def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pending:
@@ -84,15 +80,10 @@ def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pendin
     with open_proposals(opened.primary) as at:
         try:
             return _pending(at, at.find(ref))
-        except NotFound:
-            end = id_end(ref)
-            lacking = unsigned_rules(at) if unsigned else []
-            matches = [
-                rule for rule in lacking if ref == rule.path or (len(end) >= SHORTEST_END and rule.id.endswith(end))
-            ]
-            if len(matches) != 1:
+        except NotFound as error:
+            if not unsigned or isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
                 raise
-            return matches[0]
+            return _pending_alarm(at, *_standing(at, ref))
 
 
 def _pending(at: ProposalContext, proposal: OpenProposal) -> Pending:
@@ -131,9 +122,8 @@ def _files(at: ProposalContext, proposal: OpenProposal) -> list[ProposedFile]:
         return [proposed_file(proposal.path, at.text_in_force(proposal.entry), new)]
     files = []
     for piece in (piece for piece in proposal.pieces if not piece.done):
-        blobs = (piece.here, piece.new if piece.is_plain else None)
-        texts = (text_of(at.trunk.worktree, at.git, piece.path, blob) if blob else None for blob in blobs)
-        files.append(proposed_file(piece.path, *texts))
+        old, new = (at.read(piece.path, blob) for blob in (piece.here, piece.new if piece.is_plain else None))
+        files.append(proposed_file(piece.path, old, new))
     return files
 
 
@@ -170,18 +160,18 @@ def _of_one(batch: Batch, every: Sequence[OpenProposal]) -> list[OpenProposal]:
 
     Raises Conflict: several do, none here.
     """
-    proposals = [proposal for proposal in every if batch.covers(proposal)]
-    local = {proposal.makers for proposal in proposals if not proposal.remote}
-    makers = local or {proposal.makers for proposal in proposals}
-    if not batch.batch or not proposals:
-        return proposals
+    covered = [proposal for proposal in every if batch.covers(proposal)]
+    if not batch.batch or not covered:
+        return covered
+    makers = {proposal.makers for proposal in covered if not proposal.remote}
+    makers = makers or {proposal.makers for proposal in covered}
     if batch.of:
-        makers = {proposal.makers for proposal in proposals if proposal.branch == batch.of}
+        makers = {proposal.makers for proposal in covered if proposal.branch == batch.of}
     if len(makers) > 1:
         names = " and of ".join(sorted({str(maker[0]) for maker in makers}))
         hint = "approve them by id, or as a pattern names them"
         raise Conflict(f"import {batch.batch} has proposals of {names}, and is of one person", hint=hint)
-    return [proposal for proposal in proposals if proposal.makers in makers]
+    return [proposal for proposal in covered if proposal.makers in makers]
 
 
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
@@ -199,7 +189,7 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
         except NotFound as error:
             if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
                 raise
-            return approve_standing(repo, ref, expect)
+            return _approve_standing(at, ref, expect)
         refuse_changed(proposal.commit, expect)
         (done,) = _approve(at, [proposal], at.title(proposal), sign=sign)
     return done
@@ -225,11 +215,14 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
 
 
 def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *, sign: bool) -> tuple[Decided, ...]:
-    """Merge them in one commit."""
+    """Merge them in one commit. Raises InvalidEntry, UsageError, Conflict: one of them is not fit."""
     repo, first, require = at.repo, several[0], at.trunk.view.policy.require
     named = [(at.title(proposal), at.called(proposal)) for proposal in several]
-    for proposal in several:
-        _refuse_unfit(at, proposal)
+    # what breaks the format must not get on the approval branch
+    for proposal in (proposal for proposal in several if proposal.sort != "removal"):
+        if new := [fault for fault in at.faults(proposal) if fault not in proposal.faults]:
+            raise Conflict(f"{proposal.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
+        _checked(at, proposal, {})
     sign = sign or (first.is_rule and require == "signed")
     done = decisions.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
     repo.current()
@@ -241,22 +234,12 @@ def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *
         notes.append(f"it is in force once it is on the forge: git push {remote} {at.trunk.name}")
     for proposal in several if require == "signed" else ():
         if proposal.is_rule and proposal.sort != "removal":
-            notes += what_is_missing(repo, proposal.entry)
+            notes += _what_is_missing(repo, proposal.entry)
     *decided, last = (
         Decided(proposal.entry, handle, name, proposal.path, proposal.branch, done.commit)
         for proposal, (name, handle) in zip(several, named, strict=True)
     )
     return (*decided, last._replace(notes=tuple(dict.fromkeys(notes))))
-
-
-def _refuse_unfit(at: ProposalContext, proposal: OpenProposal) -> None:
-    """What breaks the format must not get on the approval branch. Raises InvalidEntry, UsageError, Conflict."""
-    if proposal.sort == "removal":
-        return
-    new = [fault for fault in at.faults(proposal) if fault not in proposal.faults]
-    if new:
-        raise Conflict(f"{proposal.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
-    _checked(at, proposal, {})
 
 
 def _checked(
@@ -281,9 +264,9 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         proposal = at.find(ref)
         refuse_changed(proposal.commit, expect)
         title, handle, now = at.title(proposal), at.called(proposal), repo.options.now()
-        texts_before = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
+        texts = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
         # a text that would bring a secret to the approval branch is not kept
-        texts = {path: "" if secrets.secrets_in(text) else text for path, text in texts_before.items()}
+        texts = {path: "" if secrets.secrets_in(text) else text for path, text in texts.items()}
         text, paths = ("", ()) if proposal.sort == "removal" else proposals.joined(texts)
         record = Rejection(
             entry=proposal.entry,
@@ -303,42 +286,6 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         done = decisions.reject(repo.store, at.git, at.trunk, proposal, record, record_name)
         path = proposals.record_path(REJECTED, record_name, title, record.at)
     return Decided(proposal.entry, handle, title, path, proposal.branch, done.commit, done.notes)
-
-
-def take_back(opened: Library, commit: str) -> Suggested:
-    """Take a decision about one proposal back by the next one: it waits again, as its author proposed it.
-
-    `commit` is the `Decided.commit`. What was approved is undone by a proposal of its own, which is approved.
-    Raises NotFound: no such decision. Conflict: what it changed was changed again. Refused.
-    """
-    repo = opened.primary
-    with deciding(repo, "take back a decision about") as at:
-        decision = decisions.read_decision(repo.store, at.git, at.trunk, commit)
-        if decision.taken and at.trunk.view.policy.distinct:
-            hint = "propose its removal, or the text before, which another person approves"
-            raise Refused("here nobody approves alone, so nobody takes an approval back alone", hint=hint)
-        before, after = (_texts_of(at, {path: pair[side] for path, pair in decision.taken.items()}) for side in (0, 1))
-        if decision.taken:
-            texts = {path: data for path in after if (data := after[path] or before[path]) is not None}
-            entries = (entry_of(path, texts) for path in texts)
-            entry = next((entry for entry in entries if entry and entry.id == decision.entry), None)
-            if entry is None:
-                raise Conflict(f"{min(texts)} cannot be read, so its approval is not taken back")
-            made = make(at, entry, before, f"Take back: {entry.title}")
-    if decision.taken:
-        approve_rule(opened, made.branch, expect=made.commit)
-    with deciding(repo, "take back a decision about") as at:
-        again = decisions.reopen(repo.store, at.git, at.trunk, decision)
-        proposal = at.find(again.branch)
-        names = proposal.entry, at.called(proposal), at.title(proposal), proposal.path
-    return Suggested(*names, again.branch, again.commit, again.notes)
-
-
-def _texts_of(at: ProposalContext, files: Mapping[str, TreeEntry | None]) -> dict[str, bytes | None]:
-    return {
-        path: text_of(at.trunk.worktree, at.git, path, version[1].decode()) if version else None
-        for path, version in files.items()
-    }
 
 
 def edit_proposal(
@@ -397,8 +344,8 @@ def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
     ref = repo.rules.ref()
     if not ref or not (tip := read_ref(repo.store.worktree, ref)):
         return []
-    proposals = approval_proposals.taken(repo.store.worktree, tip, short_name(ref))
-    return [proposal for proposal in proposals if not entry or (proposal.id and entry.endswith(proposal.id))]
+    every = proposals.taken(repo.store.worktree, tip, short_name(ref))
+    return [proposal for proposal in every if not entry or (proposal.id and entry.endswith(proposal.id))]
 
 
 def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
@@ -526,40 +473,36 @@ def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]],
 UNSIGNED = "unsigned"  # The sort of what waits on the approval branch itself for a signature
 
 
-def unsigned_rules(at: ProposalContext) -> list[Pending]:
-    """What is on the approval branch already and lacks a good signature; nothing where none is asked for."""
-    return [_pending_alarm(at, verdict, change) for verdict, change in _unsigned(_judged(at.repo))]
+def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]:
+    """The text on the approval branch that is meant and lacks a good signature. Raises NotFound, AmbiguousName."""
+    path, end, every = at.repo.inside(ref) or ref, id_end(ref), list(_unsigned(_judged(at.repo)))
+    named = [pair for pair in every if path == pair[1].path]
+    named = named or [pair for pair in every if len(end) >= SHORTEST_END and pair[0].rule.endswith(end)]
+    if len(named) > 1:
+        raise AmbiguousName(ref, [change.path for _, change in named])
+    if not named:
+        handles = [at.handle(verdict.rule) for verdict, _ in every[:5]]
+        raise NotFound("open proposal or unsigned rule", ref, suggestions=handles)
+    return named[0]
 
 
-def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> Decided:
+def _approve_standing(at: ProposalContext, ref: str, expect: str | None) -> Decided:
     """Approve by a signed merge a text that is on the approval branch already."""
-    with deciding(repo, "approve") as at:
-        path, end = at.repo.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
-        every = list(_unsigned(_judged(at.repo)))
-        named = [pair for pair in every if path == pair[1].path]
-        named = named or [pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)]
-        if len(named) > 1:
-            raise AmbiguousName(ref, [change.path for _, change in named])
-        if not named:
-            handles = [at.handle(verdict.rule) for verdict, _ in every[:5]]
-            raise NotFound("open proposal or unsigned rule", ref, suggestions=handles)
-        verdict, change = named[0]
-        refuse_changed(change.blob or "", expect)
-        if at.trunk.view.policy.distinct:
-            hint = f"propose a change of it: ai-lessons contribute edit {ref}"
-            raise Refused(
-                f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint
-            )
-        entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
-        text = change.path, change.blob or ""
-        done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
-        handle = at.handle(verdict.rule)
+    repo, (verdict, change) = at.repo, _standing(at, ref)
+    refuse_changed(change.blob or "", expect)
+    if at.trunk.view.policy.distinct:
+        hint = f"propose a change of it: ai-lessons contribute edit {ref}"
+        raise Refused(f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint)
+    entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
+    text = change.path, change.blob or ""
+    done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
+    handle = at.handle(verdict.rule)
     repo.current()
-    notes_after = (*done.notes, *what_is_missing(repo, verdict.rule))
+    notes_after = (*done.notes, *_what_is_missing(repo, verdict.rule))
     return Decided(verdict.rule, handle, entry.title, change.path, at.trunk.name, done.commit, notes_after)
 
 
-def what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
+def _what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
     """Why a rule that was signed is not in force yet, if so. Call `current` first."""
     view = _judged(repo)
     verdict = view.verdicts.get(rule)
@@ -579,11 +522,9 @@ def _judged(repo: RepositorySession) -> BranchView:
 def _unsigned(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
     """Texts on the branch that a person may still approve, where approvals are signed."""
     for _, verdict in sorted(view.verdicts.items() if view.policy.require == "signed" else ()):
-        yield from (
-            (verdict, change)
-            for change in verdict.unapproved
-            if change.blob and view.files.get(change.path) == change.blob
-        )
+        for change in verdict.unapproved:
+            if change.blob and view.files.get(change.path) == change.blob:
+                yield verdict, change
 
 
 def _pending_alarm(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:

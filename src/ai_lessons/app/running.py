@@ -90,10 +90,8 @@ def command(
     if by:
         _demand_interpreter(by, file, root, env)
     elif not os.access(file, os.X_OK):
-        raise Refused(
-            f"nothing says how to run {file}",
-            hint="give it a shebang line, or name an `interpreter` in the Markdown file beside it",
-        )
+        hint = "give it a shebang line, or name an `interpreter` in the Markdown file beside it"
+        raise Refused(f"nothing says how to run {file}", hint=hint)
     return [*by, str(copy or file), *arguments]
 
 
@@ -110,10 +108,8 @@ def _demand_interpreter(by: Sequence[str], file: Path, root: Path | None, env: M
         program = words[0]
     paths = [word for word in words if "/" in word and not word.startswith("-")]
     if any(not os.path.isabs(word) or (root and git_files.leads_into(word, root)) for word in paths):
-        raise Refused(
-            f"{file.name} names an interpreter that a pull can bring: {' '.join(words)}",
-            hint="name a program by its name alone, or by its full path outside the repository",
-        )
+        hint = "name a program by its name alone, or by its full path outside the repository"
+        raise Refused(f"{file.name} names an interpreter that a pull can bring: {' '.join(words)}", hint=hint)
     if shutil.which(program, path=(env or os.environ).get("PATH")) is None:
         raise NotFound(
             "interpreter", program, hint=f"{file.name} needs it: install {program}, or change its first line"

@@ -59,9 +59,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Kind
     from ai_lessons.search.ranking import IndexRefresh, IndexStatus
 
-    Unwanted = Callable[[Path, str, bytes], str]
-    """Why a file (folder, path in it, content) must not come into git; empty if it may."""
-
 __all__ = ["Host", "HostChange", "Target"]  # of connectors, for the interfaces
 
 SUBJECT = "Start the knowledge repository"
@@ -72,13 +69,13 @@ _AS_THEY_ARE = ("--literal-pathspecs", "-c", "core.autocrlf=false", "-c", "core.
 TEXT_SAMPLE = 8000  # Git takes a file for binary if a NUL is among so many first bytes
 
 
-def _left_out(root: Path, names: Iterable[str], unwanted: Unwanted) -> dict[str, str]:
+def _left_out(root: Path, names: Iterable[str]) -> dict[str, str]:
     """The text files that must not come into git, and why; links and files too large for an entry are not read."""
     reasons = {}
     for name in names:
         with suppress(AiLessonsError):
             data = read_file(root, name)[0]
-            if b"\0" not in data[:TEXT_SAMPLE] and (reason := unwanted(root, name, data)):
+            if b"\0" not in data[:TEXT_SAMPLE] and (reason := write_checks.why_not(root, name, data)):
                 reasons[name] = reason
     return reasons
 
@@ -176,14 +173,7 @@ def _surrounding(root: Path, *, separate: bool) -> tuple[Worktree | None, tuple[
     return None, (note,)
 
 
-def init(
-    path: Path,
-    *,
-    team: bool = False,
-    with_starters: bool = False,
-    unwanted: Unwanted | None = None,
-    separate: bool = False,
-) -> Scaffolded:
+def init(path: Path, *, team: bool = False, with_starters: bool = False, separate: bool = False) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
     An empty folder gets the template without its entries, any other only the settings that it lacks. `separate`: a new
@@ -226,7 +216,7 @@ def init(
         notes += (f"{count} files of the starter set are there: keep what is useful to you, and delete the rest",)
     if len(added) > len(starters) and not fresh:
         notes += (f"added {', '.join(name for name in added if name not in entries)}",)
-    scaffolded = _finish(root, around, added, notes, unwanted)
+    scaffolded = _finish(root, around, added, notes)
     rules = {name: original for name, original in entries.items() if is_rule(name) and name not in present}
     return _with_rules(scaffolded, rules) if with_starters else scaffolded
 
@@ -318,9 +308,7 @@ def _files_below(root: Path) -> Iterator[str]:
         yield from ((folder / name).as_posix() for name in (*names, *links))
 
 
-def _finish(
-    root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...], unwanted: Unwanted | None
-) -> Scaffolded:
+def _finish(root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...]) -> Scaffolded:
     """Bring the folder's files into git, but for a folder of a bigger repository."""
     if around is not None and around.prefix:
         if added:
@@ -338,7 +326,7 @@ def _finish(
     command = ("--literal-pathspecs", "ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard", "--")
     rows = plumbing.run(place, *command, *(() if unborn else added)).out.split(b"\0")[:-1]
     names = [os.fsdecode(row[2:]) for row in rows if not row.endswith(b"/")]  # a repository inside ends so
-    left_out = _left_out(root, names, unwanted) if unborn and unwanted else {}
+    left_out = _left_out(root, names) if unborn else {}
     notes += tuple(f"left out of git: {why}" for why in left_out.values())
     if staged := [name for name in left_out if b"H " + os.fsencode(name) in rows]:
         undo = f"git -C {root} rm --cached -- {' '.join(staged)}, then: {_AGAIN}"
@@ -485,7 +473,7 @@ def init_repository(
         made = clone(from_url, path)
     else:
         is_user = any(place.name == USER and place.root.resolve() == path.resolve() for place in options.places.known)
-        made = init(path, team=team, with_starters=starters, unwanted=write_checks.why_not, separate=is_user)
+        made = init(path, team=team, with_starters=starters, separate=is_user)
     with closing(RepositorySession(made.root, options)) as repo:
         bigger = repo.store.is_folder_of_bigger_repo
         lines = git_hooks.carry_out(made.root, hooks_dir(), "install") if hooks and not bigger else ()
@@ -520,8 +508,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
             f"{key} counts for nothing in a folder of a bigger repository, because it comes with a pull",
             hint=f"git -C {store.root} config {AUTOCOMMIT} true",
         )
-    data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
-    new = config.set_value(decode(data, CONFIG_PATH), key, value).encode()
+    change = _setting(repo, key, value)
     if key == "search.model" and value != config.DEFAULT_MODEL:
         from ai_lessons.search.embedding import dimensions_of
 
@@ -530,10 +517,15 @@ def config_set(library: Library, key: str, value: str) -> str | None:
         from ai_lessons.app.search_index import agree
 
         agree(repo, value)
-    if new == data:
-        return None
-    expect = blob_id(data) if store.exists(CONFIG_PATH) else None
-    return repo.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
+    return repo.write(f"Set {key}", [change]).commit if change else None
+
+
+def _setting(repo: RepositorySession, key: str, value: str | int) -> Change | None:
+    """What sets one setting in the file, everything else as it was; None where it says so. Raises UsageError."""
+    exists = repo.store.exists(CONFIG_PATH)
+    data = repo.store.read(CONFIG_PATH) if exists else b""
+    new = config.set_value(decode(data, CONFIG_PATH), key, value).encode()
+    return Change(CONFIG_PATH, new, expect=blob_id(data) if exists else None) if new != data else None
 
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
@@ -675,7 +667,7 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
     made = plumbing.run(repo.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
     if made.code:
         raise StorageFailed(f"git made no tag: {made.err}")
-    changes.append(_with_format(repo, new))
+    changes += filter(None, [_setting(repo, "format", new)])
     repo.refuse_secrets(changes)
     repo.store.autocommit = repo.store.commits(repo.config.autocommit)
     job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], write_checks.actor(repo))
@@ -695,11 +687,3 @@ def _files(repo: RepositorySession) -> dict[str, bytes]:
                 with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
                     contents[path] = repo.store.read(path)
     return contents
-
-
-def _with_format(repo: RepositorySession, version: int) -> Change:
-    """The settings with the new version in them, everything else as it was."""
-    exists = repo.store.exists(CONFIG_PATH)
-    data = repo.store.read(CONFIG_PATH) if exists else b""
-    text = config.set_value(decode(data, CONFIG_PATH), "format", version)
-    return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if exists else None)

@@ -14,9 +14,9 @@ from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, here, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, blob_of, changed, here, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
-from ai_lessons.git.sync import IN_THE_WAY, changed, plan
+from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge
 from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, trailers
 from ai_lessons.model.entries import HANDLE_LENGTH, id_end
@@ -42,25 +42,6 @@ class Step(NamedTuple):
     commit: str
     subject: str
     files: tuple[Change, ...]
-
-
-def last(store: Store, count: int) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The last `count` jobs, newest first, with the files undone, and the decisions since, which stay, by subject.
-
-    Raises NotFound, Refused, Conflict, UnsavedEdits.
-    """
-    decisions: list[str] = []
-    with opened(store.worktree) as repo:
-        steps = tuple(islice(_steps(store, repo, decisions), count))
-    if not steps and decisions:
-        raise Refused(
-            f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone",
-            hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
-        )
-    if len(steps) < count:
-        many = f"only {len(steps)}" if steps else "none"
-        raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
-    return steps, tuple(decisions)
 
 
 def _steps(store: Store, repo: Repo, decisions: list[str]) -> Iterator[Step]:
@@ -121,7 +102,7 @@ def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
 
 def _read(store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> None:
     """Note in `disk` the blobs of files that are as in HEAD. Raises UnsavedEdits: a file has uncommitted edits."""
-    blobs = {path: entry[1].decode() if entry else None for path, entry in versions.items() if path not in disk}
+    blobs = {path: blob_of(entry) for path, entry in versions.items() if path not in disk}
     states = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
     edited = sorted(path for path, state in states.items() if not state.untouched)
     if edited:
@@ -275,8 +256,15 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     repo = library.primary
     repo.refuse_other_formats()
     repo.save_first()
-    done = []
-    steps, decisions = last(repo.store, count)
+    decisions, done = list[str](), []
+    with opened(repo.store.worktree) as git:
+        steps = tuple(islice(_steps(repo.store, git, decisions), count))
+    if not steps and decisions:
+        hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
+        raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
+    if len(steps) < count:
+        many = f"only {len(steps)}" if steps else "none"
+        raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
     stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"] if decisions else []
     for step in steps:
         applied = repo.write(f"Undo: {step.subject}", step.files, [(TRAILER, step.commit)])

@@ -137,10 +137,8 @@ def refuse_sharing(repo: OpenRepository, remote: str) -> None:
             if secret.fingerprint not in app_secrets.allowed(_frontmatter(path, now, read)):
                 problems.setdefault(f"{path} {secret.fingerprint}", app_secrets.problem(path, secret))
     if problems:
-        raise InvalidEntry(
-            list(problems.values()),
-            hint=f"nothing was shared; it is in commits that {remote} has not seen: change those, git rebase -i",
-        )
+        hint = f"nothing was shared; it is in commits that {remote} has not seen: change those, git rebase -i"
+        raise InvalidEntry(list(problems.values()), hint=hint)
 
 
 def _is_ours(path: str) -> bool:

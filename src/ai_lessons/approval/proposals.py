@@ -63,14 +63,9 @@ class Sides(NamedTuple):
     after: ObjectID
     here: ObjectID
 
-    @property
-    def prefix(self) -> str:
-        """Where the knowledge repository lies in the trees."""
-        return self.worktree.prefix
-
     def blob(self, tree: ObjectID | None, path: str) -> str | None:
         """The blob at a path of one of the trees; None if no plain file is there."""
-        return plain_blob(self.draft, tree, self.prefix + path)
+        return plain_blob(self.draft, tree, self.worktree.prefix + path)
 
 
 def plain_blob(draft: Draft, tree: ObjectID | None, path: str) -> str | None:
@@ -92,7 +87,7 @@ def rule_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> str:
 
 def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
     """The files that the branch `name` may be about, and the paths of all else that it changes."""
-    prefix = os.fsencode(sides.prefix)
+    prefix = os.fsencode(sides.worktree.prefix)
     result: list[Piece] = []
     foreign: list[str] = []
     changes = tree_changes(sides.repo.object_store, sides.before, sides.after, change_type_same=True)
@@ -141,12 +136,6 @@ def _main(sides: Sides, tree: ObjectID | None, path: str) -> str:
     return script if script != path and _is_script(path) and sides.blob(tree, script) else path
 
 
-def main_path(sides: Sides, pieces: Sequence[Piece]) -> str:
-    """The entry's path after the proposal is taken; of a removal the path before."""
-    piece = next((piece for piece in pieces if piece.new), pieces[0])
-    return _main(sides, sides.after if piece.new else sides.before, piece.path)
-
-
 def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, str]:
     """The entry that the branch `name` is about, by the owners of its files, and what is wrong with that name."""
     every = sorted(set().union(*owned.values()))
@@ -177,7 +166,7 @@ def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
             since = "removed or moved" if piece.here is None else "changed" if piece.old else "made"
             yield f"{piece.path} was {since} on {trunk} since it was proposed"
         elif piece.here is None:
-            for folder in accumulate((sides.prefix + piece.path).split("/")[:-1], "{}/{}".format):
+            for folder in accumulate((sides.worktree.prefix + piece.path).split("/")[:-1], "{}/{}".format):
                 version = sides.draft.lookup(sides.here, os.fsencode(folder))
                 if version and not stat.S_ISDIR(version[0]):
                     yield f"{piece.path} cannot be made on {trunk}: {folder} is in the way"
@@ -505,6 +494,7 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
     problems += faults(sides, trunk.name, own_pieces)
     elsewhere = trunk.places(entry) - {piece.path for piece in own_pieces} if name.startswith(PROPOSALS) else set()
     new, old = any(piece.new for piece in own_pieces), any(piece.old for piece in own_pieces)
+    piece = next((piece for piece in own_pieces if piece.new), own_pieces[0])
     if elsewhere and new:
         problems.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
     writers = [commit.info.author for commit in commits if len(commit.parents) < 2]
@@ -519,7 +509,7 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
         name=name,
         commit=commit,
         entry=entry,
-        path=main_path(sides, own_pieces),
+        path=_main(sides, sides.after if piece.new else sides.before, piece.path),
         sort="removal" if not new else "edit" if old else "new",
         pieces=own_pieces,
         suggested_by=tuple(dict.fromkeys(writers)),

@@ -17,6 +17,7 @@ from ai_lessons.approval.state import derive
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.git import plumbing, worktree
 from ai_lessons.git.commits import EMPTY_TREE
+from ai_lessons.git.objects import changed
 from ai_lessons.git.worktree import Worktree, as_hub, branch_name, read_ref
 from ai_lessons.model.approval import REJECTED, TEXT_LIMIT, Signature, is_rule
 from ai_lessons.model.config import parse_config
@@ -200,9 +201,10 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
             # a new branch is compared with the approval branch
             old = _tree(then, update.old or read_ref(now, ref) or EMPTY_TREE)
             if tree := _tree(then, update.new):
-                names = _run(then, "ls-tree", "-r", "-z", "--name-only", tree, must=True).out.split(b"\0")
-                added = list(_added(then, old, tree)) if old else []
-                refused += refused_files(update.ref, added, [os.fsdecode(name) for name in names if name])
+                names = _run(then, "ls-tree", "-r", "-z", "--name-only", tree, must=True).names
+                changes = changed(then, old, tree) if old else {}
+                added = [(new[0], os.fsdecode(path)) for path, (_, new) in changes.items() if new]
+                refused += refused_files(update.ref, added, names)
                 refused += _too_long(then, update.ref, tree, [path for _, path in added])
         if read_ref(then, ref) is not None and ref not in rewritten:
             refused += _refused_approvals(now, then, ref)
@@ -223,14 +225,6 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
     if allowed and not refused and before.tip and after.policy != before.policy:
         state.acknowledge(now, before, after.policy)
     return refused
-
-
-def _added(then: Worktree, old: str, new: str) -> Iterator[tuple[int, str]]:
-    flags = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
-    rows = _run(then, "diff-tree", *flags, old, new, must=True).out.split(b"\0")
-    for row, name in zip(rows[::2], rows[1::2], strict=False):
-        if mode := int(row.split(b" ")[1], 8):
-            yield mode, os.fsdecode(name)
 
 
 def _too_long(then: Worktree, ref: str, tree: str, paths: Iterable[str]) -> Iterator[str]:

@@ -11,10 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.approval import state
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import plumbing
-from ai_lessons.git.files import replace_file, translated
+from ai_lessons.git.files import replace_file, translated, write_json
 from ai_lessons.git.worktree import NAMES, cut_off, folder, noted_names, read_ref
 from ai_lessons.model.approval import Signature
 
@@ -223,5 +222,5 @@ def _repository_name(worktree: Worktree, ref: str) -> str:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
     name = done.text.split()[-1]
     with suppress(AiLessonsError):  # then it is read again the next time
-        state.write(folder(worktree.state_dir) / NAMES, {**names, ref: (tip, name)})
+        write_json(folder(worktree.state_dir) / NAMES, {**names, ref: (tip, name)})
     return name

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons.approval.verdicts import ApprovalHistory, decide, on_protected_branch
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
-from ai_lessons.git import worktree as git_worktree
 from ai_lessons.git.commits import Ancestry, RawCommit, behind, read_texts
-from ai_lessons.git.files import append_lines, replace_file, translated
+from ai_lessons.git.files import append_lines, read_json, translated, write_json
 from ai_lessons.git.worktree import (
     PROPOSALS,
     REMEMBERED,
@@ -72,19 +71,19 @@ class Remembered(NamedTuple):
 def load(state_dir: Path) -> Remembered:
     """What is remembered; nothing if there is no file, or one that cannot be read."""
     try:
-        raw = json.loads((folder(state_dir) / REMEMBERED).read_bytes())
+        raw = read_json(folder(state_dir) / REMEMBERED)
         # an earlier version also wrote down a number of signers
         policies = {ref: ApprovalPolicy(row["require"], row["distinct"]) for ref, row in raw["policies"].items()}
         signed = {commit: Signature(*row) for commit, row in raw.get("signed", {}).items()}
         return Remembered(dict(raw["tips"]), policies, signed)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return Remembered()
 
 
 def save(state_dir: Path, remembered: Remembered) -> None:
     """Replace what is remembered, whole or not at all. Raises StorageFailed."""
     raw = remembered._asdict() | {"policies": {ref: policy._asdict() for ref, policy in remembered.policies.items()}}
-    write(folder(state_dir) / REMEMBERED, raw)
+    write_json(folder(state_dir) / REMEMBERED, raw)
 
 
 def forget(state_dir: Path, ref: str, dropped: Sequence[str], tip: str) -> None:
@@ -96,22 +95,13 @@ def forget(state_dir: Path, ref: str, dropped: Sequence[str], tip: str) -> None:
 
 def keep(place: Path, key: str, value: object) -> None:
     """Write a value that `kept` returns for this key. Raises StorageFailed."""
-    write(place, {"key": key, "value": value})
+    write_json(place, {"key": key, "value": value})
 
 
 def kept(place: Path, key: str) -> Any:
     """The value last written for this key; None for another key, and for a file that cannot be read."""
-    try:
-        raw = json.loads(place.read_bytes())
-        return raw["value"] if raw["key"] == key else None
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-
-
-def write(place: Path, value: object) -> None:
-    """Write a value as JSON into a file of ours, whole or not at all. Raises StorageFailed."""
-    with translated(str(place), writing=True):
-        replace_file(place, json.dumps(value, separators=(",", ":")).encode())
+    noted = read_json(place)
+    return noted.get("value") if isinstance(noted, dict) and noted.get("key") == key else None
 
 
 def proposals(state_dir: Path) -> Known:
@@ -324,7 +314,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> Cache
     # every way from the new tip back to the old one begins at a child of the old one
     if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
         return None
-    return cached._replace(view=cached.view._replace(tip=tip), key=git_worktree.key_of(worktree, tip))
+    return cached._replace(view=cached.view._replace(tip=tip), key=key_of(worktree, tip))
 
 
 class _Derivation:
@@ -372,7 +362,7 @@ class _Derivation:
         damaged = (*self._damaged, *unread)
         view = BranchView(self._ref, self._tip, policy, verdicts, files, stated=stated, damaged=damaged)
         checked = self._remembered.tips.get(self._ref, "")
-        key = git_worktree.key_of(self._worktree, self._tip, refs)
+        key = key_of(self._worktree, self._tip, refs)
         signers = self._signers.digest if signed is not None else ""
         return CachedView(view, key, checked, bool(checked) and checked not in place, signers)
 

@@ -98,9 +98,8 @@ class EvidenceFinder:
                 near = (c for c in changes if project_of(c.path) == project_of(path))
                 olds = {c.path: c.old for c in near if c.path in texts[node] or (blob and c.old == blob)}
                 texts[parent] = texts[node] | olds
-        starts = [node for node in texts if ancestry.is_ancestor(node, before)]
-        last = [node for node in starts if not any(node != o and ancestry.is_ancestor(node, o) for o in starts)]
-        return not any(blob in texts[node].values() for node in last)
+        starts = ancestry.newest(node for node in texts if ancestry.is_ancestor(node, before))
+        return not any(blob in texts[node].values() for node in starts)
 
     def _own_side(self, commit: CommitStep) -> tuple[Sequence[int] | None, str]:
         """The parents that may bring this rule's proposal; or None, and the reason if others' proposals were merged."""
@@ -241,7 +240,7 @@ class _Judge:
     """Judges every step of one rule's history, parents first."""
 
     def __init__(self, rule: str, steps: Sequence[CommitStep], past: ApprovalHistory) -> None:
-        self._rule, self._is_ancestor = rule, past.ancestry.is_ancestor
+        self._rule, self._ancestry, self._is_ancestor = rule, past.ancestry, past.ancestry.is_ancestor
         self._witness = EvidenceFinder(rule, steps, past)
         self._events: list[_Event] = []
         self._arrivals: list[tuple[int, UnapprovedChange]] = []
@@ -266,12 +265,9 @@ class _Judge:
 
     def _standing(self, events: Sequence[_Event]) -> list[_Event]:
         """The approvals that no removal among these events comes after."""
-        removals = [event for event in events if event.blob is None]
-        return [
-            event
-            for event in events
-            if event.blob is not None and not any(self._is_ancestor(event.node, r.node) for r in removals)
-        ]
+        removals = [event.node for event in events if event.blob is None]
+        texts = (event for event in events if event.blob is not None)
+        return [event for event in texts if not any(self._is_ancestor(event.node, node) for node in removals)]
 
     def _latest(self, events: Sequence[_Event]) -> list[_Event]:
         """Those of the approvals that hold after which no other text was approved."""
@@ -291,13 +287,8 @@ class _Judge:
 
     def _newest(self, events: Sequence[_Event]) -> _Event | None:
         """The one after which none of the others comes; among those side by side, the latest."""
-        if len(events) < 2:
-            return events[0] if events else None
-        last = [
-            event
-            for event in events
-            if not any(o.node != event.node and self._is_ancestor(event.node, o.node) for o in events)
-        ]
+        nodes = self._ancestry.newest(event.node for event in events)
+        last = [event for event in events if event.node in nodes]
         return max(last, key=lambda event: (event.evidence.at, event.evidence.commit, event.path), default=None)
 
     def verdict(self, now: tuple[tuple[str, str], ...]) -> Verdict | None:
@@ -338,11 +329,8 @@ class _Judge:
         """The evidence of a text (None: the removal) that is not approved."""
         arrivals = [(node, arrival) for node, arrival in self._arrivals if arrival.blob == blob]
         arrivals = [pair for pair in arrivals if pair[1].path == path] or arrivals
-        last = [
-            arrival
-            for node, arrival in arrivals
-            if not any(n != node and self._is_ancestor(node, n) for n, _ in arrivals)
-        ]
+        nodes = self._ancestry.newest(node for node, _ in arrivals)
+        last = [arrival for node, arrival in arrivals if node in nodes]
         if last:
             newest = max(last, key=lambda arrival: (arrival.evidence.at, arrival.evidence.commit))
             return newest._replace(path=path)

@@ -14,14 +14,14 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from dulwich.diff_tree import tree_changes
 from dulwich.objects import Commit, ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed
 from ai_lessons.git import files, objects, plumbing
+from ai_lessons.git.commits import EMPTY_TREE
 from ai_lessons.git.files import held_back, translated, write_new
-from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, here, opened, status_of
-from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held, new_name
+from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, blob_of, data_of, here, opened, status_of
+from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
 from ai_lessons.git.worktree import (
     Head,
     Worktree,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 SECONDS: Final = 5.0  # Time to retry while the user works with git
 _NONE: Final = "0" * 40  # Git's name for no commit
 
+Stamp = tuple[str, int, int]  # A person (`Name <email>`), seconds since 1970, seconds east of UTC
 _Done = TypeVar("_Done")
 
 
@@ -307,7 +308,7 @@ def land(
 def _check_out(store: Store, repo: Repo, landing: BranchUpdate, head: Head, mark: str) -> tuple[str, ...]:
     """Move branch, index and unedited files to a commit. Raises GitLocked: branch or index moved."""
     worktree, notes = store.worktree, []
-    after = {path: new[1].decode() if new else None for path, (_, new) in landing.files.items()}
+    after = {path: blob_of(new) for path, (_, new) in landing.files.items()}
     before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})
     rows: dict[str, tuple[str | None, str | None]] = {}
     entries: dict[bytes, TreeEntry | None] = {}
@@ -369,27 +370,25 @@ class GitIdentity:
     def commit(
         self,
         draft: Draft,
-        job: PendingCommit,
         tree: ObjectID,
         parents: Sequence[ObjectID],
-        who: tuple[str, str, int],
+        message: str,
         *,
+        author: Stamp,
+        committer: Stamp,
         sign: bool | None = None,
     ) -> ObjectID:
-        """A commit by `who` (author, committer, seconds of the committer), signed if the user's settings ask for it.
+        """A commit by these people, signed if the user's settings ask for it.
 
         If signing fails, `unsigned` has the reason; with `sign` it raises Refused.
         """
-        author, committer, when = who
         if sign or (sign is None and self._asked()[2] and not self.unsigned):
             draft.save()
-            people = _environment("AUTHOR", author, job.when, job.zone) | _environment("COMMITTER", committer, when)
+            people = _environment("AUTHOR", author) | _environment("COMMITTER", committer)
             before = [parent.decode() for parent in parents]
             ask = bool(sign) and os.isatty(0)
             try:
-                done = plumbing.signed_commit(
-                    self._worktree, tree.decode(), before, job.message.encode(), people, ask=ask
-                )
+                done = plumbing.signed_commit(self._worktree, tree.decode(), before, message.encode(), people, ask=ask)
                 if not done.code:
                     return ObjectID(done.out.strip())
                 fault = done.err or "git said no"
@@ -399,13 +398,7 @@ class GitIdentity:
             if sign:
                 raise Refused(f"git could not sign the approval: {' '.join(fault.split())}", hint=NO_KEY)
             self.unsigned = f"unsigned: {fault.splitlines()[0]}"
-        return draft.commit(
-            tree,
-            parents,
-            job.message,
-            author=(author, job.when, job.zone),
-            committer=(committer, when, time.localtime(when).tm_gmtoff),
-        )
+        return draft.commit(tree, parents, message, author=author, committer=committer)
 
 
 class Author:
@@ -418,7 +411,6 @@ class Author:
             message, _, hint = NO_IDENTITY.partition("; ")
             raise Refused(message, hint=hint)
         self.author, self.committer = author, committer
-
         self.stamp = f"{committer} {self.when} {zone(self.when)}"  # the person and time of a reflog's line
 
     @property
@@ -440,18 +432,21 @@ class Author:
 
         `sign`: whether it has to be signed; None: as the user's settings say. Raises Refused: it cannot be.
         """
-        job = PendingCommit(new_name(), message, self.when, time.localtime(self.when).tm_gmtoff, ())
-        people = author or self.author, self.committer, self.when
+        by, committer = (_stamp(who, self.when) for who in (author or self.author, self.committer))
         parent_ids = [ObjectID(parent.encode()) for parent in parents]
-        commit = self._people.commit(draft, job, tree, parent_ids, people, sign=sign)
+        commit = self._people.commit(draft, tree, parent_ids, message, author=by, committer=committer, sign=sign)
         draft.save()
         return commit.decode()
 
 
-def _environment(role: str, who: str, when: int, offset: int | None = None) -> dict[str, str]:
-    name, _, email = who.rpartition(" <")
-    stamp = f"@{when} {zone(when, offset)}"
-    return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email.rstrip(">"), f"GIT_{role}_DATE": stamp}
+def _stamp(who: str, when: int) -> Stamp:
+    return who, when, time.localtime(when).tm_gmtoff
+
+
+def _environment(role: str, stamp: Stamp) -> dict[str, str]:
+    name, _, email = stamp[0].rpartition(" <")
+    date = f"@{stamp[1]} {zone(*stamp[1:])}"
+    return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email.rstrip(">"), f"GIT_{role}_DATE": date}
 
 
 def zone(when: int, offset: int | None = None) -> str:
@@ -610,8 +605,9 @@ class Committer:
         if edits:
             batch.committer = batch.committer or author
             tree = draft.edit(batch.tree, edits)
-            who = author, batch.committer, when
-            batch.tip = self._people.commit(draft, job, tree, [batch.tip] if batch.tip else [], who)
+            by, committer = (author, job.when, job.zone), _stamp(batch.committer, when)
+            parents = [batch.tip] if batch.tip else []
+            batch.tip = self._people.commit(draft, tree, parents, job.message, author=by, committer=committer)
             batch.tree, batch.jobs[job.name] = tree, batch.tip.decode()
         batch.entries |= entries
 
@@ -674,18 +670,15 @@ def dropped(store: Store, repo: Repo, head: str) -> list[PendingCommit]:
 
 
 def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: str) -> dict[str, bytes]:
-    tree = draft.tree_of(ObjectID(head.encode()))
-    before = draft.tree_of(ObjectID(made.parents[0])) if made.parents else None
-    lost = {}
-    for change in tree_changes(repo.object_store, before, ObjectID(made.tree)):
-        new, prefix = change.new, os.fsencode(worktree.prefix)
-        if new is None or new.path is None or new.sha is None or not new.path.startswith(prefix):
+    tree, lost, prefix = draft.tree_of(head), dict[str, bytes](), os.fsencode(worktree.prefix)
+    changes = objects.changed(worktree, made.parents[0] if made.parents else EMPTY_TREE, made.id)
+    for name, (_, new) in changes.items():
+        if new is None or not name.startswith(prefix):
             continue
-        path, committed = os.fsdecode(new.path.removeprefix(prefix)), draft.lookup(tree, new.path)
-        done = plumbing.run(worktree, "cat-file", "--filters", f"--path={worktree.prefix}{path}", new.sha.decode())
-        data = None if done.code else done.out
-        data = data_of(repo, new.sha.decode()) if data is None else data
-        if (committed is None or committed[1] != new.sha) and _read(worktree, path) != data:
+        path, committed = os.fsdecode(name.removeprefix(prefix)), draft.lookup(tree, name)
+        done = plumbing.run(worktree, "cat-file", "--filters", f"--path={worktree.prefix}{path}", new[1].decode())
+        data = data_of(repo, new[1].decode()) if done.code else done.out
+        if (committed is None or committed[1] != new[1]) and _read(worktree, path) != data:
             lost[path] = data
     return lost
 
@@ -717,10 +710,8 @@ def bring_back(store: Store, job: PendingCommit) -> None:
             contents = {noted: data for noted, data in contents.items() if noted.path in gone}
         for noted, data in contents.items():
             if store.exists(noted.path) and not job.root and not _replaceable(store, job, noted.path, data):
-                raise Conflict(
-                    f"{noted.path} has another text now, so the kept one was not written",
-                    hint=f"move that file away, then: ai-lessons admin recover {noted.path}",
-                )
+                hint = f"move that file away, then: ai-lessons admin recover {noted.path}"
+                raise Conflict(f"{noted.path} has another text now, so the kept one was not written", hint=hint)
         with files.Staging(store.root) as staging:
             for noted, data in contents.items():
                 staging.add(noted.path, data, executable=noted.executable)
@@ -746,7 +737,7 @@ def _read(worktree: Worktree, path: str) -> bytes | None:
 
 
 NAMED = 5
-_WHOLE = {b"??", b" M", b" D", b"M ", b"A ", b"D "}
+_WHOLE = {"??", " M", " D", "M ", "A ", "D "}
 """As `git status --porcelain` marks what no commit has: on disk and, if it is staged at all, staged just so."""
 
 
@@ -763,18 +754,16 @@ class Uncommitted(NamedTuple):
 
 def uncommitted(store: Store) -> Uncommitted:
     """What the user edited, made, moved or removed and did not commit; writes of ours that wait are none of it."""
-    status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
     waiting = {noted.path for intent in store.pending() for noted in intent.paths}
     entries: list[str] = []
     rules: list[str] = []
     left: list[str] = []
-    for row in filter(None, plumbing.run(store.worktree, *status, cwd=store.root).out.split(b"\0")):
-        path = os.fsdecode(row[3:])
+    for marks, path in plumbing.changed_files(store.worktree):
         inside = path.removeprefix(store.prefix)
         if inside in waiting:
             continue
         is_entry = path.startswith(store.prefix) and layout.place(inside) is not None
-        if not is_entry or row[:2] not in _WHOLE or (store.root / inside).is_symlink():
+        if not is_entry or marks not in _WHOLE or (store.root / inside).is_symlink():
             left.append(inside)
         else:
             (rules if is_rule(inside) else entries).append(inside)

@@ -166,10 +166,8 @@ def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
     done = plumbing.run(worktree, *flags, *arguments, stdin=stdin, extra=LITERAL, timeout=PATIENCE)
     if done.code:
         what = done.err.rpartition("\n")[2] or f"git {arguments[0]} failed"
-        raise UnsupportedRepository(
-            f"the history of {worktree.top} cannot be read: {what}",
-            hint="a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck",
-        )
+        hint = "a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck"
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read: {what}", hint=hint)
     return done.out
 
 
@@ -308,6 +306,11 @@ class Ancestry:
                 met.add(at)
                 waiting.extend(self.parents[at])
         return sorted(met, reverse=True)
+
+    def newest(self, nodes: Iterable[int]) -> set[int]:
+        """Those of these commits that no other one of them contains."""
+        every = set(nodes)
+        return {node for node in every if not any(node != at and self.is_ancestor(node, at) for at in every)}
 
     def _reaches(self, start: int, goal: int) -> bool:
         """Walk back from `start`, not through the trunk: `_entered` and `_below` exclude that way."""

@@ -357,6 +357,20 @@ def replace_file(file: Path, data: bytes, mode: int | None = None, *, durable: b
         temporary.unlink(missing_ok=True)
 
 
+def read_json(file: Path) -> Any:
+    """The value in a file of ours; None where there is none that can be read."""
+    try:
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def write_json(file: Path, value: object, *, durable: bool = False) -> None:
+    """Write a value into a file of ours, whole or not at all. Raises StorageFailed."""
+    with translated(str(file), writing=True):
+        replace_file(file, json.dumps(value, separators=(",", ":")).encode(), durable=durable)
+
+
 def can_hold_index(folder: Path) -> bool:
     """Whether files can be made, linked (so LanceDB commits; not on exFAT, SMB, FUSE) and locked there, given space."""
     probe, link = (folder / f"{TEMPORARY}{os.urandom(8).hex()}.tmp" for _ in range(2))

@@ -64,7 +64,14 @@ class History:
         count = [] if limit is None else [f"--max-count={limit}"]
         flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", *FIXED, *count]
         done = plumbing.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
-        return () if done.code else tuple(self._revisions(done.out))
+        revisions = []
+        for commit, (author, email, when, message, *change) in _records(done.out, 4) if not done.code else ():
+            name = change[-1] if change[1:] else ""  # --follow shows the one name that it follows
+            subject, past_path = message.strip().partition("\n")[0], name.removeprefix(self._worktree.prefix)
+            revisions.append(FileRevision(commit, author, email, when, subject, past_path, dict(trailers(message))))
+            if change and change[0].startswith("C"):  # --follow goes on with the file it was copied from
+                break
+        return tuple(revisions)
 
     def resolve(self, rev: str) -> str:
         """The full id of a commit. Raises NotFound: nothing, or nothing unambiguous, of that name."""
@@ -159,14 +166,6 @@ class History:
                 data = self.blob(blob.decode())
                 if len(data) <= files.READ_LIMIT:
                     yield path, data
-
-    def _revisions(self, out: bytes) -> Iterator[FileRevision]:
-        for commit, (author, email, when, message, *change) in _records(out, 4):
-            name = change[-1] if change[1:] else ""  # --follow shows the one name that it follows
-            subject, path = message.strip().partition("\n")[0], name.removeprefix(self._worktree.prefix)
-            yield FileRevision(commit, author, email, when, subject, path, dict(trailers(message)))
-            if change and change[0].startswith("C"):  # --follow goes on with the file it was copied from
-                break
 
 
 def _records(out: bytes, fields: int) -> Iterator[tuple[str, list[str]]]:

@@ -57,6 +57,7 @@ DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, Wro
 
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
+Version = TreeEntry | None  # None: no such file
 PACK_FROM, FEW_PACKS, MANY = 24, 50, 120
 """So many objects become a pack, which a disk syncs in a tenth of the time of as many files, unless there are as many
 packs as `git gc --auto` leaves alone, because reads try one pack after the other. `MANY` objects always become one."""
@@ -79,6 +80,28 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
             hint=f"look closer: git -C {worktree.top} fsck",
         ) from error
+
+
+def changed(
+    worktree: Worktree, *trees: str | bytes, command: str = "diff-tree", extra: Mapping[str, str] | None = None
+) -> dict[bytes, tuple[Version, Version]]:
+    """The versions before and after of files, by path from the top, where two trees on the disk differ.
+
+    `command` may be `diff-index`, which takes one tree. Raises StorageFailed.
+    """
+    flags = ("-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+    fields = iter(plumbing.output(worktree, command, *flags, *trees, extra=extra).split(b"\0")[:-1])
+
+    def version(mode: bytes, blob: bytes) -> Version:
+        return (int(mode, 8), ObjectID(blob)) if int(mode, 8) else None
+
+    pairs = ((path, row[1:].split(b" ")) for row, path in zip(fields, fields, strict=True))
+    return {path: (version(row[0], row[2]), version(row[1], row[3])) for path, row in pairs}
+
+
+def blob_of(version: Version) -> str | None:
+    """The id of a version's blob."""
+    return version[1].decode() if version else None
 
 
 def data_of(repo: Repo, blob: str) -> bytes:

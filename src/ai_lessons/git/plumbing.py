@@ -34,7 +34,6 @@ _NO_PROGRAMS = (
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
 
 
@@ -84,6 +83,21 @@ def run(
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
 
 
+def output(worktree: Worktree, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
+    """What a git command prints that reads objects as they are. Raises StorageFailed: it failed."""
+    words = [*map(os.fsdecode, arguments)]
+    done = run(worktree, "--no-replace-objects", "-c", "core.splitIndex=false", *words, extra=extra)
+    if done.code:
+        raise StorageFailed(f"git {words[0]} failed: {done.err}")
+    return done.out
+
+
+def changed_files(worktree: Worktree, *only: str) -> list[tuple[str, str]]:
+    """What `git status` lists (of `only` these paths, from the root): its two letters, and the path from the top."""
+    flags = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *only)
+    return [(row[:2], row[3:]) for row in run(worktree, "status", *flags, cwd=worktree.root).names]
+
+
 def leave_running(worktree: Worktree, *arguments: str) -> None:
     """Start git in the background for an optional task. Raises nothing: the next call tries again."""
     with suppress(OSError):
@@ -96,7 +110,7 @@ def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...
     command = _command(arguments)
     if worktree and (command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
         return _NO_PROGRAMS
-    return (*_NO_PROGRAMS, *_NO_HOOKS)
+    return (*_NO_PROGRAMS, "-c", "core.hooksPath=/dev/null")
 
 
 def _command(arguments: Sequence[str]) -> str:
@@ -201,8 +215,7 @@ def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
 
 def unmerged(worktree: Worktree) -> frozenset[str]:
     """The paths (relative to `top`) that are in conflict in git's index."""
-    rows = run(worktree, "ls-files", "-u", "-z").out.split(b"\0")[:-1]
-    return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
+    return frozenset(row.partition("\t")[2] for row in run(worktree, "ls-files", "-u", "-z").names)
 
 
 def signed_commit(
@@ -331,10 +344,8 @@ class Network:
     def _unreachable(self, what: str, err: str, command: str) -> Unreachable:
         fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
         reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
-        return Unreachable(
-            f"nothing was {what} {self._remote}: {reason}",
-            hint=f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}",
-        )
+        hint = f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}"
+        return Unreachable(f"nothing was {what} {self._remote}: {reason}", hint=hint)
 
 
 def _state(flag: str, summary: str, err: str) -> tuple[str, str]:

@@ -368,23 +368,19 @@ class Store:
     @property
     def protected(self) -> bool:
         """Whether the checked-out branch has refused a push, as `sync` noted: nothing is committed there by itself."""
-        return self._is_protected(self._settings())
+        names = self._settings().get(PROTECTED.lower(), "").split()
+        # a damaged HEAD stops no reader
+        return bool(names) and (self.head().ref or "").removeprefix("refs/heads/") in names
 
     def _settings(self) -> dict[str, str]:
         return read_settings(self.worktree.common_dir / "config")
 
-    def _is_protected(self, settings: Mapping[str, str]) -> bool:
-        names = settings.get(PROTECTED.lower(), "").split()
-        # a damaged HEAD stops no reader
-        return bool(names) and (self.head().ref or "").removeprefix("refs/heads/") in names
-
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed; `stated` in the repository's settings does not bind a bigger repository."""
-        settings = self._settings()
-        if self._is_protected(settings):
+        if self.protected:
             return False
         if self.is_folder_of_bigger_repo:
-            return settings.get(AUTOCOMMIT, "").lower() in TRUE
+            return self._settings().get(AUTOCOMMIT, "").lower() in TRUE
         return stated is not False
 
     def head(self) -> Head:
@@ -416,18 +412,15 @@ class Store:
         with a name that we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
         """
         with shared_files(self.worktree):
-            return self._apply(job)
-
-    def _apply(self, job: Job) -> Applied:
-        name = self._put(job)
-        if not job.changes:
-            return Applied()
-        if not self._takes_notes:
-            why = f"{self.git_dir} cannot be written here"
-            return Applied(waiting=f"{why}; where it can: ai-lessons admin save --edits" if self.autocommit else "")
-        return (
-            self.save(name) if self.autocommit else Applied(notes=self.ignored(c.path for c in job.changes if c.data))
-        )
+            name = self._put(job)
+            if not job.changes:
+                return Applied()
+            if not self._takes_notes:
+                why = f"{self.git_dir} cannot be written here"
+                return Applied(waiting=f"{why}; where it can: ai-lessons admin save --edits" if self.autocommit else "")
+            if self.autocommit:
+                return self.save(name)
+            return Applied(notes=self.ignored(change.path for change in job.changes if change.data))
 
     def ignored(self, paths: Iterable[str]) -> tuple[str, ...]:
         """A note where git ignores these files, which are not ours to commit; empty where it does not."""
@@ -501,11 +494,10 @@ class Store:
                     self._take_up_orphans()
                 self._check(job)
                 now, message = time.time(), message_of(job.subject, job.trailers, job.actor)
+                sizes = (len(change.data) if isinstance(change.data, bytes) else None for change in job.changes)
                 paths = tuple(
-                    PendingChange(
-                        c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None
-                    )
-                    for c in job.changes
+                    PendingChange(change.path, change.data is None, change.executable, size)
+                    for change, size in zip(job.changes, sizes, strict=True)
                 )
                 head = self.head().commit if self.autocommit else None
                 zone = time.localtime(now).tm_gmtoff
@@ -603,10 +595,8 @@ class Store:
         if change.expect is not None and not exists:
             raise Conflict(f"{change.path} was removed meanwhile; nothing was written")
         if change.expect is not None and blob_id(self.read(change.path)) != change.expect:
-            raise Conflict(
-                f"{change.path} was changed meanwhile; nothing was written",
-                hint="look at it again, then repeat the change",
-            )
+            hint = "look at it again, then repeat the change"
+            raise Conflict(f"{change.path} was changed meanwhile; nothing was written", hint=hint)
 
 
 def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor | None = None) -> str:

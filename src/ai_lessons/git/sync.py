@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -31,7 +30,7 @@ from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import Author, committing, refuse_locked, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, Version, blob_of, changed, opened, text_of
 from ai_lessons.git.plumbing import Network
 from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
 from ai_lessons.git.worktree import (
@@ -62,9 +61,6 @@ if TYPE_CHECKING:
 
 REMOVED: Final = "one side removed it, the other changed it"
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
-_RAW: Final = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-
-Version = TreeEntry | None  # None: no such file
 Trees = tuple[ObjectID, ...]  # of what both began with, of ours, of theirs
 Versions = tuple[Version, ...]  # of these three
 
@@ -105,7 +101,7 @@ def plan(
     edits |= merged
     conflicts = []
     for path, why in reasons.items():
-        torn = MergeConflict(os.fsdecode(path), why, *map(_blob, changed_twice[path]))
+        torn = MergeConflict(os.fsdecode(path), why, *map(blob_of, changed_twice[path]))
         take = choose(torn)
         edits[path] = changed_twice[path][1 if take == "ours" else 2]
         conflicts += [torn] if take is None else []
@@ -115,39 +111,12 @@ def plan(
             edits[path] = theirs
         elif (
             theirs
-            and choose(torn := MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, _blob(theirs))) != "ours"
+            and choose(torn := MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, blob_of(theirs))) != "ours"
         ):
             conflicts.append(torn)
     result = None if conflicts else draft.edit(trees[1], edits)
     names = {*merged, *moved} - reasons.keys()
     return MergePlan(result, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(conflicts)))
-
-
-def changed(worktree: Worktree, before: bytes, after: bytes) -> dict[bytes, tuple[Version, Version]]:
-    """The versions before and after of files, by path from the top, where two trees on the disk differ."""
-    return _differences(_git(worktree, "diff-tree", "-r", *_RAW, before, after))
-
-
-def _differences(rows: bytes) -> dict[bytes, tuple[Version, Version]]:
-    fields = iter(rows.split(b"\0")[:-1])
-    pairs = ((path, row[1:].split(b" ")) for row, path in zip(fields, fields, strict=True))
-    return {path: (_version(row[0], row[2]), _version(row[1], row[3])) for path, row in pairs}
-
-
-def _git(worktree: Worktree, command: str, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
-    flags = ("--no-replace-objects", "-c", "core.splitIndex=false")
-    done = plumbing.run(worktree, *flags, command, *map(os.fsdecode, arguments), extra=extra)
-    if done.code:
-        raise StorageFailed(f"git {command} failed: {done.err}")
-    return done.out
-
-
-def _version(mode: bytes, blob: bytes) -> Version:
-    return (int(mode, 8), ObjectID(blob)) if int(mode, 8) else None
-
-
-def _blob(version: Version) -> str | None:
-    return version[1].decode() if version else None
 
 
 def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version], dict[bytes, Versions]]:
@@ -158,12 +127,13 @@ def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version]
     unmerged: dict[bytes, list[Version]] = {}
     with translated("the index of a merge", writing=True), TemporaryDirectory(prefix="ai-lessons-merge-") as folder:
         index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
-        _git(worktree, "read-tree", "-i", "-m", "--aggressive", "--no-sparse-checkout", *trees, extra=index)
-        for row in _git(worktree, "ls-files", "--unmerged", "-z", extra=index).split(b"\0")[:-1]:
+        flags = ("-i", "-m", "--aggressive", "--no-sparse-checkout")
+        plumbing.output(worktree, "read-tree", *flags, *trees, extra=index)
+        for row in plumbing.output(worktree, "ls-files", "--unmerged", "-z", extra=index).split(b"\0")[:-1]:
             version, _, path = row.partition(b"\t")
             mode, blob, stage = version.split(b" ")
-            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = _version(mode, blob)
-        differing = _differences(_git(worktree, "diff-index", "--cached", *_RAW, trees[1], extra=index))
+            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = int(mode, 8), ObjectID(blob)
+        differing = changed(worktree, "--cached", trees[1], command="diff-index", extra=index)
     edits = {path: after for path, (_, after) in differing.items() if path not in unmerged}
     return edits, {path: tuple(versions) for path, versions in unmerged.items()}
 
@@ -272,10 +242,7 @@ class Decisions:
 
     def __init__(self, state_dir: Path) -> None:
         self._file = state_dir / "sync" / "decisions.json"
-        try:
-            self.made: dict[str, str] = json.loads(self._file.read_bytes())
-        except (FileNotFoundError, ValueError):
-            self.made = {}
+        self.made: dict[str, str] = files.read_json(self._file) or {}
 
     def choose(self, torn: MergeConflict) -> str | None:
         """The chosen side (`ours`, `theirs`); None: no choice was made, or one side has changed since."""
@@ -284,8 +251,7 @@ class Decisions:
     def note(self, torn: MergeConflict, take: str) -> None:
         """Remember a choice. Raises StorageFailed: it cannot be written."""
         self.made[_key(torn)] = take
-        with files.translated(str(self._file), writing=True):
-            files.replace_file(self._file, json.dumps(self.made).encode(), durable=True)
+        files.write_json(self._file, self.made, durable=True)
 
     def forget(self) -> None:
         """Drop all choices after their merge."""
@@ -419,7 +385,8 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 target, merged = author.commit(draft, made.tree, (head, tip), message), made.merged
                 notes = author.notes
         received = count(store, tip, head)
-        _forward(store, place, target)
+        # git checks everything before it changes anything
+        _change(store, place, "merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash", target)
         decisions.forget()
         return Brought(target, received, merged, notes=notes)
 
@@ -528,11 +495,6 @@ def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bo
     """
     merges = plumbing.run(store.worktree, "rev-list", "--merges", head, f"^{tip}").text
     return store.protected or not (decisions.made or merges)
-
-
-def _forward(store: Store, place: RemoteBranch, target: str) -> None:
-    """Fast-forward branch, index and files. Git checks everything before it changes anything."""
-    _change(store, place, "merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash", target)
 
 
 def _move(store: Store, place: RemoteBranch, target: str) -> None:
@@ -703,8 +665,8 @@ def _push(
 
 def _only_events(store: Store, remote_tip: str) -> bool:
     """Whether all that the branch has beyond the remote's are recorded events, which this clone keeps anyway."""
-    paths = plumbing.run(store.worktree, "diff-tree", "-r", "--name-only", "-z", remote_tip, "HEAD").text.split("\0")
-    return all(path.startswith(f"{store.prefix}{FOLDER}/") for path in paths if path)
+    paths = changed(store.worktree, remote_tip, "HEAD")
+    return all(path.startswith(os.fsencode(f"{store.prefix}{FOLDER}/")) for path in paths)
 
 
 def _protect(store: Store, name: str, *, protected: bool) -> None:
@@ -808,10 +770,7 @@ class Upstream:
 
     def __init__(self, store: Store) -> None:
         self._store, self._file = store, store.state_dir / "sync" / "seen.json"
-        try:
-            self._seen: dict[str, str] = json.loads(self._file.read_bytes())
-        except (FileNotFoundError, ValueError):
-            self._seen = {}
+        self._seen: dict[str, str] = files.read_json(self._file) or {}
         self._proposals = frozenset(proposal_refs(store.worktree))
         self._before: dict[RemoteBranch, set[str]] = {}
 
@@ -892,5 +851,4 @@ class Upstream:
         tips = {place.name: read_ref(self._store.worktree, place.tracking) for place in shared}
         seen |= {key: tip for key, tip in tips.items() if tip}
         if seen != self._seen:
-            with files.translated(str(self._file), writing=True):
-                files.replace_file(self._file, json.dumps(seen).encode(), durable=False)
+            files.write_json(self._file, seen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from contextlib import contextmanager, suppress
@@ -12,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import GitMissing, NoRepository, Refused, StorageFailed, UnsupportedRepository
-from ai_lessons.git.files import reason, translated
+from ai_lessons.git.files import read_json, reason, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -130,10 +129,8 @@ def refuse_layout(folder: Path) -> None:
     """Raises Refused for a folder that git, started there, would take for a repository: its settings run programs."""
     head, common, objects, refs = (os.path.lexists(folder / n) for n in ("HEAD", "commondir", "objects", "refs"))
     if head and (common or (objects and refs)):
-        raise Refused(
-            f"{folder} holds the files of a git directory, whose settings could run programs here",
-            hint=f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first",
-        )
+        hint = f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first"
+        raise Refused(f"{folder} holds the files of a git directory, whose settings could run programs here", hint=hint)
 
 
 def _refuse_pulled(worktree: Worktree) -> None:
@@ -203,10 +200,8 @@ def _refuse_strangers(worktree: Worktree) -> None:
     except FileNotFoundError:
         raise GitMissing from None
     if done.returncode:
-        raise Refused(
-            f"{strangers[0]} belongs to another user, so the repository is not opened",
-            hint=f"if you trust it: git config --global --add safe.directory {worktree.top}",
-        )
+        hint = f"if you trust it: git config --global --add safe.directory {worktree.top}"
+        raise Refused(f"{strangers[0]} belongs to another user, so the repository is not opened", hint=hint)
 
 
 def _refuse_formats(worktree: Worktree) -> None:
@@ -540,7 +535,7 @@ def signature(refs: Mapping[str, str]) -> str:
 def noted_names(worktree: Worktree) -> dict[str, tuple[str, str]]:
     """By approval branch the tip at which it was read, and the name of the repository's list of signers."""
     try:
-        raw = json.loads((folder(worktree.state_dir) / NAMES).read_bytes())
+        raw = read_json(folder(worktree.state_dir) / NAMES)
         return {str(ref): (str(tip), str(name)) for ref, (tip, name) in raw.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         return {}
