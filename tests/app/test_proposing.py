@@ -268,6 +268,87 @@ def test_where_somebody_else_has_to_approve_the_proposer_of_a_lesson_cannot(worl
     review.approve_rule(world.fresh(), "L-8F3K2A")
 
 
+RULE_PATH, RULE = "jira/rules/ask.md", "01JD3Z8QK5W7M2X9V4T6RRRR22"
+
+
+def rule(body: str) -> str:
+    return f"---\nid: {RULE}\nkind: rule\ntitle: Ask first\nrationale: It broke twice.\n---\n{body}\n"
+
+
+def rules_in_force(world: World) -> list[str]:
+    return [entries.show(world.fresh(), RULE).body for _ in world.titles(kinds=["rule"])]
+
+
+@pytest.mark.parametrize("path", [PATH, RULE_PATH])
+def test_an_approval_is_taken_back_and_waits_again_as_its_author_proposed_it(world: World, path: str) -> None:
+    text = lesson() if path == PATH else rule("Ask.")
+    world.git(world.root, "config", "user.name", "Author")
+    made = propose(world, {path: text}, report="Seen on staging.")
+    world.git(world.root, "config", "user.name", "Human")
+    (before,) = waiting(world)
+    done = review.approve_rule(world.fresh(), made.branch, expect=made.commit)
+    assert (world.root / path).exists()
+    again = review.take_back(world.fresh(), done.commit)
+    assert not (world.root / path).exists()
+    assert world.status() == ""
+    assert world.titles(kinds=["lesson", "rule"]) == []
+    (after,) = waiting(world)
+    assert after.commit == again.commit != before.commit
+    assert (after.branch, after.suggested_by, after.files, after.report, after.change) == (
+        before.branch, before.suggested_by, before.files, before.report, before.change
+    )  # fmt: skip
+    assert after.suggested_by.startswith("Author")
+    review.approve_rule(world.fresh(), again.branch, expect=again.commit)
+    assert len(world.titles(kinds=["lesson", "rule"])) == 1
+    assert review.audit(world.fresh()).ok
+
+
+def test_an_edit_and_a_removal_of_a_rule_are_taken_back_to_the_text_before(world: World) -> None:
+    first = propose(world, {RULE_PATH: rule("Ask.")})
+    approved = review.approve_rule(world.fresh(), first.branch)
+    for text, change in ((rule("Never ask."), "edit"), (None, "removal")):
+        made = propose(world, {RULE_PATH: text}, said=entry(RULE_PATH, rule("Ask.")))
+        done = review.approve_rule(world.fresh(), made.branch)
+        assert rules_in_force(world) == ([] if change == "removal" else ["Never ask.\n"])
+        with pytest.raises(Conflict, match="was changed again"):
+            review.take_back(world.fresh(), approved.commit)
+        again = review.take_back(world.fresh(), done.commit)
+        assert rules_in_force(world) == ["Ask.\n"]
+        (one,) = waiting(world)
+        assert (one.branch, one.change) == (again.branch, change)
+        review.reject_rule(world.fresh(), again.branch)
+    assert review.audit(world.fresh()).ok
+
+
+def test_a_rejection_is_taken_back_once_and_its_record_stays(world: World) -> None:
+    made = propose(world)
+    done = review.reject_rule(world.fresh(), made.branch, reason="Too vague.")
+    again = review.take_back(world.fresh(), done.commit)
+    (one,) = waiting(world)
+    assert (one.branch, one.commit, one.report) == (made.branch, again.commit, "")
+    assert one.rejected_before.endswith("Too vague.")
+    assert "Reopens" not in one.suggested_by
+    with pytest.raises(Conflict, match="there is a branch"):
+        review.take_back(world.fresh(), done.commit)
+    review.approve_rule(world.fresh(), made.branch, expect=again.commit)
+    assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
+
+
+def test_only_a_person_takes_back_only_a_decision_and_alone_only_where_one_approves_alone(world: World) -> None:
+    made = propose(world)
+    done = review.approve_rule(world.fresh(), made.branch)
+    with pytest.raises(Refused):
+        review.take_back(world.fresh(agent="robot"), done.commit)
+    for commit in ("0" * 40, world.git(world.root, "rev-parse", f"{done.commit}^1").strip()):
+        with pytest.raises(NotFound):
+            review.take_back(world.fresh(), commit)
+    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: merge\n  distinct: true\n")
+    with pytest.raises(Refused, match="alone"):
+        review.take_back(world.fresh(), done.commit)
+    assert waiting(world) == ()
+    assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
+
+
 def test_under_signed_approvals_a_lesson_needs_no_record(world: World) -> None:
     world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
     propose(world)

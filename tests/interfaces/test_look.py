@@ -89,6 +89,7 @@ def test_a_form_needs_its_page_its_origin_and_what_was_shown(look: Served) -> No
     assert look.ask("/review/approve", fields | {"commit": "0" * 40}, **ours)[0] == 409
     assert look.ask("/review/approve", fields | {"ref": "rules/none"}, **ours)[0] == 404
     assert look.ask("/review/edit", fields | {"text": "x" * 1_000_001}, **ours)[0] == 400
+    assert look.ask("/review/undo", fields, **ours)[0] == 403
     assert look.ask("/entry/feedback", fields | {"ref": LESSON, "outcome": "splendid"}, **ours)[0] == 400
     assert look.ask("/entry/edit", fields | {"ref": "L-AAAAAA", "text": "x"}, **ours)[0] == 404
     assert look.ask("/review/approve", **ours)[0] == 405

@@ -17,6 +17,7 @@ from ai_lessons.app.proposals import (
     deciding,
     described,
     entry_of,
+    make,
     objections,
     open_proposals,
     proposed_file,
@@ -30,6 +31,7 @@ from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, 
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git import files
+from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter
@@ -286,6 +288,38 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         done = decisions.reject(repo.store, at.git, at.trunk, proposal, record, record_name)
         path = proposals.record_path(REJECTED, record_name, title, record.at)
     return Decided(proposal.entry, handle, title, path, proposal.branch, done.commit, done.notes)
+
+
+def take_back(opened: Library, commit: str) -> Suggested:
+    """Take a decision about one proposal back by the next one: it waits again, as its author proposed it.
+
+    `commit` is the `Decided.commit`. What was approved is undone by a proposal of its own, which is approved.
+    Raises NotFound: no such decision. Conflict: what it changed was changed again. Refused.
+    """
+    repo = opened.primary
+    with deciding(repo, "take back a decision about") as at:
+        decision = decisions.read_decision(repo.store, at.git, at.trunk, commit)
+        if decision.taken and at.trunk.view.policy.distinct:
+            hint = "propose its removal, or the text before, which another person approves"
+            raise Refused("here nobody approves alone, so nobody takes an approval back alone", hint=hint)
+        if decision.taken:
+            before, after = (
+                {path: at.read(path, blob_of(versions[side])) for path, versions in decision.taken.items()}
+                for side in (0, 1)
+            )
+            texts = {path: after[path] or before[path] for path in after}
+            entries = (entry_of(path, texts) for path in texts)
+            entry = next((entry for entry in entries if entry and entry.id == decision.entry), None)
+            if entry is None:
+                raise Conflict(f"{min(texts)} cannot be read, so its approval is not taken back")
+            made = make(at, entry, before, f"Take back: {entry.title}")
+    if decision.taken:
+        approve_rule(opened, made.branch, expect=made.commit)
+    with deciding(repo, "take back a decision about") as at:
+        again = decisions.reopen(repo.store, at.git, at.trunk, decision)
+        proposal = at.find(again.branch)
+        names = proposal.entry, at.called(proposal), at.title(proposal), proposal.path
+    return Suggested(*names, again.branch, again.commit, again.notes)
 
 
 def edit_proposal(

@@ -11,7 +11,7 @@ from dulwich.refs import Ref
 
 from ai_lessons.approval import proposals, state
 from ai_lessons.approval.proposals import rule_of
-from ai_lessons.errors import Conflict, InvalidEntry, Problem, Refused, StorageFailed
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, StorageFailed
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import (
@@ -28,6 +28,7 @@ from ai_lessons.git.objects import (
     PLAIN,
     Draft,
     TreeEntry,
+    data_of,
     here,
     opened,
     read_commit,
@@ -213,6 +214,71 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, recor
     if proposal.is_rule:
         state.forget_proposal(store.state_dir, proposal.entry, proposal.name)
     return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, [proposal])))
+
+
+class Decision(NamedTuple):
+    """A decision about one proposal: its commit, the proposal's name and last commit, and the entry.
+
+    `taken`: of an approval, by path the files before and after; empty for a rejection.
+    """
+
+    commit: str
+    name: str
+    proposal: str
+    entry: str
+    taken: Mapping[str, tuple[TreeEntry | None, TreeEntry | None]]
+
+
+def read_decision(store: Store, repo: Repo, trunk: Trunk, commit: str) -> Decision:
+    """The decision of this commit. Raises NotFound: it decided about no proposal alone. Conflict: changed since."""
+    try:
+        decision = read_commit(repo.object_store, ObjectID(commit.encode()))
+    except KeyError:
+        raise NotFound("decision", commit) from None
+    pairs = approval.trailers(decision.info.message)
+    names = [value for key, value in pairs if key == approval.PROPOSAL_TRAILER]
+    entry = next((value for key, value in pairs if key in {approval.RULE_TRAILER, approval.ENTRY_TRAILER}), "")
+    if len(names) != 1 or not entry or not decision.parents or not trunk.contains([commit]):
+        raise NotFound("decision about one proposal", commit)
+    draft = Draft(repo)
+    tree, prefix = draft.tree_of(trunk.tip), os.fsencode(store.prefix)
+    changes = objects.changed(store.worktree, decision.parents[0], commit)
+    taken = {os.fsdecode(path.removeprefix(prefix)): versions for path, versions in changes.items()}
+    if again := [path for path, (_, after) in changes.items() if draft.lookup(tree, path) != after]:
+        name = os.fsdecode(again[0].removeprefix(prefix))
+        raise Conflict(f"{name} was changed again since this decision; nothing was taken back")
+    if len(decision.parents) > 1:
+        return Decision(commit, names[0], decision.parents[1], entry, taken)
+    record = next((proposals.read_rejection(data_of(repo, new[1].decode())) for _, new in taken.values() if new), None)
+    if record is None:
+        raise NotFound("decision about one proposal", commit)
+    return Decision(commit, names[0], record.commit, entry, {})
+
+
+def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
+    """Propose again what was decided about, in the name of its author. Raises Conflict: its branch is there.
+
+    What was rejected comes as it was, what was approved on top of the approval branch, which must lack it by now.
+    """
+    by, draft, ref = Author(store.worktree), Draft(repo), HEADS + decision.name
+    with committing(store):
+        if read_ref(store.worktree, ref) is not None:
+            raise Conflict(f"there is a branch {decision.name} again; nothing was changed")
+        source = read_commit(repo.object_store, ObjectID(decision.proposal.encode()))
+        files = {path: after for path, (_, after) in decision.taken.items()}
+        tree = _tree_with(store, draft, trunk.tip, files) if files else draft.tree_of(decision.proposal)
+        message = source.info.message.rstrip()
+        # without the line a proposal that is reopened in the same second would be the commit that was rejected
+        message += f"{chr(10) if approval.trailers(message) else chr(10) * 2}Reopens: {decision.commit}\n"
+        parents = [trunk.tip] if files else list(source.parents)
+        commit = by.commit(draft, tree, parents, message, str(source.info.author))
+        git_commit.point(store.worktree, ref, None, commit, f"branch: Reopen {decision.name}")
+        if decision.name.startswith(PROPOSALS):
+            path, version = next(((path, new) for path, new in files.items() if new), ("", None))
+            text = version[1].decode() if version else None
+            proposal = Proposal(decision.name, commit, decision.entry, path, text, source.info.author, by.when)
+            state.add_proposals(store.state_dir, [proposal])
+    return Made(decision.name, commit, by.notes)
 
 
 def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tuple[str, str], title: str) -> Made:

@@ -57,15 +57,23 @@ STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, InvalidEntry: 400, Con
 
 
 class Done(NamedTuple):
-    """What is said of it, and the page to go to.
+    """What is said of it, the page to go to, and the commit of a decision that can be taken back.
 
     `again`: nothing was saved, and this page shows what was typed, with this `status`.
     """
 
     messages: tuple[str, ...] = ()
     next: str = "/review"
+    undo: str = ""
     again: Callable[[Library], pages.Page] | None = None
     status: int = 303
+
+
+class Notice(NamedTuple):
+    """A sentence at the top of the next page, and the decision that its button takes back."""
+
+    text: str
+    undo: str = ""
 
 
 Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
@@ -74,12 +82,20 @@ Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
 def approve(opened: Library, form: Mapping[str, str]) -> Done:
     """Approve the proposal as it was shown."""
     done = app.review.approve_rule(opened, form.get("ref", ""), expect=form.get("commit", ""))
-    return Done(_decided("Approved", [done]), _after(form))
+    return Done(_decided("Approved", [done]), _after(form), done.commit)
 
 
 def _after(form: Mapping[str, str]) -> str:
     """The page of the proposal that stood behind the one that was decided about."""
     return f"/review?ref={quote(form['after'])}" if form.get("after") else "/review"
+
+
+def undo(opened: Library, form: Mapping[str, str]) -> Done:
+    """Take a decision back by the next one: what was decided about waits again."""
+    done = app.review.take_back(opened, form.get("commit", ""))
+    return Done(
+        (f"Taken back: {done.handle} {done.title} waits again", *done.warnings), f"/review?ref={quote(done.branch)}"
+    )
 
 
 def approve_batch(opened: Library, form: Mapping[str, str]) -> Done:
@@ -95,7 +111,7 @@ def reject(opened: Library, form: Mapping[str, str]) -> Done:
     """Turn the proposal down as it was shown, with a reason."""
     reason, commit = form.get("reason", ""), form.get("commit", "")
     done = app.review.reject_rule(opened, form.get("ref", ""), reason=reason, expect=commit)
-    return Done(_decided("Rejected", [done]), _after(form))
+    return Done(_decided("Rejected", [done]), _after(form), done.commit)
 
 
 def edit(opened: Library, form: Mapping[str, str]) -> Done:
@@ -176,7 +192,7 @@ def _decided(word: str, decisions: Iterable[app.answers.Decided]) -> tuple[str, 
 
 FORMS: Mapping[str, Form] = {
     "/review/approve": approve, "/review/approve-batch": approve_batch, "/review/reject": reject, "/review/edit": edit,
-    "/entry/edit": edit_entry, "/entry/feedback": feedback,
+    "/review/undo": undo, "/entry/edit": edit_entry, "/entry/feedback": feedback,
 }  # fmt: skip
 
 
@@ -237,7 +253,8 @@ class Site:
     def __init__(self, pool: SessionPool, token: str) -> None:
         self._pool = pool
         self.forms = hmac.new(token.encode(), b"forms", sha256).hexdigest()
-        self._done: list[str] = []  # what the next page says at its top
+        self._done: list[Notice] = []
+        self._decisions: set[str] = set()  # of this page: no other commit is taken back here
 
     def app(self) -> Starlette:
         """The pages, by their addresses."""
@@ -271,16 +288,20 @@ class Site:
             form = {**request.query_params, **await _sent(request)}
             if not hmac.compare_digest(form.get("forms", "").encode(), self.forms.encode()):
                 return _message_page(STALE, 403)
+            if job is undo and form.get("commit") not in self._decisions:
+                return _message_page("Here only what was decided on this page is taken back, and once.", 403)
             try:
                 done = await run_in_threadpool(
                     self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
                 )
             except Conflict as error:  # nothing was decided, and what is there now is shown
-                self._done.append(error.message)
+                self._done.append(Notice(error.message))
                 return await self._shown_again(lambda opened: pages.review(opened, form), STATUSES[Conflict])
             if done.again:
                 return await self._shown_again(done.again, done.status)
-            self._done += done.messages
+            self._decisions.discard(form.get("commit", ""))
+            self._decisions |= {done.undo} - {""}
+            self._done += [Notice(text, "" if n else done.undo) for n, text in enumerate(done.messages)]
             return RedirectResponse(done.next, 303)
 
         return endpoint
