@@ -38,6 +38,7 @@ HOMES = {
     "numpy": {"search/embedding.py", "search/index.py"},
     "huggingface_hub": set[str](),
     "markdown_it": {"model/chunks.py", "interfaces/web/pages.py"},
+    "detect_secrets": {"app/secret_detectors.py"},
     "griffe": {"connectors/packages.py"},
     "mcp": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
     "anyio": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
@@ -52,6 +53,7 @@ HOMES = {
 
 LAYERS = {
     "dulwich": {"git", "approval"},
+    "detect_secrets": {"app"},
     "lancedb": {"search"},
     "fastembed": {"search"},
     "click": {"interfaces"},
@@ -72,7 +74,7 @@ VAGUE = {
 }
 VAGUE_MODULES = {"utils", "helpers", "common", "base", "models", "misc"}
 
-MODULES, MODULE_LINES, FUNCTION_LINES = 114, 900, 60
+MODULES, MODULE_LINES, FUNCTION_LINES = 115, 900, 60
 
 FILES = {file.relative_to(SOURCE).as_posix(): file for file in sorted(SOURCE.rglob("*.py"))}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -22,6 +22,7 @@ SLOW = (
     "markdown_it",
     "huggingface_hub",
     "packaging",
+    "detect_secrets",
     "requests",
     "starlette",
     "uvicorn",

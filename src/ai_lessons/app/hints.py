@@ -508,7 +508,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
             session.failures += 1
             session.failed = [*session.failed, [(event.command or event.tool)[:_DOES], ""]][-_MISSED:]
             if event.command and message:
-                command, output = map(secrets.masked, (event.command, transcripts.telling(event.text)))
+                command, output = map(secrets.without_suspects, (event.command, transcripts.telling(event.text)))
                 session.keep_failure(command, output, event.cwd, attempts)
         elif wrote and not failed:
             session.failed = []
