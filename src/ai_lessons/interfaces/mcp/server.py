@@ -22,7 +22,7 @@ import anyio.to_thread
 import uvicorn
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
@@ -41,8 +41,8 @@ from starlette.responses import PlainTextResponse
 from ai_lessons import app
 from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UsageError
-from ai_lessons.interfaces import agent_text, text
-from ai_lessons.interfaces.cli import ABOUT, command
+from ai_lessons.interfaces import text
+from ai_lessons.interfaces.cli import ABOUT
 from ai_lessons.interfaces.http_server import ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.tools import ENTRY_URI, tools
 from ai_lessons.interfaces.output import View, line
@@ -325,15 +325,12 @@ def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
 def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> None:
     every = {tool.name: tool for tool in tools(pool, log, "all")}
 
-    def text_of(tool: str, **arguments: str) -> str:
+    async def text_of(tool: str, **arguments: str) -> str:
         try:
-            answer: str = every[tool].fn(arguments, None).content[0].text
-        except AiLessonsError as error:
-            kind = ResourceNotFoundError if isinstance(error, NotFound) else ResourceError
-            raise kind(command.in_words(error)) from error
-        except Exception as error:
-            LOG.exception("a resource")
-            raise ResourceError(agent_text.bug(error, log)) from error
+            answer: str = (await every[tool].run(arguments, None)).content[0].text
+        except ToolError as error:
+            kind = ResourceNotFoundError if isinstance(error.__cause__, NotFound) else ResourceError
+            raise kind(str(error)) from error
         return answer
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK's
@@ -350,8 +347,8 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         mime_type=TEXT_TYPE,
         description="One entry in full, by handle or id.",
     )
-    def entry(id: str) -> str:  # noqa: A002  # the name in the address
-        return text_of("get", id=id)
+    async def entry(id: str) -> str:  # noqa: A002  # the name in the address
+        return await text_of("get", id=id)
 
     @server.resource(
         CONTEXT_URI,
@@ -360,8 +357,8 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         mime_type=TEXT_TYPE,
         description="Rules and lessons of one project.",
     )
-    def context(project: str) -> str:
-        return text_of("context", project=project)
+    async def context(project: str) -> str:
+        return await text_of("context", project=project)
 
 
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600  # Codes of JSON-RPC
@@ -403,26 +400,17 @@ class _Lines:
             yield begun
 
 
-class _Answers:
+class _Answers(anyio.AsyncFile[str]):
     """Standard output for the SDK, without what the client has been answered before it was loaded."""
 
     def __init__(self, first: FirstAnswers) -> None:
         self._first = first
-        self._wire = anyio.wrap_file(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+        super().__init__(os.fdopen(os.dup(1), "w", encoding="utf-8"))
         os.dup2(2, 1)  # what is printed meanwhile must not reach the client
 
-    async def write(self, text: str) -> None:
+    async def write(self, text: str) -> int:  # type: ignore[override]  # text alone, and no bytes
         """Send a message, unless the client has it."""
-        if self._first.passes(text):
-            await self._wire.write(text)
-
-    async def flush(self) -> None:
-        """Send what is written."""
-        await self._wire.flush()
-
-    async def aclose(self) -> None:
-        """Send nothing more."""
-        await self._wire.aclose()
+        return await super().write(text) if self._first.passes(text) else 0
 
 
 def mended(line: str) -> str | JSONRPCError:

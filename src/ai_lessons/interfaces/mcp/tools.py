@@ -403,7 +403,7 @@ class CommandTool(ServedTool):
         params = parameters_of(command, tool)
         required = [param.name for param in params if param.required]
         return cls(
-            fn=partial(_answered, command, tool, params, pool),
+            fn=AgentCommand(command, tool, params, pool).answer,
             name=tool.name,
             title=tool.name.replace("_", " ").capitalize() if "_" in tool.name else None,
             description=tool.description or " ".join((command.help or "").partition("\n\n")[0].split()),
@@ -431,26 +431,76 @@ class CommandTool(ServedTool):
             raise ToolError(agent_text.bug(error, self.log)) from error
 
 
-def _answered(
-    command: Command,
-    tool: Tool,
-    params: list[ToolParameter],
-    pool: SessionPool,
-    arguments: Data,
-    ctx: Context[Any, Any] | None,
-) -> CallToolResult:
-    """The answer of a tool, where a name that several entries have is asked about, and with links to its entries."""
-    try:
-        result = _called(command, tool, params, pool, arguments, ctx)
-    except AmbiguousName as error:
-        entry = Person(ctx).choice(error)
-        if entry is None:
-            raise
-        named = {key: entry if value == error.name else value for key, value in arguments.items()}
-        result = _called(command, tool, params, pool, named, ctx)
-    if ctx is None or ctx.session.protocol_version < LINKS_SINCE:
-        return result
-    return result.model_copy(update={"content": [*result.content, *links_of(result.structured_content or {})]})
+class AgentCommand(NamedTuple):
+    """A command as agents call it, on the libraries of the pool."""
+
+    command: Command
+    tool: Tool
+    params: list[ToolParameter]
+    pool: SessionPool
+
+    def answer(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
+        """The answer of the tool, where a name that several entries have is asked about, and with links to entries."""
+        try:
+            result = self._run(arguments, ctx)
+        except AmbiguousName as error:
+            entry = Person(ctx).choice(error)
+            if entry is None:
+                raise
+            named = {key: entry if value == error.name else value for key, value in arguments.items()}
+            result = self._run(named, ctx)
+        if ctx is None or ctx.session.protocol_version < LINKS_SINCE:
+            return result
+        return result.model_copy(update={"content": [*result.content, *links_of(result.structured_content or {})]})
+
+    def _run(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
+        """Run the command on what the agent sent."""
+        tool, pool, call = self.tool, self.pool, ToolCall(self.pool, self.tool)
+        with pool.naming_upgrades():
+            try:
+                context = self.command.make_context(tool.name, self._command_line(arguments), obj=call)
+            except click.BadParameter as error:
+                name = next((f"{param.name}: " for param in self.params if param.param is error.param), "")
+                hint = "it takes " + ", ".join(param.name for param in self.params)
+                raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
+            call.settings = pool.settings
+
+        def job(library: Library) -> CallToolResult:
+            call.library = library
+            with context:
+                self.command.invoke(context)
+            return call.result
+
+        if tool.reads:
+            return pool.read(job)
+        if tool.alone:
+            return pool.run(job, agent=client_name(ctx), trusts=Person(ctx).trusts)
+        return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
+
+    def _command_line(self, arguments: Data) -> list[str]:
+        """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
+        names = [param.name for param in self.params]
+        arguments = {_meant(name, names): value for name, value in arguments.items()}
+        if unknown := [name for name in arguments if name not in names]:
+            hint = "it takes " + ", ".join(names)
+            raise AiLessonsError(f"{self.tool.name} has no argument {unknown[0]!r}", hint=hint)
+        options, positional, missing = list[str](), list[str](), list[str]()
+        for param in self.params:
+            value = arguments.get(param.name)
+            value = param.default if value is None else value
+            if value is None:
+                missing += [f"{param.name}: needed"] if param.required else []
+                continue
+            option, texts = max(param.param.opts, key=len), param.texts(value)
+            if isinstance(param.param, click.Argument):
+                positional += texts
+            elif param.schema["type"] != "boolean":
+                options += [f"{option}={text}" for text in texts]
+            elif texts == ["True"]:
+                options.append(option)
+        if missing:
+            raise click.BadParameter("; ".join(missing))
+        return [*options, "--", *positional]
 
 
 def links_of(answer: Data) -> list[ResourceLink]:
@@ -463,62 +513,6 @@ def links_of(answer: Data) -> list[ResourceLink]:
         ResourceLink(uri=ENTRY_URI.format(id=entry["handle"]), name=entry["handle"], title=entry.get("title"))
         for entry in entries[:LINKS]
     ]
-
-
-def _called(
-    command: Command,
-    tool: Tool,
-    params: list[ToolParameter],
-    pool: SessionPool,
-    arguments: Data,
-    ctx: Context[Any, Any] | None,
-) -> CallToolResult:
-    """Run the command on what the agent sent."""
-    call = ToolCall(pool, tool)
-    with pool.naming_upgrades():
-        try:
-            context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
-        except click.BadParameter as error:
-            name = next((f"{param.name}: " for param in params if param.param is error.param), "")
-            hint = "it takes " + ", ".join(param.name for param in params)
-            raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
-        call.settings = pool.settings
-
-    def job(library: Library) -> CallToolResult:
-        call.library = library
-        with context:
-            command.invoke(context)
-        return call.result
-
-    if tool.reads:
-        return pool.read(job)
-    if tool.alone:
-        return pool.run(job, agent=client_name(ctx), trusts=Person(ctx).trusts)
-    return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
-
-
-def command_line(tool: Tool, params: list[ToolParameter], arguments: Data) -> list[str]:
-    """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
-    names = [param.name for param in params]
-    arguments = {_meant(name, names): value for name, value in arguments.items()}
-    if unknown := [name for name in arguments if name not in names]:
-        raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
-    values = {param.name: param.default for param in params} | {
-        name: value for name, value in arguments.items() if value is not None
-    }
-    if missing := [f"{param.name}: needed" for param in params if param.required and values[param.name] is None]:
-        raise click.BadParameter("; ".join(missing))
-    options, positional = list[str](), list[str]()
-    for param in params:
-        texts = [] if values[param.name] is None else param.texts(values[param.name])
-        option = max(param.param.opts, key=len)
-        if isinstance(param.param, click.Argument):
-            positional += texts
-        elif param.schema["type"] != "boolean":
-            options += [f"{option}={text}" for text in texts]
-        elif texts == ["True"]:
-            options.append(option)
-    return [*options, "--", *positional]
 
 
 def _meant(name: str, names: list[str]) -> str:
