@@ -32,7 +32,7 @@ from ai_lessons.app import daemon_client
 from ai_lessons.app.answers import Answer, Shown
 from ai_lessons.app.open_repository import Limits, Options, Progress, silent
 from ai_lessons.app.workspace import Library, ReusableLibrary
-from ai_lessons.errors import AiLessonsError, AmbiguousName
+from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
 from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces.cli import command, root
 from ai_lessons.interfaces.cli.command import Argument, Call, Command, Tool, notes_of, options, walk, whereabouts
@@ -57,6 +57,7 @@ PAUSE = 0.1  # Seconds between two notes of progress, and two looks whether a wa
 READABLE, CHOICES = 8_000, 20  # Characters of a script, and entries, that a person can judge in a form
 LINKS, LINKS_SINCE = 5, "2025-06-18"  # Links of an answer, and the protocol that has them first
 ENTRY_URI = "lessons://entry/{id}"
+KEEP_ANYWAY = "anyway"  # The argument that keeps what is refused because much the same is there
 LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
 
 
@@ -196,6 +197,11 @@ class Person:
         # a suggestion is a handle, an id or a branch, and its title in brackets
         return answer.partition(" (")[0] if answer in error.suggestions else None
 
+    def keeps(self, error: Conflict) -> bool:
+        """Whether to keep what was refused because much the same is there."""
+        fields = {"keep": {"type": "boolean", "title": "Keep it beside the other one"}}
+        return self._answer(f"Keep this lesson? It is {line(error.message)}", fields) is True
+
     def _answer(self, question: str, fields: Data) -> Any:
         """The value of the only field of a form; None where it was declined, or the client has none."""
         asks = ClientCapabilities(elicitation=ElicitationCapability())
@@ -296,14 +302,11 @@ class ToolParameter(NamedTuple):
 def parameters_of(command: Command, tool: Tool) -> list[ToolParameter]:
     """The parameters of a tool, as `Tool.takes` names them."""
     params = {param.name: param for param in command.params}
-    return [
-        _parameter(argument if isinstance(argument, Argument) else Argument(argument), params)
-        for argument in tool.takes
-    ]
+    arguments = (Argument(argument) if isinstance(argument, str) else argument for argument in tool.takes)
+    return [_parameter(argument, params[argument.parameter or argument.name]) for argument in arguments]
 
 
-def _parameter(argument: Argument, params: Mapping[str, click.Parameter]) -> ToolParameter:
-    param = params[argument.parameter or argument.name]
+def _parameter(argument: Argument, param: click.Parameter) -> ToolParameter:
     schema = schema_of(param, single=argument.single)
     default: object = argument.default
     if default is None:
@@ -383,11 +386,8 @@ class ToolCall(Call):
         """Keep what the agent reads, and the same as data; agents have no pager."""
         notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
         root = whereabouts(self.settings)
-        if self.served.notice:
-            blocks = self.served.headline(root), text(value, BARE), notes
-            words = "\n\n".join(filter(None, blocks))
-        else:
-            words = f"{text(value, self.view)}\n{notes}".rstrip("\n")
+        blocks = self.served.headline(root), text(value, BARE if self.served.notice else self.view), notes
+        words = "\n\n".join(filter(None, blocks))
         structured = agent_text.data(value, self.served, root, encode(data(value)) if data else None)
         self.result = CallToolResult(content=[TextContent(type="text", text=words)], structured_content=structured)
 
@@ -440,7 +440,7 @@ class AgentCommand(NamedTuple):
     pool: SessionPool
 
     def answer(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
-        """The answer of the tool, where a name that several entries have is asked about, and with links to entries."""
+        """The answer of the tool, with links to entries; the person says which entry is meant, or what is kept."""
         try:
             result = self._run(arguments, ctx)
         except AmbiguousName as error:
@@ -449,6 +449,10 @@ class AgentCommand(NamedTuple):
                 raise
             named = {key: entry if value == error.name else value for key, value in arguments.items()}
             result = self._run(named, ctx)
+        except Conflict as error:  # a lesson that is much like another one
+            if KEEP_ANYWAY not in [param.name for param in self.params] or not Person(ctx).keeps(error):
+                raise
+            result = self._run({**arguments, KEEP_ANYWAY: True}, ctx)
         if ctx is None or ctx.session.protocol_version < LINKS_SINCE:
             return result
         return result.model_copy(update={"content": [*result.content, *links_of(result.structured_content or {})]})
