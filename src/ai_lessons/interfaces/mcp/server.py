@@ -10,11 +10,11 @@ import re
 import signal
 import stat
 import sys
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 import anyio
@@ -35,7 +35,6 @@ from mcp_types import (
     Resource,
     jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 
 from ai_lessons import app
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ai_lessons.app.workspace import Library
-    from ai_lessons.interfaces.mcp import FirstAnswers
     from ai_lessons.interfaces.mcp.tools import SessionPool
 
 PATH = "/mcp"
@@ -365,12 +363,25 @@ _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600  # Codes of JSON-RPC
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class AnsweredBefore(Protocol):
+    """What a client was sent and answered before the SDK was loaded."""
+
+    rows: list[bytes]
+    rest: bytes
+
+    def hear(self, row: str) -> None:
+        """Note a message that the SDK gets."""
+
+    def passes(self, row: str) -> bool:
+        """Whether the client is to get this message of the SDK."""
+
+
 class _Lines:
     """The messages on standard input, for the SDK, which neither answers nor logs a line that it cannot read."""
 
     answer: Callable[[SessionMessage], Awaitable[None]]
 
-    def __init__(self, first: FirstAnswers) -> None:
+    def __init__(self, first: AnsweredBefore) -> None:
         self._first = first
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -403,7 +414,7 @@ class _Lines:
 class _Answers(anyio.AsyncFile[str]):
     """Standard output for the SDK, without what the client has been answered before it was loaded."""
 
-    def __init__(self, first: FirstAnswers) -> None:
+    def __init__(self, first: AnsweredBefore) -> None:
         self._first = first
         super().__init__(os.fdopen(os.dup(1), "w", encoding="utf-8"))
         os.dup2(2, 1)  # what is printed meanwhile must not reach the client
@@ -415,30 +426,23 @@ class _Answers(anyio.AsyncFile[str]):
 
 def mended(line: str) -> str | JSONRPCError:
     """The line with U+FFFD for half a surrogate pair (a host cut a text within an emoji), or the error to answer."""
-    raw: Any = None
-    code, text = _INVALID_REQUEST, line.removeprefix("\ufeff")
-    for _ in range(2):
-        try:
-            message = jsonrpc_message_adapter.validate_json(text, by_name=False) if text.strip() else None
-        except ValidationError:
-            try:
-                raw = json.loads(text)
-            except (ValueError, RecursionError):
-                code = _PARSE_ERROR
-                break
-            text = _SURROGATE.sub("\ufffd", json.dumps(raw, ensure_ascii=False))
-        else:
-            # with an id that is neither text nor a number it would pass for a notification, which nobody answers
-            if isinstance(message, JSONRPCNotification) and '"id"' in text and "id" in (raw := json.loads(text)):
-                break
+    text, number, code = line.removeprefix("\ufeff"), None, _PARSE_ERROR
+    if not text.strip():
+        return text
+    with suppress(ValueError, RecursionError):
+        raw = json.loads(text)
+        code, number = _INVALID_REQUEST, raw.get("id") if isinstance(raw, dict) else None
+        text = _SURROGATE.sub("\ufffd", json.dumps(raw, ensure_ascii=False))
+        message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+        # with an id that is neither text nor a number it would pass for a notification, which nobody answers
+        if not (isinstance(message, JSONRPCNotification) and "id" in raw):
             return text
-    number = raw.get("id") if isinstance(raw, dict) else None
     number = number if isinstance(number, str | int) and not isinstance(number, bool) else None
     fault = "not valid JSON" if code == _PARSE_ERROR else "no JSON-RPC message"
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=fault))
 
 
-def stdio(server: MCPServer[Any], pool: SessionPool, first: FirstAnswers) -> None:
+def stdio(server: MCPServer[Any], pool: SessionPool, first: AnsweredBefore) -> None:
     """Serve one client on standard input and output until it closes them; what is printed meanwhile goes to stderr."""
 
     @server.prompt()
