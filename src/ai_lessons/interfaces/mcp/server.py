@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import json
 import logging
 import os
 import re
 import signal
+import socket
 import stat
 import sys
 from contextlib import aclosing, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 import anyio
@@ -42,7 +44,6 @@ from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.interfaces import text
 from ai_lessons.interfaces.cli import ABOUT
-from ai_lessons.interfaces.http_server import ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.tools import ENTRY_URI, tools
 from ai_lessons.interfaces.output import View, line
 
@@ -63,6 +64,44 @@ BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files a
 SESSIONS = 200  # clients that may be connected; more are asked to come again
 TOKEN_LENGTH = 16
 TOKEN_FILE = 10_000  # Characters that are read of one: it may be a device
+
+
+class ListenAddress(NamedTuple):
+    """Where to listen; an IPv6 `host` has no brackets."""
+
+    host: str
+    port: int
+
+    @property
+    def written(self) -> str:
+        """The host as it is written in a URL."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def here_only(self) -> bool:
+        """Whether only programs of this machine can reach it."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def listening(where: ListenAddress) -> socket.socket:
+    """A socket that listens there. Raises AiLessonsError: nothing can."""
+    try:
+        return socket.create_server(where, family=socket.AF_INET6 if ":" in where.host else socket.AF_INET)
+    except OSError as error:
+        why = (error.strerror or "it is no address").partition(" (while")[0]
+        raise AiLessonsError(f"cannot listen on {where.written}:{where.port}: {why}", hint="try port 0") from error
+
+
+def served(app: ASGIApp) -> uvicorn.Config:
+    """Settings of uvicorn: no log, no `server` header."""
+    # with `proxy_headers`, every caller on this machine could claim another address
+    return uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on",
+        proxy_headers=False, server_header=False, ws="none",
+    )  # fmt: skip
 
 
 def place(text: str) -> ListenAddress:
@@ -325,11 +364,11 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
 
     async def text_of(tool: str, **arguments: str) -> str:
         try:
-            answer: str = (await every[tool].run(arguments, None)).content[0].text
+            result = await every[tool].run(arguments, None)  # type: ignore[arg-type]  # without a client to ask
         except ToolError as error:
             kind = ResourceNotFoundError if isinstance(error.__cause__, NotFound) else ResourceError
             raise kind(str(error)) from error
-        return answer
+        return str(result.content[0].text)
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK's
     async def complete(_ref: Any, argument: Any, _context: Any) -> Completion:
@@ -419,7 +458,7 @@ class _Answers(anyio.AsyncFile[str]):
         super().__init__(os.fdopen(os.dup(1), "w", encoding="utf-8"))
         os.dup2(2, 1)  # what is printed meanwhile must not reach the client
 
-    async def write(self, text: str) -> int:  # type: ignore[override]  # text alone, and no bytes
+    async def write(self, text: str) -> int:
         """Send a message, unless the client has it."""
         return await super().write(text) if self._first.passes(text) else 0
 
