@@ -149,13 +149,7 @@ def export(
         call.answer(done, text_jobs.exported)
         return
     done = app.transfer.export_file(
-        call.library,
-        None if file == "-" else place,
-        form,
-        project=project,
-        globs=globs,
-        most=most,
-        replace=replace,
+        call.library, None if file == "-" else place, form, project=project, globs=globs, most=most, replace=replace
     )
     if done.document is not None:
         call.exactly(output.dump(done.document) + "\n")

@@ -230,6 +230,13 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     call.answer(app.editing.unlink(call.library, a, b, relation), text_jobs.written)
 
 
+private_option = click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also addresses of this machine and its network, at the host and port of the URL.",
+)
+
+
 @contribute.command(
     "add-resource",
     examples=[
@@ -264,11 +271,7 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 )
 @options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
 @options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
-@click.option(
-    "--allow-private",
-    is_flag=True,
-    help="Also addresses of this machine and its network, at the host and port of the URL.",
-)
+@private_option
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
 @options.version_option
 @options.project_option
@@ -321,11 +324,7 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
-@click.option(
-    "--allow-private",
-    is_flag=True,
-    help="Also addresses of this machine and its network, at the host and port of the URL.",
-)
+@private_option
 @options.allow_secret_option
 def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
     """Read docs again from their source, and report where the source has changed."""
