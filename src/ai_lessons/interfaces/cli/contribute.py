@@ -39,6 +39,13 @@ def contribute() -> None:
     """Write down what was learned: lessons, docs, scripts, links."""
 
 
+LESSON_ARGUMENTS = [
+    Argument("title", required=True), Argument("content", default=""), "tags", "project", "confidence", "source",
+    "category", "contexts", Argument("applies_to", note="globs of files"), Argument("links", note="ids"),
+    "when", "do", "dont", "because", Argument("about", note="path::symbol, pypi/name<8"), "anyway",
+]  # fmt: skip
+
+
 @contribute.command(
     "add-lesson",
     examples=[
@@ -49,24 +56,7 @@ def contribute() -> None:
     ],
     tool=Tool(
         "add_lesson",
-        [
-            Argument("title", required=True),
-            Argument("content", default=""),
-            "tags",
-            "project",
-            "confidence",
-            "source",
-            "category",
-            "contexts",
-            Argument("applies_to", note="globs of files"),
-            Argument("links", note="ids"),
-            "when",
-            "do",
-            "dont",
-            "because",
-            Argument("about", note="path::symbol, pypi/name<8"),
-            "anyway",
-        ],
+        LESSON_ARGUMENTS,
         lambda: app.answers.Written,
         "Record one observation; when, do or dont, because make it a pattern. "
         'Owed after more than one attempt; title "[UNSOLVED] …" if the task failed. Found at the same failure by: '
@@ -237,6 +227,12 @@ private_option = click.option(
 )
 
 
+RESOURCE_ARGUMENTS = [
+    Argument("type", "kind", required=True), Argument("path", "paths", single=True, note="file, folder or glob"),
+    "title", "versions", "project", "tags", "recursive",
+]  # fmt: skip
+
+
 @contribute.command(
     "add-resource",
     examples=[
@@ -247,15 +243,7 @@ private_option = click.option(
     ],
     tool=Tool(
         "add_resource",
-        [
-            Argument("type", "kind", required=True),
-            Argument("path", "paths", single=True, note="file, folder or glob"),
-            "title",
-            "versions",
-            "project",
-            "tags",
-            "recursive",
-        ],
+        RESOURCE_ARGUMENTS,
         lambda: app.answers.Imported,
         "Keep a doc or a script from the file system.",
         repeatable=True,

@@ -351,6 +351,13 @@ link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=
 to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands hang in the groups of those names
 
 
+RULE_ARGUMENTS = [
+    "title", "rationale", Argument("content", default=""), "tags", "linked_lessons", "linked_resources", "project",
+    Argument("applies_to", note="globs of files"), Argument("check", note="YAML: files, regex, bad, good"),
+    Argument("about", note="path::symbol"),
+]  # fmt: skip
+
+
 @to_contribute.command(
     "suggest-rule",
     examples=[
@@ -359,18 +366,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
     ],
     tool=Tool(
         "suggest_rule",
-        [
-            "title",
-            "rationale",
-            Argument("content", default=""),
-            "tags",
-            "linked_lessons",
-            "linked_resources",
-            "project",
-            Argument("applies_to", note="globs of files"),
-            Argument("check", note="YAML: files, regex, bad, good"),
-            Argument("about", note="path::symbol"),
-        ],
+        RULE_ARGUMENTS,
         lambda: app.answers.Suggested,
         "Propose a rule: in force once a person approves it.",
     ),
