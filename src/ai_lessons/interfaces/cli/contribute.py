@@ -73,14 +73,8 @@ LESSON_ARGUMENTS = [
 @click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
 @options.several("--context", "contexts", metavar="X", text="Where it holds;")
 @options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
-@click.option(
-    "--link",
-    "links",
-    type=options.new_link,
-    metavar="[R=]ID",
-    multiple=True,
-    help="Entry it belongs to.",
-    shell_complete=IDS,
+@options.several(
+    "--link", "links", type=options.new_link, metavar="[R=]ID", text="Entry it belongs to;", shell_complete=IDS
 )
 @click.option("--when", metavar="W", help="Pattern: in which situation,")
 @click.option("--do", metavar="D", help="what to do,")

@@ -376,9 +376,7 @@ RULE_ARGUMENTS = [
 @options.content_options
 @options.tags_option
 @options.project_option
-@click.option(
-    "--applies-to", metavar="GLOB", type=options.FILE_NAME, multiple=True, help="Files it is about; may be given again."
-)
+@options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
 @options.check_option
 @click.option("--from-fix", metavar="COMMIT", help="Draft the check from a commit of the code that you stand in.")
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
