@@ -40,7 +40,7 @@ class Inspector:
         server = [
             sys.executable,
             "-c",
-            "from ai_lessons.interfaces.mcp_server import main; main()",
+            "from ai_lessons.interfaces.mcp import main; main()",
             "--repo",
             str(self._repo),
         ]

@@ -82,7 +82,7 @@ class Agent:
 @contextmanager
 def served(home: World, repo: Path) -> Iterator[Agent]:
     """The program, started as a host starts it."""
-    argv = [sys.executable, "-c", "from ai_lessons.interfaces.mcp_server import main; main()", "--repo", str(repo)]
+    argv = [sys.executable, "-c", "from ai_lessons.interfaces.mcp import main; main()", "--repo", str(repo)]
     with subprocess.Popen(
         argv, cwd=home.folder, env=dict(home.env), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True,

@@ -27,7 +27,7 @@ def starting(home: World, outcome: Outcome, rounds: int) -> None:
     )
     file = home.folder / "tools-list.jsonl"
     file.write_text("".join(json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages))
-    server = ["sh", "-c", 'exec "$@" < "$0"', str(file), *program("ai-lessons-mcp", "interfaces.mcp_server")]
+    server = ["sh", "-c", 'exec "$@" < "$0"', str(file), *program("ai-lessons-mcp", "interfaces.mcp")]
     samples = paired(
         {
             'python -c "import click"': lambda: home.python("-c", "import click"),

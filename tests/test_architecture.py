@@ -43,7 +43,7 @@ HOMES = {
     "mcp": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
     "anyio": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
     "starlette": {"interfaces/mcp/server.py", "interfaces/web/server.py"},
-    "uvicorn": {"interfaces/http_server.py", "interfaces/mcp/server.py", "interfaces/web/server.py"},
+    "uvicorn": {"interfaces/mcp/server.py", "interfaces/web/server.py"},
     "jinja2": {"interfaces/web/pages.py"},
     "markupsafe": {"interfaces/web/pages.py"},
     "nh3": {"interfaces/web/pages.py"},

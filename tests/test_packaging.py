@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hatchling import build as hatchling
 
-from ai_lessons.interfaces import mcp_server
+from ai_lessons.interfaces import mcp
 
 PROJECT = Path(__file__).parents[1]
 FIND = (
@@ -137,8 +137,8 @@ def test_the_container_starts_the_server_with_options_that_it_has() -> None:
     found = re.search(r"^CMD (\[.*\])$", text, re.MULTILINE)
     assert found
     program, *arguments = json.loads(found[1])
-    given = mcp_server.mcp.make_context(program, arguments).params
-    assert (program, given["http"]) == (mcp_server.PROGRAM, "0.0.0.0:8765")
+    given = mcp.mcp.make_context(program, arguments).params
+    assert (program, given["http"]) == (mcp.PROGRAM, "0.0.0.0:8765")
     assert given["token_file"]  # without one it refuses to listen for other machines
     assert f"EXPOSE {given['http'].rpartition(':')[2]}\n" in text
 

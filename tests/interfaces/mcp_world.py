@@ -20,7 +20,7 @@ from ai_lessons.interfaces.mcp.server import build
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from interfaces.world import environment
 
-PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp_server import main; main()")
+PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp import main; main()")
 
 
 class Agent:

@@ -165,9 +165,7 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     assert decide
     assert decide["y"] > text["y"]
     page.keyboard.press("a")
-    assert (
-        page.inner_text(".step[open] p") == "Agents in project jira-api that work on **/workflows/*.py are told this."
-    )
+    assert page.inner_text(".step[open] p") == "Agents in project jira-api that edit **/workflows/*.py are told this."
     page.keyboard.press("Escape")
     assert page.locator(".step[open]").count() == 0
     page.keyboard.press("a")

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from ai_lessons.interfaces.mcp_server import mcp
+from ai_lessons.interfaces.mcp import mcp
 
 HOW_TO = Path(__file__).parents[2] / "docs/how-to/use-with-agent-hosts.md"
 

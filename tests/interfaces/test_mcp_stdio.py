@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import ai_lessons
-from ai_lessons.interfaces import mcp_server
+from ai_lessons.interfaces import mcp
 from interfaces.mcp_world import PROGRAM, over_stdio
 from interfaces.world import LESSON, SCRIPT, Run, environment, run_inside
 from real_world import Git
@@ -27,7 +27,7 @@ PATIENCE = 60
 NOISY = """
 import os
 from ai_lessons.app import search
-from ai_lessons.interfaces.mcp_server import main
+from ai_lessons.interfaces.mcp import main
 real = search.search
 def noisy(library, query):
     print("stray print")
@@ -363,7 +363,7 @@ def test_options_that_make_no_sense_are_told(capfd: pytest.CaptureFixture[str]) 
         (("--http", "0.0.0.0:0"), "can be reached from other machines"),
         (("load",), "unexpected extra argument"),
     ):
-        assert mcp_server.run(list(args)) == 2
+        assert mcp.run(list(args)) == 2
         said = capfd.readouterr()
         assert words in said.err
         assert "hint: " in said.err

@@ -362,6 +362,22 @@ def test_which_of_two_entries_is_asked(log: Path, knowledge: Path) -> None:
         assert "Text till." in agent.reads("get_resource", resource_id="D-ABCDEF")
 
 
+def test_the_person_is_asked_whether_a_lesson_like_another_one_is_kept(log: Path, knowledge: Path) -> None:
+    asked: list[str] = []
+    lesson = {"title": "Wait for the pod before the smoke test runs", "content": "The pod takes half a minute."}
+
+    async def answer(_context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"keep": len(asked) > 1})
+
+    with talking(log, elicitation_callback=answer) as agent:
+        first = agent.call("add_lesson", **lesson)["handle"]
+        assert f"much like {first}" in agent.fails("add_lesson", **lesson)
+        assert agent.call("add_lesson", **lesson)["handle"] != first
+    assert len(asked) == 2
+    assert asked[0].startswith(f"Keep this lesson? It is much like {first}")
+
+
 def test_the_server_says_what_it_is_and_what_holds_how_long(log: Path, knowledge: Path) -> None:
     with inside(log) as agent:
         listed = agent.ask(agent.client.list_tools)

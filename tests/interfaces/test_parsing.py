@@ -11,7 +11,7 @@ from ai_lessons.interfaces.cli.options import OneOf, context_tags, new_link, wor
 from ai_lessons.model.entries import Confidence
 from interfaces.world import LESSON_PROGRAM, PROGRAM, environment
 
-MCP_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp_server import main; main()")
+MCP_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp import main; main()")
 
 
 def convert(kind: click.ParamType[Any], text: str) -> Any:

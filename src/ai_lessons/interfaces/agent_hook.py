@@ -217,7 +217,6 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
     text = _about(moment, raw, tool, answered)
     if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
         moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
-    host = _HOSTS.search("/.cursor/" if "cursor_version" in raw else _text(raw, "transcript_path"))
     return AgentEvent(
         moment,
         session=_text(raw, "session_id") or "unnamed",
@@ -232,13 +231,17 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         unfinished=bool(raw.get("background_tasks")),
         by_turn=by_turn,
         name=name,
-        host=host[1].replace("claude", "claude-code").replace("gemini", "gemini-cli")
-        if host
-        else "codex"
-        if by_turn
-        else "",
+        host=_host(raw, by_turn=by_turn),
         edits=tuple((str(folder / path), old, new) for path, old, new in edits if moment is Moment.BEFORE_TOOL),
     )
+
+
+def _host(raw: Mapping[str, Any], *, by_turn: bool) -> str:
+    """The host, by where it keeps the transcript; empty for one that does not show."""
+    kept = _HOSTS.search("/.cursor/" if "cursor_version" in raw else _text(raw, "transcript_path"))
+    if not kept:
+        return "codex" if by_turn else ""
+    return kept[1].replace("claude", "claude-code").replace("gemini", "gemini-cli")
 
 
 def _folder(raw: Mapping[str, Any]) -> str:

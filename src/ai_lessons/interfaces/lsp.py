@@ -99,12 +99,10 @@ class LanguageServer:
         self._texts: dict[str, str] = {}
         self._shown: dict[str, list[Note]] = {}
         self._ended = False
-        self._requests: Mapping[str, Callable[[Data], Any]] = {
+        self._handlers: Mapping[str, Callable[[Data], Any]] = {
             "initialize": self._initialize,
             "shutdown": self._shutdown,
             "textDocument/hover": self._hover,
-        }
-        self._notifications: Mapping[str, Callable[[Data], None]] = {
             "textDocument/didOpen": self._opened,
             "textDocument/didSave": self._saved,
             "textDocument/didClose": self._closed,
@@ -124,23 +122,22 @@ class LanguageServer:
             params = params if isinstance(params, dict) else {}
             if method == "exit":
                 break
-            if number is None:
-                if handler := self._notifications.get(method):
-                    self._guarded(handler, params)
-            elif request := self._requests.get(method):
-                self._answer(number, *self._guarded(request, params))
-            elif method:  # without one it is an answer, and nothing was asked
-                self._answer(number, None, {"code": _NO_METHOD, "message": f"no method {method}"})
+            result: Any = None
+            error: Data = {"code": _NO_METHOD, "message": f"no method {method}"}
+            if handler := self._handlers.get(method):
+                result, error = self._guarded(handler, params)
+            if number is not None and method:  # without a method it is an answer, and nothing was asked
+                self._answer(number, result, error)
         return 0 if self._ended else 1
 
-    def _guarded(self, handler: Callable[[Data], Any], params: Data) -> tuple[Any, Data | None]:
+    def _guarded(self, handler: Callable[[Data], Any], params: Data) -> tuple[Any, Data]:
         """What a handler answers, or the error; an error of ours is told to the user, and answered with nothing."""
         try:
-            return handler(params), None
+            return handler(params), {}
         except AiLessonsError as error:
             message = ". ".join(filter(None, (error.message, error.hint)))
             self._tell("window/logMessage", {"type": 2, "message": f"ai-lessons: {line(message)}"})
-            return None, None
+            return None, {}
         except Exception as error:
             LOG.exception("a message of the editor")
             return None, {"code": _INTERNAL, "message": f"a bug in ai-lessons ({type(error).__name__})"}
@@ -211,7 +208,7 @@ class LanguageServer:
                 return None
             self._answer(None, None, {"code": _PARSE_ERROR, "message": "not a JSON object"})
 
-    def _answer(self, number: object, result: Any, error: Data | None = None) -> None:
+    def _answer(self, number: object, result: Any, error: Data) -> None:
         self._write({"id": number, **({"error": error} if error else {"result": result})})
 
     def _tell(self, method: str, params: Data) -> None:

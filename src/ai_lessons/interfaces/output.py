@@ -92,9 +92,9 @@ class View(NamedTuple):
         """`text` in a style, where there is colour."""
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
-    def named(self, handle: str, title: str) -> str:
-        """`[HANDLE] title`."""
-        return f"{self.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
+    def named(self, entry: Any) -> str:
+        """`[HANDLE] title` of what has both."""
+        return f"{self.paint(f'[{line(entry.handle)}]', 'handle')} {line(entry.title)}"
 
     def mark(self, text: str, query: str) -> str:
         """`text` with the longer words of a query marked, where there is colour."""
@@ -138,9 +138,12 @@ class View(NamedTuple):
     def place(self, path: str, tier: str = "") -> str:
         """A path of the repository (of a tier) with `~` for the home folder."""
         root = self.roots.get(tier, self.root)
-        full = str(Path(root, path)) if root else path
+        return self.short(str(Path(root, path)) if root else path)
+
+    def short(self, path: str) -> str:
+        """A path with `~` for the home folder."""
         home = self.home.rstrip("/")
-        return line("~" + full[len(home) :] if home and full.startswith(home + "/") else full)
+        return line("~" + path[len(home) :] if home and f"{path}/".startswith(f"{home}/") else path)
 
 
 BARE = View(verbose=True, framed=True)  # for agents: paths are relative to the repository, which the head names

@@ -214,9 +214,8 @@ def _plain(value: object) -> str:
 
 def _edge(edge: answers.Related, view: View) -> str:
     arrow = "->" if edge.outgoing else "<-"
-    target = (
-        f"{_label(edge.entry, view)} {line(edge.entry.title)}" if edge.entry else f"{line(edge.target)} (not found)"
-    )
+    entry = edge.entry
+    target = f"{_label(entry, view)} {line(entry.title)}" if entry else f"{line(edge.target)} ({GONE})"
     return f"{line(edge.relation)} {arrow} {target}{_weight(edge)}"
 
 
@@ -233,13 +232,8 @@ def _navigation(value: Shown, view: View, call: str) -> str:
 
 def about(values: Sequence[anchors.EntryAbout], view: View) -> str:
     """Entries that speak of a place, each with the anchor that says so and what became of it."""
-    rows = [
-        block(
-            f"{_label(hit.entry, view)} {line(hit.entry.title)}",
-            [f"about: {line(hit.anchor)}", *warning(hit.entry, view)],
-        )
-        for hit in values
-    ]
+    heads = (f"{_label(hit.entry, view)} {line(hit.entry.title)}\n  about: {line(hit.anchor)}" for hit in values)
+    rows = (block(head, warning(hit.entry, view)) for head, hit in zip(heads, values, strict=True))
     return "\n".join(rows) or "No entry speaks of this place."
 
 
@@ -248,7 +242,7 @@ def listing(value: answers.Listing, view: View) -> str:
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
     entries = value.entries
     if value.silent:
-        return "\n".join(f"{view.named(e.handle, e.title)}: {silent(e.handle, value.silent[e.id])}" for e in entries)
+        return "\n".join(f"{view.named(e)}: {silent(e.handle, value.silent[e.id])}" for e in entries)
     rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in entries]
     drawn, hidden = table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)), value.total - len(entries)
     return f"{drawn}\n… and {hidden:,} more (--limit 0 shows all)" if rows and hidden > 0 else drawn
@@ -275,10 +269,12 @@ def log(values: Iterable[answers.Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     blocks = []
     for revision in values:
-        head = (
-            f"{view.paint(line(revision.commit)[:10], 'handle')} {view.when(revision.when)} {line(revision.author)}  "
+        commit, about = (
+            view.paint(line(revision.commit)[:10], "handle"),
+            f"{line(revision.author)}  {line(revision.subject)}",
         )
-        blocks.append(block(head + line(revision.subject), [_joined(*revision.trailers.items())], "    "))
+        head = f"{commit} {view.when(revision.when)} {about}"
+        blocks.append(block(head, [_joined(*revision.trailers.items())], "    "))
     return "\n".join(blocks) or "No commits yet."
 
 
@@ -295,15 +291,13 @@ def diff(text: str, view: View) -> str:
 
 def feedback(value: answers.Feedback, view: View) -> str:
     """What was said of which entry, and how it stands with that."""
-    return block(
-        f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}", usage(value.usage, view)
-    )
+    return block(f"{view.named(value.entry)}: {line(value.outcome)}", usage(value.usage, view))
 
 
 def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
     """A line for each entry that was told: when, why, and what came of it."""
     rows = [
-        f"{view.named(entry.handle, entry.title)}  {line(entry.moment)}: {line(entry.why or 'holds here')}"
+        f"{view.named(entry)}  {line(entry.moment)}: {line(entry.why or 'holds here')}"
         + (f"; {line(entry.outcome)} since" if entry.outcome else "")
         + (f"; {silent(entry.handle, entry.silent)}" if entry.silent else "")
         for entry in values
@@ -343,9 +337,7 @@ def usage(value: answers.Usage, view: View) -> list[str]:
 
 def left_out(values: Sequence[answers.Left], view: View) -> str:
     """Lessons that fitted and did not come, each with the reason."""
-    rows = (
-        f"{view.named(candidate.entry.handle, candidate.entry.title)}: {line(candidate.detail)}" for candidate in values
-    )
+    rows = (f"{view.named(candidate.entry)}: {line(candidate.detail)}" for candidate in values)
     return block(view.paint("Left out:", "heading"), rows)
 
 
@@ -367,7 +359,7 @@ def learned(value: answers.Stats, view: View) -> list[str]:
     blocks = []
     for title, entries in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
         rows = (
-            f"{view.named(entry.handle, entry.title)}: helpful {entry.helpful:,}, ignored {entry.ignored:,}, "
+            f"{view.named(entry)}: helpful {entry.helpful:,}, ignored {entry.ignored:,}, "
             f"contradicted {entry.contradicted:,}, confidence {entry.confidence:.2f}"
             for entry in entries
         )
@@ -390,7 +382,7 @@ def graph(value: contexts.Graph, view: View) -> str:
     """Every entry with the links that it writes; those that hold both ways stand at one of both."""
     if not value.entries:
         return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
-    names = {entry.id: view.named(entry.handle, entry.title) for entry in value.entries}
+    names = {entry.id: view.named(entry) for entry in value.entries}
     names |= {name: f"{line(name)} ({GONE})" for name in value.missing}
     linked = {end for link in value.links for end in (link.source, link.target)} | {*value.missing}
     blocks = []
@@ -587,8 +579,9 @@ def candidate(draft: HarvestedLesson, view: View) -> str:
     changed = f"would have warned before {draft.warned}, helped at {draft.helped}, told {count(draft.told, 'time')}"
     content = [row for row in clean(draft.content).splitlines() if row and not row.startswith("~~~")]
     left = len(draft.evidence) - SEEN_SHOWN
+    project = f" ({line(draft.project)})" if draft.project else ""
     return block(
-        view.named(draft.id, draft.title) + (f" ({line(draft.project)})" if draft.project else ""),
+        f"{view.paint(f'[{line(draft.id)}]', 'handle')} {line(draft.title)}{project}",
         (
             *(f"{name:8} {clip(line(text), 160)}" for name, text in parts),
             *(f"| {clip(row, 120)}" for row in content[:LINES_SHOWN]),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ai_lessons.app.answers import Answer, Context, Hit, Why, finding_line
-from ai_lessons.interfaces import text
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View, block, clean, clip, columns, count, line, size, table
+from ai_lessons.model import layout
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def written(value: answers.Written, view: View) -> str:
     place = f"path: {view.place(value.path, value.tier)}"
     if value.proposed_on:
         place = f"proposed on {line(value.proposed_on)}; what is in force stays until a person takes it"
-    return block(view.named(value.handle, value.title), [place])
+    return block(view.named(value), [place])
 
 
 def writes(values: Sequence[answers.Written], view: View) -> str:
@@ -52,9 +52,8 @@ def imported(value: answers.Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
     added = f"{count(len(value.written), 'entry')} added"
     skipped = [f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped]
-    return block(
-        _few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view), first_rows(skipped)
-    )
+    sums = f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped"
+    return block(_few(value, sums, view), first_rows(skipped))
 
 
 def _few(value: answers.Imported | transfer.Ported, sums: str, view: View) -> str:
@@ -77,9 +76,8 @@ def previews(values: Sequence[answers.PassagePreview], view: View) -> str:
         rows = [
             (str(n), str(passage.tokens), passage.heading, passage.text[:100]) for n, passage in enumerate(passages, 1)
         ]
-        title = (
-            f"{line(path)}: {count(len(rows), 'passage')}, about {sum(passage.tokens for passage in passages):,} tokens"
-        )
+        tokens = sum(passage.tokens for passage in passages)
+        title = f"{line(path)}: {count(len(rows), 'passage')}, about {tokens:,} tokens"
         blocks.append(f"{view.paint(title, 'heading')}\n{table(header, rows, view, flexible=(2, 3))}")
     return "\n\n".join(blocks) or "Nothing to split."
 
@@ -91,7 +89,7 @@ def refreshed(values: Sequence[answers.Refreshed], view: View) -> str:
         state = f"changed, +{doc.added} -{doc.removed} lines" if doc.changed else "unchanged"
         source = f"source: {_short(doc.old_ref)} -> {_short(doc.new_ref)}" if doc.old_ref != doc.new_ref else ""
         warning = f"warning: {line(doc.warning)}" if doc.warning else ""
-        blocks.append(block(f"{view.named(doc.handle, doc.title)}: {state}", (source, warning)))
+        blocks.append(block(f"{view.named(doc)}: {state}", (source, warning)))
     return "\n".join(blocks) or "No doc has a source to read again."
 
 
@@ -218,7 +216,7 @@ def stats(value: answers.Stats, view: View) -> str:
         rows.append(("approval lead time", f"{timedelta(seconds=value.approval_lead_time)} (median)"))
     if value.clusters:
         rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
-    return "\n\n".join([pairs(dict(rows), view), *text.learned(value, view)])
+    return "\n\n".join([pairs(dict(rows), view), *interfaces_text.learned(value, view)])
 
 
 def indexed(value: answers.Indexed, _view: View) -> str:
@@ -290,9 +288,8 @@ def index_state(value: answers.IndexStatus, view: View) -> str:
         "vectors": "every one is compared" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
         "outside the indices": f"{count(value.unindexed, 'passage')}, searched by reading",
     }
-    return "\n\n".join(
-        [pairs(rows, view), *([pairs(_shared(value.shared, value.model), view)] if value.shared else [])]
-    )
+    shared = [pairs(_shared(value.shared, value.model), view)] if value.shared else []
+    return "\n\n".join([pairs(rows, view), *shared])
 
 
 def pushed(value: setup.Pushed, view: View) -> str:
@@ -323,8 +320,7 @@ def tiers(states: Sequence[workspace.TierState], view: View) -> str:
     """A line for each tier, and one below it where something is to be done."""
     rows = []
     for state in states:
-        place = line(state.path).replace(view.home, "~", 1) if view.home else line(state.path)
-        rows.append((line(state.tier), state.state, f"{place}  ({line(state.why)})".lstrip()))
+        rows.append((line(state.tier), state.state, f"{view.short(state.path)}  ({line(state.why)})".lstrip()))
         rows += [("", "", f"→ {line(state.hint)}")] if state.hint else []
     return columns(rows, view)
 
@@ -336,10 +332,7 @@ def ported(value: transfer.Ported, view: View) -> str:
     sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
     sums += [f"{count(len(value.queued), 'rule')} proposed"]
     sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
-    queued = (
-        view.named(rule.handle, rule.title) + (f" ({line(rule.branch)})" if rule.branch else "")
-        for rule in value.queued
-    )
+    queued = (view.named(rule) + (f" ({line(rule.branch)})" if rule.branch else "") for rule in value.queued)
     rows = [block(_few(value, ", ".join(sums), view), first_rows(queued))]
     for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
         seen = (part for part in value.seen if part.became == fate)
@@ -361,9 +354,8 @@ def exported(value: transfer.Exported, _view: View) -> str:
         lessons, rules = (value.entries.get(kind, 0) for kind in (Kind.LESSON, Kind.RULE))
         firm = [count(lessons, "lesson") + " of a person"] if lessons else []
         rows.append(" and ".join([f"{count(rules, 'rule')} in force", *firm]))
-    return block(
-        "\n".join(rows), first_rows(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
-    )
+    left = (f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
+    return block("\n".join(rows), first_rows(left))
 
 
 def migrated(value: setup.Migrated, _view: View) -> str:
@@ -385,10 +377,9 @@ def synced(value: sharing.Synced, view: View) -> str:
     if value.conflicts:
         many = count(len(value.conflicts), "file")
         head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."
-        kept = [f"Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."]
-        return "\n".join(
-            [head, *(entry for conflict in value.conflicts for entry in _torn(conflict, view)), "", *kept, *rows]
-        )
+        kept = f"Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."
+        torn = (row for conflict in value.conflicts for row in _torn(conflict, view))
+        return "\n".join([head, *torn, "", kept, *rows])
     if not (value.received or value.sent or rows):
         return f"Nothing new: {place} and this branch are the same."
     merged = [f"  merged: {view.place(path)}" for path in value.merged]
@@ -399,7 +390,7 @@ def synced(value: sharing.Synced, view: View) -> str:
 def _torn(conflict: sharing.EntryConflict, view: View) -> Iterator[str]:
     """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
     yield ""
-    yield view.named(conflict.id, conflict.title)
+    yield f"{view.paint(f'[{line(conflict.id)}]', 'handle')} {line(conflict.title)}"
     yield f"  path: {view.place(conflict.path)}"
     yield f"  both changed: {line(', '.join(conflict.reasons))}"
     yield "  yours:"
@@ -428,10 +419,8 @@ def resolved(value: sharing.Resolved, view: View) -> str:
     take = "mine" if value.take == "ours" else line(value.take)
     head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {take}"
     if value.left:
-        names = ", ".join(map(line, value.left))
-        return (
-            f"{head}\n{count(len(value.left), 'conflict')} left: {names}\nNext: {CHOOSE.format(names.split(', ')[0])}"
-        )
+        names = f"{count(len(value.left), 'conflict')} left: {', '.join(map(line, value.left))}"
+        return f"{head}\n{names}\nNext: {CHOOSE.format(line(value.left[0]))}"
     return f"{head}\nMerged in {line(value.commit or '')[:10]}. Share it: ai-lessons admin sync"
 
 
@@ -439,10 +428,9 @@ def recovered(value: sharing.Recovered, _view: View) -> str:
     """What was brought back, and what is still kept."""
     rows = [f"Brought back: {line(file.path)}" for file in value.brought] + _committed(value.commits, value.notes)
     if value.kept:
-        names = (f"{file.handle}  {file.title}" if file.handle else file.title for file in value.kept)
         kept = (
-            f"{line(name)}  ({line(file.path)}, {line(file.when)})"
-            for name, file in zip(names, value.kept, strict=True)
+            f"{line(f'{file.handle} {file.title}'.strip())}  ({line(file.path)}, {line(file.when)})"
+            for file in value.kept
         )
         rows.append(block("Taken away before the commit, kept for 30 days:", kept))
         rows.append("Bring it back: ai-lessons admin recover [ID]")
@@ -600,10 +588,6 @@ WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of
 LACKING = "a text on the approval branch that lacks a good signature"
 
 
-def _headline(entry: Suggested | Pending | Decided | EntrySummary, view: View) -> str:
-    return view.named(entry.handle, entry.title)
-
-
 def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
     """A new proposal: where it stands, what speaks against it, and the command to decide with."""
     return proposed((value,), view, review)
@@ -614,7 +598,7 @@ def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> s
     rows = []
     for made in values:
         warnings = (f"{view.paint('warning:', 'warn')} {line(text)}" for text in made.warnings)
-        rows.append(block(_headline(made, view), (f"branch: {line(made.branch)}", *warnings)))
+        rows.append(block(view.named(made), (f"branch: {line(made.branch)}", *warnings)))
     return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
 
 
@@ -622,34 +606,27 @@ def pending(values: Sequence[Pending], view: View) -> str:
     """Proposals that wait, a line each as given, the first ones of each import; then what speaks against them."""
     if not values:
         return NOTHING_PENDING
-    numbers: Counter[str] = Counter()
+    numbers = Counter[str]()
     shown: list[Pending] = []
-    folded: list[Pending] = []
+    folded: defaultdict[str, list[Pending]] = defaultdict(list)
     for proposal in values:
         numbers[proposal.batch] += 1
-        (shown if not proposal.batch or numbers[proposal.batch] <= OF_A_BATCH else folded).append(proposal)
+        few = not proposal.batch or numbers[proposal.batch] <= OF_A_BATCH
+        (shown if few else folded[proposal.batch]).append(proposal)
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
     rows = [
         (
-            proposal.handle,
-            proposal.change,
-            proposal.suggested_by,
-            view.day(proposal.suggested_at),
-            f"+{proposal.added} -{proposal.removed}",
-            "remote" if proposal.remote else "local",
-            proposal.title,
+            proposal.handle, proposal.change, proposal.suggested_by, view.day(proposal.suggested_at),
+            f"+{proposal.added} -{proposal.removed}", "remote" if proposal.remote else "local", proposal.title,
         )
         for proposal in shown
-    ]
+    ]  # fmt: skip
     doubts = [
-        f"{line(proposal.branch)}: {'; '.join(texts)}" for proposal in shown if (texts := list(_doubts(proposal)))
+        f"{line(proposal.branch)}: {'; '.join(_doubts(proposal))}" for proposal in shown if any(_doubts(proposal))
     ]
-    for name in dict.fromkeys(proposal.batch for proposal in folded):
-        others_of_import = [proposal for proposal in folded if proposal.batch == name]
-        doubtful = sum(any(_doubts(proposal)) for proposal in others_of_import)
-        doubts.append(
-            f"… and {len(others_of_import)} more of import {line(name)}, {doubtful} with something to look at"
-        )
+    for name, proposals in folded.items():
+        doubtful = sum(any(_doubts(proposal)) for proposal in proposals)
+        doubts.append(f"… and {len(proposals)} more of import {line(name)}, {doubtful} with something to look at")
     batches = [f"{BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
     return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
@@ -672,55 +649,46 @@ def _doubts(proposal: Pending) -> Iterator[str]:
 
 def proposal(pending: Pending, view: View) -> str:
     """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
+    new, rule = pending.change == "new", pending.kind == Kind.RULE
     what = WHAT.get(pending.change, LACKING).format(line(pending.kind))
-    what += " in force" if pending.kind == "rule" and pending.change in {"edit", "removal"} else ""
+    what += " in force" if rule and pending.change in {"edit", "removal"} else ""
     where = "remote" if pending.remote else "local"
+    tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
     facts = [
         f"{what}, suggested by {line(pending.suggested_by)} on {view.when(pending.suggested_at)}",
         f"branch: {line(pending.branch)} ({where}), commit {line(pending.commit[:10])}",
         f"path: {view.place(pending.path)}" if pending.path else "",
         f"tags: {line(', '.join(pending.tags))}" if pending.tags else "",
         f"rationale: {line(pending.rationale)}" if pending.rationale else "",
-        _for_whom(pending, view),
+        f"changes: {reach(pending)}{''.join(tiers[:1])}" if rule and pending.change in WHAT else "",
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(pending)),
     ]
-    blocks = [block(_headline(pending, view), facts)]
-    evidence = [block("Evidence:", (_headline(entry, view) for entry in pending.evidence))] if pending.evidence else []
+    blocks = [block(view.named(pending), facts)]
+    evidence = [block("Evidence:", (view.named(entry) for entry in pending.evidence))] if pending.evidence else []
     blocks += evidence if pending.change != "edit" else []
     if pending.report.strip():
         blocks += [f"Report of the proposer:\n{_indented(clean(pending.report).strip())}", "What is proposed:"]
-    header = 2 if pending.kind == "rule" else 0  # it names the path, which is stated above
-    texts = (
-        [interfaces_text.diff(pending.diff.split("\n", header)[-1], view)]
-        if pending.diff and pending.change != "new"
-        else []
-    )
-    blocks += [_indented(text) for text in texts if text.strip()]
-    for file in pending.files if pending.change == "new" or pending.kind == "rule" else ():
-        head = (
-            f"{line(file.path)}:\n"
-            if len(pending.files) > 1
-            else "As it will read:\n"
-            if pending.change != "new"
-            else ""
-        )
+    if pending.diff and not new:
+        header = 2 if rule else 0  # it names the path, which is stated above
+        blocks.append(_indented(interfaces_text.diff(pending.diff.split("\n", header)[-1], view)))
+    title = "" if new else "As it will read:\n"
+    for file in pending.files if new or rule else ():
+        head = f"{line(file.path)}:\n" if len(pending.files) > 1 else title
         blocks += [f"{head}{_indented(clean(file.new).removesuffix(chr(10)))}"] if file.new is not None else []
     blocks += evidence if pending.change == "edit" else []
     return "\n\n".join(blocks)
 
 
-def _for_whom(proposal: Pending, view: View) -> str:
-    """What taking it changes for the agents who are told rules; empty for what is no rule."""
-    changes = {
-        "new": "are told this", "edit": "are told this instead", "removal": "are no longer told this"
-    }  # fmt: skip
-    if proposal.kind != "rule" or proposal.change not in changes:
-        return ""
-    project = proposal.path.partition("/")[0]
-    whose = "every project" if project == GLOBAL_PROJECT else f"project {line(project)}"
-    files = f" that edit {line(' or '.join(proposal.applies_to))}" if proposal.applies_to else ""
-    tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
-    return f"changes: agents in {whose}{files} {changes[proposal.change]}{''.join(tiers[:1])}"
+def reach(proposal: Pending) -> str:
+    """Which agents read what a proposal says once it is taken, or no longer."""
+    where = layout.place(proposal.path)
+    project = where.project if where else GLOBAL_PROJECT
+    agents = "agents in every project" if project == GLOBAL_PROJECT else f"agents in project {line(project)}"
+    agents += f" that edit {line(' or '.join(proposal.applies_to))}" if proposal.applies_to else ""
+    if proposal.kind != Kind.RULE:
+        return f"{agents} " + ("no longer find this" if proposal.change == "removal" else "find this when they search")
+    effects = {"edit": "are told this instead", "removal": "are no longer told this"}
+    return f"{agents} {effects.get(proposal.change, 'are told this')}"
 
 
 def _indented(text: str) -> str:
@@ -733,13 +701,13 @@ def approved(values: Sequence[Decided], view: View) -> str:
     if len(values) == 1 or any(decision.commit != commit for decision in values):
         return "\n".join(decided("Approved", decision, view) for decision in values)
     head = f"Approved {count(len(values), 'rule')} with one merge: {line(commit[:10])}"
-    return block(head, (_headline(decision, view) for decision in values))
+    return block(head, (view.named(decision) for decision in values))
 
 
 def decided(word: str, decision: Decided, view: View) -> str:
     """What was approved or rejected, and where that is kept."""
     where = f"record: {view.place(decision.path)}" if word == "Rejected" else f"commit: {line(decision.commit[:10])}"
-    return f"{word} {_headline(decision, view)}\n  {where}"
+    return f"{word} {view.named(decision)}\n  {where}"
 
 
 def signers(value: PinnedList, view: View) -> str:
@@ -781,7 +749,7 @@ def audit(value: Audit, view: View) -> str:
 def why(value: Why, view: View) -> str:
     """Where an entry comes from, one reason a line, and how it has done if anything happened to it."""
     done = interfaces_text.usage(value.usage, view) if value.usage.tallies.last_used else []
-    return block(_headline(value.entry, view), [*map(line, value.lines), *done])
+    return block(view.named(value.entry), [*map(line, value.lines), *done])
 
 
 def context(value: Context, view: View) -> str:
@@ -799,14 +767,14 @@ RULE_STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
 def promoted(value: Promoted, view: View) -> str:
     """What was done and why; then the evaluation."""
     if value.outcome == "present":
-        return f"{_headline(value.entry, view)}\n  nothing to do"
+        return f"{view.named(value.entry)}\n  nothing to do"
     rows = []
     if value.copy is not None:
         copied = f"  copied from {line(value.from_)}: {line(value.handle)}"
         rows += [written(value.copy, view), copied]
     if value.proposal is not None:
         if value.outcome == "asked":
-            rows += [f"{_headline(value.entry, view)}\n  goes to {line(value.to)} once this is taken:"]
+            rows += [f"{view.named(value.entry)}\n  goes to {line(value.to)} once this is taken:"]
         by_enterprise = value.decided_in.startswith("enterprise:")
         job = "sync sends it to them" if by_enterprise else "review-rules"
         rows += [suggested(value.proposal, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}")]

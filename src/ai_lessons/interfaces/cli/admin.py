@@ -12,7 +12,7 @@ import click
 
 from ai_lessons import app
 from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
-from ai_lessons.interfaces import hook, mcp_server, output, text, text_jobs
+from ai_lessons.interfaces import hook, mcp, output, text, text_jobs
 from ai_lessons.interfaces.cli import command, review
 from ai_lessons.interfaces.cli.command import Group, Tool
 from ai_lessons.interfaces.cli.options import id_argument, ids_argument
@@ -149,13 +149,7 @@ def export(
         call.answer(done, text_jobs.exported)
         return
     done = app.transfer.export_file(
-        call.library,
-        None if file == "-" else place,
-        form,
-        project=project,
-        globs=globs,
-        most=most,
-        replace=replace,
+        call.library, None if file == "-" else place, form, project=project, globs=globs, most=most, replace=replace
     )
     if done.document is not None:
         call.exactly(output.dump(done.document) + "\n")
@@ -470,7 +464,7 @@ def pull(call: Call, uri: str) -> None:
 
 
 admin.commands.update(part.commands)
-admin.add_command(mcp_server.mcp)
+admin.add_command(mcp.mcp)
 
 
 @admin.command("hosts", examples=["", "--install", "--remove cursor"])

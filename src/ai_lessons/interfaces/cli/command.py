@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
     from ai_lessons.settings import Settings
 
-    Rows = Sequence[tuple[str, str]]
     Places = Mapping[str, tuple[str, str]]
 
 NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
@@ -696,11 +695,10 @@ class Call:
         data: Callable[[T], object] | None = None,
         *,
         paged: bool = False,
-        framed: bool = True,
     ) -> None:
         """Print a value as text or, with `--json`, as `data`; notes go to stderr.
 
-        `framed`: agents get the text below the notice of the command's tool, if it has one.
+        Agents get the text below the notice of the command's tool, if it has one.
         """
         if self.bars:
             self.bars.finish()
@@ -708,7 +706,7 @@ class Call:
             click.echo(output.dump(data(value) if data else value))
             return
         tool = getattr(click.get_current_context().command, "tool", None)
-        if framed and tool and tool.notice and self.settings.agent:
+        if tool and tool.notice and self.settings.agent:
             click.echo(f"{tool.headline(whereabouts(self.settings))}\n\n{text(value, BARE)}")
         else:
             self.say(self.view.fit(text(value, self.view)), paged=paged)

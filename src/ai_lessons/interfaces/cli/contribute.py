@@ -39,6 +39,13 @@ def contribute() -> None:
     """Write down what was learned: lessons, docs, scripts, links."""
 
 
+LESSON_ARGUMENTS = [
+    Argument("title", required=True), Argument("content", default=""), "tags", "project", "confidence", "source",
+    "category", "contexts", Argument("applies_to", note="globs of files"), Argument("links", note="ids"),
+    "when", "do", "dont", "because", Argument("about", note="path::symbol, pypi/name<8"), "anyway",
+]  # fmt: skip
+
+
 @contribute.command(
     "add-lesson",
     examples=[
@@ -49,24 +56,7 @@ def contribute() -> None:
     ],
     tool=Tool(
         "add_lesson",
-        [
-            Argument("title", required=True),
-            Argument("content", default=""),
-            "tags",
-            "project",
-            "confidence",
-            "source",
-            "category",
-            "contexts",
-            Argument("applies_to", note="globs of files"),
-            Argument("links", note="ids"),
-            "when",
-            "do",
-            "dont",
-            "because",
-            Argument("about", note="path::symbol, pypi/name<8"),
-            "anyway",
-        ],
+        LESSON_ARGUMENTS,
         lambda: app.answers.Written,
         "Record one observation; when, do or dont, because make it a pattern. "
         'Owed after more than one attempt; title "[UNSOLVED] …" if the task failed. Found at the same failure by: '
@@ -83,14 +73,8 @@ def contribute() -> None:
 @click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
 @options.several("--context", "contexts", metavar="X", text="Where it holds;")
 @options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
-@click.option(
-    "--link",
-    "links",
-    type=options.new_link,
-    metavar="[R=]ID",
-    multiple=True,
-    help="Entry it belongs to.",
-    shell_complete=IDS,
+@options.several(
+    "--link", "links", type=options.new_link, metavar="[R=]ID", text="Entry it belongs to;", shell_complete=IDS
 )
 @click.option("--when", metavar="W", help="Pattern: in which situation,")
 @click.option("--do", metavar="D", help="what to do,")
@@ -230,6 +214,19 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     call.answer(app.editing.unlink(call.library, a, b, relation), text_jobs.written)
 
 
+private_option = click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also addresses of this machine and its network, at the host and port of the URL.",
+)
+
+
+RESOURCE_ARGUMENTS = [
+    Argument("type", "kind", required=True), Argument("path", "paths", single=True, note="file, folder or glob"),
+    "title", "versions", "project", "tags", "recursive",
+]  # fmt: skip
+
+
 @contribute.command(
     "add-resource",
     examples=[
@@ -240,15 +237,7 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     ],
     tool=Tool(
         "add_resource",
-        [
-            Argument("type", "kind", required=True),
-            Argument("path", "paths", single=True, note="file, folder or glob"),
-            "title",
-            "versions",
-            "project",
-            "tags",
-            "recursive",
-        ],
+        RESOURCE_ARGUMENTS,
         lambda: app.answers.Imported,
         "Keep a doc or a script from the file system.",
         repeatable=True,
@@ -264,11 +253,7 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 )
 @options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
 @options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
-@click.option(
-    "--allow-private",
-    is_flag=True,
-    help="Also addresses of this machine and its network, at the host and port of the URL.",
-)
+@private_option
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
 @options.version_option
 @options.project_option
@@ -321,11 +306,7 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
-@click.option(
-    "--allow-private",
-    is_flag=True,
-    help="Also addresses of this machine and its network, at the host and port of the URL.",
-)
+@private_option
 @options.allow_secret_option
 def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
     """Read docs again from their source, and report where the source has changed."""

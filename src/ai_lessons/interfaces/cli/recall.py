@@ -12,7 +12,7 @@ import click
 
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
-from ai_lessons.interfaces import agent_text, output, text, text_jobs
+from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 DRAWN = click.Choice(list(interfaces_text.FORMATS))
 SORTS = ("newest", "title", "path", "created")
 LISTED = 100  # default limit of a list
+
+reading_tool = partial(Tool, notice=agent_text.NOTICE, reads=True)
 
 
 @click.group("recall", cls=Group)
@@ -56,7 +58,7 @@ search_options = options.stack(
         '"workflow" --context-tags "reviewer,jira-api=1.5" --explain',
         "'transitions \"plain notes\" kind:doc version:3.x'",
     ],
-    tool=Tool(
+    tool=reading_tool(
         "search",
         [
             Argument("query", "words", single=True),
@@ -69,8 +71,6 @@ search_options = options.stack(
         lambda: Answer,
         "Search rules, scripts, lessons and docs by meaning. Call before a task; with `$ command` and output "
         "of what failed as query, it answers what helps.",
-        notice=agent_text.NOTICE,
-        reads=True,
     ),
 )
 @query_argument
@@ -91,19 +91,12 @@ def search(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
 @recall.command(
     "search-resources",
     examples=['"workflow transitions"', '"workflow" --type doc --version v2 --version v3'],
-    tool=Tool(
+    tool=reading_tool(
         "search_resources",
-        [
-            Argument("query", "words", single=True),
-            Argument("type", "kinds", single=True),
-            "versions",
-            "limit",
-        ],
+        [Argument("query", "words", single=True), Argument("type", "kinds", single=True), "versions", "limit"],
         lambda: Answer,
         "Search docs and scripts only.",
         kinds=(Kind.SCRIPT, Kind.DOC),
-        notice=agent_text.NOTICE,
-        reads=True,
     ),
 )
 @query_argument
@@ -139,13 +132,11 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
 @recall.command(
     "show",
     examples=["L-8F3K2A", "D-4T7QZM --section 2"],
-    tool=Tool(
+    tool=reading_tool(
         "get",
         [Argument("id", "ref"), "section", "heading"],
         lambda: Shown,
         "Read an entry, or a section by number or heading.",
-        notice=agent_text.NOTICE,
-        reads=True,
     ),
 )
 @read_options
@@ -157,13 +148,11 @@ def show(call: Call, /, **which: Any) -> None:
 @recall.command(
     "show-resource",
     examples=["S-9XW2RB", "D-4T7QZM --heading Limits"],
-    tool=Tool(
+    tool=reading_tool(
         "get_resource",
         [Argument("resource_id", "ref"), "section", "heading"],
         lambda: Shown,
         "Read a search result, or a section of it by number or heading.",
-        notice=agent_text.NOTICE,
-        reads=True,
     ),
 )
 @read_options
@@ -223,7 +212,7 @@ def list_(call: Call, /, every: bool, **filters: Any) -> None:
 @recall.command(
     "context",
     examples=["--project jira-api --explain", "--path src/app.py --context-tags reviewer", "--error failed.txt"],
-    tool=Tool(
+    tool=reading_tool(
         "context",
         [
             "project",
@@ -235,8 +224,6 @@ def list_(call: Call, /, every: bool, **filters: Any) -> None:
         ],
         lambda: Context,
         "Rules and lessons for what you are about to do or edit; with error what helps with that failure.",
-        notice=agent_text.NOTICE,
-        reads=True,
     ),
 )
 @options.project_option
@@ -283,14 +270,7 @@ def projects(call: Call) -> None:
 @recall.command(
     "versions",
     examples=["", "--project jira-api"],
-    tool=Tool(
-        "versions",
-        ["project"],
-        "versions",
-        "Versions of docs and scripts, the newest first.",
-        notice=agent_text.NOTICE,
-        reads=True,
-    ),
+    tool=reading_tool("versions", ["project"], "versions", "Versions of docs and scripts, the newest first."),
 )
 @options.project_option
 def versions(call: Call, project: str | None) -> None:
@@ -308,11 +288,7 @@ def versions(call: Call, project: str | None) -> None:
     "related",
     examples=["L-8F3K2A --depth 2"],
     tool=Tool(
-        "related",
-        [Argument("id", "ref"), "depth"],
-        "related",
-        "Entries that links lead to, either way.",
-        reads=True,
+        "related", [Argument("id", "ref"), "depth"], "related", "Entries that links lead to, either way.", reads=True
     ),
 )
 @options.id_argument
@@ -377,7 +353,7 @@ def replay(call: Call, folder: str, since: datetime | None) -> None:
     FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is written.
     """
     where = app.setup.where(os.environ, call.settings.cwd)
-    call.answer(app.harvest.replay(call.library, where, folder, since=since), text.replayed)
+    call.answer(app.harvest.replay(call.library, where, folder, since=since), interfaces_text.replayed)
 
 
 @click.command(

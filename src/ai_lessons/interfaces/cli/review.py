@@ -16,7 +16,7 @@ import click
 from ai_lessons import app
 from ai_lessons.app.answers import PromotionRequest, RuleDraft
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
-from ai_lessons.interfaces import agent_text, text, text_jobs
+from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
@@ -176,10 +176,10 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterat
     proposals: Iterable[Pending] = (app.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
     if not yes:
         proposals = every = list(proposals)
-        _agree(call, [], every, f"Approve {', '.join(proposal.handle for proposal in every)}?")
+        _present(call, every, f"Approve {', '.join(proposal.handle for proposal in every)}?")
     for proposal in proposals:
         if yes:
-            _show(call, [proposal])
+            _present(call, [proposal], "", yes=True)
         yield proposal.id if proposal.change == UNSIGNED else proposal.branch, proposal.commit
 
 
@@ -193,10 +193,8 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
     if not waiting:
         name = batch.project or batch.batch or " ".join(batch.globs)
         raise NotFound("open proposal of a rule", name, hint="see what waits: ai-lessons admin pending-rules")
-    if yes:
-        _show(call, waiting)
-    else:
-        _agree(call, [text_jobs.pending(waiting, call.view)], waiting, f"Approve all {len(waiting)} with one merge?")
+    head = [text_jobs.pending(waiting, call.view)]
+    _present(call, waiting, f"Approve all {len(waiting)} with one merge?", yes=yes, head=head)
     return {proposal.branch: proposal.commit for proposal in waiting}
 
 
@@ -205,22 +203,17 @@ def _need_terminal(call: Call, message: str, *, yes: bool) -> None:
         raise Refused(message, hint=NO_TERMINAL)
 
 
-def _show(call: Call, proposals: Sequence[Pending]) -> None:
-    """Show what is about to be approved; with `--json` on stderr."""
-    text = "\n\n".join(text_jobs.proposal(proposal, call.view) for proposal in proposals)
+def _present(
+    call: Call, proposals: Sequence[Pending], question: str, *, yes: bool = False, head: Sequence[str] = (),
+    refused: str = "not approved",
+) -> None:  # fmt: skip
+    """Show proposals in full below a `head`, with `--json` on stderr, and ask once unless `yes`. Raises Refused."""
+    text = "\n\n".join([*head, *(text_jobs.proposal(proposal, call.view) for proposal in proposals)])
     if call.json:
         click.echo(text, err=True)
     else:
-        call.say(call.view.fit(text) + "\n")
-
-
-def _agree(
-    call: Call, head: list[str], proposals: Sequence[Pending], question: str, refused: str = "not approved"
-) -> None:
-    """Show proposals in full below a `head`, and ask once. Raises Refused."""
-    cards = [text_jobs.proposal(proposal, call.view) for proposal in proposals]
-    call.say("\n\n".join([*head, *cards]), paged=bool(head))
-    if not command.confirm(f"\n{question}"):
+        call.say(call.view.fit(text) + ("\n" if yes else ""), paged=bool(head) and not yes)
+    if not yes and not command.confirm(f"\n{question}"):
         raise Refused(f"{refused}; nothing was changed")
 
 
@@ -325,11 +318,11 @@ def harvest(
         call.answer(app.harvest.keep_these(call.library, harvested, keep, call.caller), text_jobs.writes)
         call.note(harvested.notes)
     elif harvested.candidates and _person_reviews(call):
-        click.echo(text.held(harvested))
+        click.echo(interfaces_text.held(harvested))
         click.echo("\n" + command.decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
         call.note(harvested.notes)
     else:
-        call.answer(harvested, text.harvested, lambda value: value.candidates)
+        call.answer(harvested, interfaces_text.harvested, lambda value: value.candidates)
 
 
 def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
@@ -348,7 +341,7 @@ def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
             call.note(written.notes)
         return written is not None
 
-    click.echo(text.candidate(candidate, call.view))
+    click.echo(interfaces_text.candidate(candidate, call.view))
     return command.choose(HARVEST_CHOICES, act)
 
 
@@ -356,6 +349,13 @@ link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=
 
 
 to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands hang in the groups of those names
+
+
+RULE_ARGUMENTS = [
+    "title", "rationale", Argument("content", default=""), "tags", "linked_lessons", "linked_resources", "project",
+    Argument("applies_to", note="globs of files"), Argument("check", note="YAML: files, regex, bad, good"),
+    Argument("about", note="path::symbol"),
+]  # fmt: skip
 
 
 @to_contribute.command(
@@ -366,18 +366,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
     ],
     tool=Tool(
         "suggest_rule",
-        [
-            "title",
-            "rationale",
-            Argument("content", default=""),
-            "tags",
-            "linked_lessons",
-            "linked_resources",
-            "project",
-            Argument("applies_to", note="globs of files"),
-            Argument("check", note="YAML: files, regex, bad, good"),
-            Argument("about", note="path::symbol"),
-        ],
+        RULE_ARGUMENTS,
         lambda: app.answers.Suggested,
         "Propose a rule: in force once a person approves it.",
     ),
@@ -387,9 +376,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 @options.content_options
 @options.tags_option
 @options.project_option
-@click.option(
-    "--applies-to", metavar="GLOB", type=options.FILE_NAME, multiple=True, help="Files it is about; may be given again."
-)
+@options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
 @options.check_option
 @click.option("--from-fix", metavar="COMMIT", help="Draft the check from a commit of the code that you stand in.")
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
@@ -436,7 +423,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
     opened = call.library
     if only_count:
         number = app.hints.pending_count(opened.primary)
-        call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count}, framed=False)
+        click.echo(output.dump({"pending": number}) if call.json else number)
     else:
         call.answer(app.review.pending_rules(opened), text_jobs.pending, paged=True)
         call.note(opened.primary.notes())
@@ -495,7 +482,7 @@ def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
     expect = None
     if call.can_ask and not yes:
         proposal = app.review.pending_rule(call.library, ref)
-        _agree(call, [], [proposal], f"Reject {proposal.handle}?", "not rejected")
+        _present(call, [proposal], f"Reject {proposal.handle}?", refused="not rejected")
         reason = reason or click.prompt(REASON, default="", show_default=False, err=True)
         expect = proposal.commit
     done = app.review.reject_rule(call.library, ref, reason=reason, expect=expect)

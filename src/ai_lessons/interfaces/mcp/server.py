@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import json
 import logging
 import os
 import re
 import signal
+import socket
 import stat
 import sys
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 import anyio
@@ -22,7 +24,7 @@ import anyio.to_thread
 import uvicorn
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
@@ -35,15 +37,13 @@ from mcp_types import (
     Resource,
     jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 
 from ai_lessons import app
 from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UsageError
-from ai_lessons.interfaces import agent_text, text
-from ai_lessons.interfaces.cli import ABOUT, command
-from ai_lessons.interfaces.http_server import ListenAddress, listening, served
+from ai_lessons.interfaces import text
+from ai_lessons.interfaces.cli import ABOUT
 from ai_lessons.interfaces.mcp.tools import ENTRY_URI, tools
 from ai_lessons.interfaces.output import View, line
 
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ai_lessons.app.workspace import Library
-    from ai_lessons.interfaces.mcp import FirstAnswers
     from ai_lessons.interfaces.mcp.tools import SessionPool
 
 PATH = "/mcp"
@@ -65,6 +64,44 @@ BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files a
 SESSIONS = 200  # clients that may be connected; more are asked to come again
 TOKEN_LENGTH = 16
 TOKEN_FILE = 10_000  # Characters that are read of one: it may be a device
+
+
+class ListenAddress(NamedTuple):
+    """Where to listen; an IPv6 `host` has no brackets."""
+
+    host: str
+    port: int
+
+    @property
+    def written(self) -> str:
+        """The host as it is written in a URL."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def here_only(self) -> bool:
+        """Whether only programs of this machine can reach it."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def listening(where: ListenAddress) -> socket.socket:
+    """A socket that listens there. Raises AiLessonsError: nothing can."""
+    try:
+        return socket.create_server(where, family=socket.AF_INET6 if ":" in where.host else socket.AF_INET)
+    except OSError as error:
+        why = (error.strerror or "it is no address").partition(" (while")[0]
+        raise AiLessonsError(f"cannot listen on {where.written}:{where.port}: {why}", hint="try port 0") from error
+
+
+def served(app: ASGIApp) -> uvicorn.Config:
+    """Settings of uvicorn: no log, no `server` header."""
+    # with `proxy_headers`, every caller on this machine could claim another address
+    return uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on",
+        proxy_headers=False, server_header=False, ws="none",
+    )  # fmt: skip
 
 
 def place(text: str) -> ListenAddress:
@@ -325,16 +362,13 @@ def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
 def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> None:
     every = {tool.name: tool for tool in tools(pool, log, "all")}
 
-    def text_of(tool: str, **arguments: str) -> str:
+    async def text_of(tool: str, **arguments: str) -> str:
         try:
-            answer: str = every[tool].fn(arguments, None).content[0].text
-        except AiLessonsError as error:
-            kind = ResourceNotFoundError if isinstance(error, NotFound) else ResourceError
-            raise kind(command.in_words(error)) from error
-        except Exception as error:
-            LOG.exception("a resource")
-            raise ResourceError(agent_text.bug(error, log)) from error
-        return answer
+            result = await every[tool].run(arguments, None)  # type: ignore[arg-type]  # without a client to ask
+        except ToolError as error:
+            kind = ResourceNotFoundError if isinstance(error.__cause__, NotFound) else ResourceError
+            raise kind(str(error)) from error
+        return str(result.content[0].text)
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK's
     async def complete(_ref: Any, argument: Any, _context: Any) -> Completion:
@@ -350,8 +384,8 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         mime_type=TEXT_TYPE,
         description="One entry in full, by handle or id.",
     )
-    def entry(id: str) -> str:  # noqa: A002  # the name in the address
-        return text_of("get", id=id)
+    async def entry(id: str) -> str:  # noqa: A002  # the name in the address
+        return await text_of("get", id=id)
 
     @server.resource(
         CONTEXT_URI,
@@ -360,12 +394,25 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         mime_type=TEXT_TYPE,
         description="Rules and lessons of one project.",
     )
-    def context(project: str) -> str:
-        return text_of("context", project=project)
+    async def context(project: str) -> str:
+        return await text_of("context", project=project)
 
 
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600  # Codes of JSON-RPC
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class AnsweredBefore(Protocol):
+    """What a client was sent and answered before the SDK was loaded."""
+
+    rows: list[bytes]
+    rest: bytes
+
+    def hear(self, row: str) -> None:
+        """Note a message that the SDK gets."""
+
+    def passes(self, row: str) -> bool:
+        """Whether the client is to get this message of the SDK."""
 
 
 class _Lines:
@@ -373,7 +420,7 @@ class _Lines:
 
     answer: Callable[[SessionMessage], Awaitable[None]]
 
-    def __init__(self, first: FirstAnswers) -> None:
+    def __init__(self, first: AnsweredBefore) -> None:
         self._first = first
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -403,54 +450,38 @@ class _Lines:
             yield begun
 
 
-class _Answers:
+class _Answers(anyio.AsyncFile[str]):
     """Standard output for the SDK, without what the client has been answered before it was loaded."""
 
-    def __init__(self, first: FirstAnswers) -> None:
+    def __init__(self, first: AnsweredBefore) -> None:
         self._first = first
-        self._wire = anyio.wrap_file(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+        super().__init__(os.fdopen(os.dup(1), "w", encoding="utf-8"))
         os.dup2(2, 1)  # what is printed meanwhile must not reach the client
 
-    async def write(self, text: str) -> None:
+    async def write(self, text: str) -> int:
         """Send a message, unless the client has it."""
-        if self._first.passes(text):
-            await self._wire.write(text)
-
-    async def flush(self) -> None:
-        """Send what is written."""
-        await self._wire.flush()
-
-    async def aclose(self) -> None:
-        """Send nothing more."""
-        await self._wire.aclose()
+        return await super().write(text) if self._first.passes(text) else 0
 
 
 def mended(line: str) -> str | JSONRPCError:
     """The line with U+FFFD for half a surrogate pair (a host cut a text within an emoji), or the error to answer."""
-    raw: Any = None
-    code, text = _INVALID_REQUEST, line.removeprefix("\ufeff")
-    for _ in range(2):
-        try:
-            message = jsonrpc_message_adapter.validate_json(text, by_name=False) if text.strip() else None
-        except ValidationError:
-            try:
-                raw = json.loads(text)
-            except (ValueError, RecursionError):
-                code = _PARSE_ERROR
-                break
-            text = _SURROGATE.sub("\ufffd", json.dumps(raw, ensure_ascii=False))
-        else:
-            # with an id that is neither text nor a number it would pass for a notification, which nobody answers
-            if isinstance(message, JSONRPCNotification) and '"id"' in text and "id" in (raw := json.loads(text)):
-                break
+    text, number, code = line.removeprefix("\ufeff"), None, _PARSE_ERROR
+    if not text.strip():
+        return text
+    with suppress(ValueError, RecursionError):
+        raw = json.loads(text)
+        code, number = _INVALID_REQUEST, raw.get("id") if isinstance(raw, dict) else None
+        text = _SURROGATE.sub("\ufffd", json.dumps(raw, ensure_ascii=False))
+        message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+        # with an id that is neither text nor a number it would pass for a notification, which nobody answers
+        if not (isinstance(message, JSONRPCNotification) and "id" in raw):
             return text
-    number = raw.get("id") if isinstance(raw, dict) else None
     number = number if isinstance(number, str | int) and not isinstance(number, bool) else None
     fault = "not valid JSON" if code == _PARSE_ERROR else "no JSON-RPC message"
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=fault))
 
 
-def stdio(server: MCPServer[Any], pool: SessionPool, first: FirstAnswers) -> None:
+def stdio(server: MCPServer[Any], pool: SessionPool, first: AnsweredBefore) -> None:
     """Serve one client on standard input and output until it closes them; what is printed meanwhile goes to stderr."""
 
     @server.prompt()

@@ -32,7 +32,7 @@ from ai_lessons.app import daemon_client
 from ai_lessons.app.answers import Answer, Shown
 from ai_lessons.app.open_repository import Limits, Options, Progress, silent
 from ai_lessons.app.workspace import Library, ReusableLibrary
-from ai_lessons.errors import AiLessonsError, AmbiguousName
+from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
 from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces.cli import command, root
 from ai_lessons.interfaces.cli.command import Argument, Call, Command, Tool, notes_of, options, walk, whereabouts
@@ -57,6 +57,7 @@ PAUSE = 0.1  # Seconds between two notes of progress, and two looks whether a wa
 READABLE, CHOICES = 8_000, 20  # Characters of a script, and entries, that a person can judge in a form
 LINKS, LINKS_SINCE = 5, "2025-06-18"  # Links of an answer, and the protocol that has them first
 ENTRY_URI = "lessons://entry/{id}"
+KEEP_ANYWAY = "anyway"  # The argument that keeps what is refused because much the same is there
 LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
 
 
@@ -196,6 +197,11 @@ class Person:
         # a suggestion is a handle, an id or a branch, and its title in brackets
         return answer.partition(" (")[0] if answer in error.suggestions else None
 
+    def keeps(self, error: Conflict) -> bool:
+        """Whether to keep what was refused because much the same is there."""
+        fields = {"keep": {"type": "boolean", "title": "Keep it beside the other one"}}
+        return self._answer(f"Keep this lesson? It is {line(error.message)}", fields) is True
+
     def _answer(self, question: str, fields: Data) -> Any:
         """The value of the only field of a form; None where it was declined, or the client has none."""
         asks = ClientCapabilities(elicitation=ElicitationCapability())
@@ -296,14 +302,11 @@ class ToolParameter(NamedTuple):
 def parameters_of(command: Command, tool: Tool) -> list[ToolParameter]:
     """The parameters of a tool, as `Tool.takes` names them."""
     params = {param.name: param for param in command.params}
-    return [
-        _parameter(argument if isinstance(argument, Argument) else Argument(argument), params)
-        for argument in tool.takes
-    ]
+    arguments = (Argument(argument) if isinstance(argument, str) else argument for argument in tool.takes)
+    return [_parameter(argument, params[argument.parameter or argument.name]) for argument in arguments]
 
 
-def _parameter(argument: Argument, params: Mapping[str, click.Parameter]) -> ToolParameter:
-    param = params[argument.parameter or argument.name]
+def _parameter(argument: Argument, param: click.Parameter) -> ToolParameter:
     schema = schema_of(param, single=argument.single)
     default: object = argument.default
     if default is None:
@@ -383,11 +386,8 @@ class ToolCall(Call):
         """Keep what the agent reads, and the same as data; agents have no pager."""
         notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
         root = whereabouts(self.settings)
-        if self.served.notice:
-            blocks = self.served.headline(root), text(value, BARE), notes
-            words = "\n\n".join(filter(None, blocks))
-        else:
-            words = f"{text(value, self.view)}\n{notes}".rstrip("\n")
+        blocks = self.served.headline(root), text(value, BARE if self.served.notice else self.view), notes
+        words = "\n\n".join(filter(None, blocks))
         structured = agent_text.data(value, self.served, root, encode(data(value)) if data else None)
         self.result = CallToolResult(content=[TextContent(type="text", text=words)], structured_content=structured)
 
@@ -403,7 +403,7 @@ class CommandTool(ServedTool):
         params = parameters_of(command, tool)
         required = [param.name for param in params if param.required]
         return cls(
-            fn=partial(_answered, command, tool, params, pool),
+            fn=AgentCommand(command, tool, params, pool).answer,
             name=tool.name,
             title=tool.name.replace("_", " ").capitalize() if "_" in tool.name else None,
             description=tool.description or " ".join((command.help or "").partition("\n\n")[0].split()),
@@ -431,26 +431,80 @@ class CommandTool(ServedTool):
             raise ToolError(agent_text.bug(error, self.log)) from error
 
 
-def _answered(
-    command: Command,
-    tool: Tool,
-    params: list[ToolParameter],
-    pool: SessionPool,
-    arguments: Data,
-    ctx: Context[Any, Any] | None,
-) -> CallToolResult:
-    """The answer of a tool, where a name that several entries have is asked about, and with links to its entries."""
-    try:
-        result = _called(command, tool, params, pool, arguments, ctx)
-    except AmbiguousName as error:
-        entry = Person(ctx).choice(error)
-        if entry is None:
-            raise
-        named = {key: entry if value == error.name else value for key, value in arguments.items()}
-        result = _called(command, tool, params, pool, named, ctx)
-    if ctx is None or ctx.session.protocol_version < LINKS_SINCE:
-        return result
-    return result.model_copy(update={"content": [*result.content, *links_of(result.structured_content or {})]})
+class AgentCommand(NamedTuple):
+    """A command as agents call it, on the libraries of the pool."""
+
+    command: Command
+    tool: Tool
+    params: list[ToolParameter]
+    pool: SessionPool
+
+    def answer(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
+        """The answer of the tool, with links to entries; the person says which entry is meant, or what is kept."""
+        try:
+            result = self._run(arguments, ctx)
+        except AmbiguousName as error:
+            entry = Person(ctx).choice(error)
+            if entry is None:
+                raise
+            named = {key: entry if value == error.name else value for key, value in arguments.items()}
+            result = self._run(named, ctx)
+        except Conflict as error:  # a lesson that is much like another one
+            if KEEP_ANYWAY not in [param.name for param in self.params] or not Person(ctx).keeps(error):
+                raise
+            result = self._run({**arguments, KEEP_ANYWAY: True}, ctx)
+        if ctx is None or ctx.session.protocol_version < LINKS_SINCE:
+            return result
+        return result.model_copy(update={"content": [*result.content, *links_of(result.structured_content or {})]})
+
+    def _run(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
+        """Run the command on what the agent sent."""
+        tool, pool, call = self.tool, self.pool, ToolCall(self.pool, self.tool)
+        with pool.naming_upgrades():
+            try:
+                context = self.command.make_context(tool.name, self._command_line(arguments), obj=call)
+            except click.BadParameter as error:
+                name = next((f"{param.name}: " for param in self.params if param.param is error.param), "")
+                hint = "it takes " + ", ".join(param.name for param in self.params)
+                raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
+            call.settings = pool.settings
+
+        def job(library: Library) -> CallToolResult:
+            call.library = library
+            with context:
+                self.command.invoke(context)
+            return call.result
+
+        if tool.reads:
+            return pool.read(job)
+        if tool.alone:
+            return pool.run(job, agent=client_name(ctx), trusts=Person(ctx).trusts)
+        return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
+
+    def _command_line(self, arguments: Data) -> list[str]:
+        """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
+        names = [param.name for param in self.params]
+        arguments = {_meant(name, names): value for name, value in arguments.items()}
+        if unknown := [name for name in arguments if name not in names]:
+            hint = "it takes " + ", ".join(names)
+            raise AiLessonsError(f"{self.tool.name} has no argument {unknown[0]!r}", hint=hint)
+        options, positional, missing = list[str](), list[str](), list[str]()
+        for param in self.params:
+            value = arguments.get(param.name)
+            value = param.default if value is None else value
+            if value is None:
+                missing += [f"{param.name}: needed"] if param.required else []
+                continue
+            option, texts = max(param.param.opts, key=len), param.texts(value)
+            if isinstance(param.param, click.Argument):
+                positional += texts
+            elif param.schema["type"] != "boolean":
+                options += [f"{option}={text}" for text in texts]
+            elif texts == ["True"]:
+                options.append(option)
+        if missing:
+            raise click.BadParameter("; ".join(missing))
+        return [*options, "--", *positional]
 
 
 def links_of(answer: Data) -> list[ResourceLink]:
@@ -463,62 +517,6 @@ def links_of(answer: Data) -> list[ResourceLink]:
         ResourceLink(uri=ENTRY_URI.format(id=entry["handle"]), name=entry["handle"], title=entry.get("title"))
         for entry in entries[:LINKS]
     ]
-
-
-def _called(
-    command: Command,
-    tool: Tool,
-    params: list[ToolParameter],
-    pool: SessionPool,
-    arguments: Data,
-    ctx: Context[Any, Any] | None,
-) -> CallToolResult:
-    """Run the command on what the agent sent."""
-    call = ToolCall(pool, tool)
-    with pool.naming_upgrades():
-        try:
-            context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
-        except click.BadParameter as error:
-            name = next((f"{param.name}: " for param in params if param.param is error.param), "")
-            hint = "it takes " + ", ".join(param.name for param in params)
-            raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
-        call.settings = pool.settings
-
-    def job(library: Library) -> CallToolResult:
-        call.library = library
-        with context:
-            command.invoke(context)
-        return call.result
-
-    if tool.reads:
-        return pool.read(job)
-    if tool.alone:
-        return pool.run(job, agent=client_name(ctx), trusts=Person(ctx).trusts)
-    return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
-
-
-def command_line(tool: Tool, params: list[ToolParameter], arguments: Data) -> list[str]:
-    """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
-    names = [param.name for param in params]
-    arguments = {_meant(name, names): value for name, value in arguments.items()}
-    if unknown := [name for name in arguments if name not in names]:
-        raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
-    values = {param.name: param.default for param in params} | {
-        name: value for name, value in arguments.items() if value is not None
-    }
-    if missing := [f"{param.name}: needed" for param in params if param.required and values[param.name] is None]:
-        raise click.BadParameter("; ".join(missing))
-    options, positional = list[str](), list[str]()
-    for param in params:
-        texts = [] if values[param.name] is None else param.texts(values[param.name])
-        option = max(param.param.opts, key=len)
-        if isinstance(param.param, click.Argument):
-            positional += texts
-        elif param.schema["type"] != "boolean":
-            options += [f"{option}={text}" for text in texts]
-        elif texts == ["True"]:
-            options.append(option)
-    return [*options, "--", *positional]
 
 
 def _meant(name: str, names: list[str]) -> str:

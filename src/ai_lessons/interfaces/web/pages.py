@@ -10,9 +10,8 @@ import re
 from collections import Counter, defaultdict
 from functools import partial
 from hashlib import sha256
-from itertools import groupby, starmap, zip_longest
+from itertools import dropwhile, groupby, starmap, zip_longest
 from math import sqrt
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
@@ -25,14 +24,12 @@ from markupsafe import Markup, escape
 from ai_lessons import app
 from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.interfaces import text
-from ai_lessons.interfaces.output import count
+from ai_lessons.interfaces import text, text_jobs
+from ai_lessons.interfaces.output import View, count
 from ai_lessons.model import rule_checks
 from ai_lessons.model.chunks import bounded
-from ai_lessons.model.entries import ENTERPRISE, GLOBAL_PROJECT, KINDS, EntrySummary, Kind
-from ai_lessons.model.layout import place
+from ai_lessons.model.entries import ENTERPRISE, KINDS, EntrySummary, Kind
 from ai_lessons.model.links import communities
-from ai_lessons.model.merge import LineMatcher
 from ai_lessons.model.texts import escaped
 
 if TYPE_CHECKING:
@@ -45,58 +42,16 @@ if TYPE_CHECKING:
 
     Asked: TypeAlias = Mapping[str, str]
 
-HEIGHT, MOST = 60, 24  # Of a plot, and the months that it shows
-SHOWN = "injected"
-GOOD, BAD = ("helpful", "followed", "worked", "script_ok"), ("contradicted", "recurred", "wrong", "script_failed")
-
-
-class Bar(NamedTuple):
-    """One bar of a month: where it begins, how high it is, and what it counts (shown, good or bad)."""
-
-    x: float
-    y: float
-    height: float
-    sort: str
-    label: str
-
-
-class Plot(NamedTuple):
-    """Bars of `HEIGHT` at most; the ends of their axis, and a sentence about them."""
-
-    title: str
-    caption: str
-    low: str
-    high: str
-    bars: Sequence[Bar] = ()
-
-
-def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
-    """How often an entry was told, helped and did harm, by month; None: never."""
-    happened = [(at, word) for at, word in happened if _sort(word)]
-    months = sorted({at[:7] for at, _ in happened})[-MOST:]
-    if not months:
-        return None
-    counts = Counter((at[:7], _sort(word)) for at, word in happened)
-    top = max(sum(counts[month, sort] for sort in ("good", "bad", "shown")) for month in months)
-    drawn = []
-    for n, month in enumerate(months):
-        y = float(HEIGHT)
-        for sort in ("good", "bad", "shown"):
-            height = (HEIGHT - 4) * counts[month, sort] / top
-            y -= height
-            if height:
-                drawn.append(Bar(10.0 * n + 1, round(y, 1), round(height, 1), sort, f"{month}: {counts[month, sort]}"))
-    counted = Counter(_sort(word) for _, word in happened)
-    caption = f"Times shown: {counted['shown']}; good outcomes: {counted['good']}; bad outcomes: {counted['bad']}."
-    return Plot("How it did", caption, months[0], months[-1], drawn)
-
-
-def _sort(word: str) -> str:
-    return "good" if word in GOOD else "bad" if word in BAD else "shown" if word == SHOWN else ""
+MONTHS = 24  # that the outcomes of an entry are counted for
+SORTS = {
+    "injected": "shown",
+    **dict.fromkeys(("helpful", "followed", "worked", "script_ok"), "good"),
+    **dict.fromkeys(("contradicted", "recurred", "wrong", "script_failed"), "bad"),
+}
+"""What an event says of an entry."""
 
 
 HERE = Path(__file__).parent
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 STATED_ELSEWHERE = frozenset(
     {"title", "id", "kind", "links", "pattern", "rationale", "tags", "versions"}
 )  # shown by themselves
@@ -258,6 +213,9 @@ def when(text: str | None) -> str:
     return (text or "")[:16].replace("T", " ")
 
 
+LINES = {"-": "changed", "+": "changed", "@": "where", "\\": "where"}  # of a diff, by how they begin
+
+
 class Row(NamedTuple):
     """A row of a diff side by side; `kind`: same, changed, or the line that says where it is."""
 
@@ -267,53 +225,30 @@ class Row(NamedTuple):
 
 
 def side_by_side(diff: str) -> list[Row]:
-    """A unified diff as rows of two columns."""
+    """A unified diff of one file as rows of two columns."""
     rows: list[Row] = []
-    for kind, group in groupby(_sorted(diff.removesuffix("\n").split("\n")), key=itemgetter(0)):
-        lines = [line for _, line in group]
+    lines = diff.removesuffix("\n").split("\n")
+    hunks = dropwhile(lambda line: not line.startswith("@@"), lines)  # the names of the file come before
+    for kind, group in groupby(hunks, key=lambda line: LINES.get(line[:1], "same")):
         if kind == "changed":
-            gone = [line[1:] or " " for line in lines if line.startswith("-")]
-            came = [line[1:] or " " for line in lines if line.startswith("+")]
+            changed = list(group)
+            gone, came = ([line[1:] or " " for line in changed if line.startswith(sign)] for sign in "-+")
             rows += starmap(partial(Row, kind), zip_longest(gone, came, fillvalue=""))
+        elif kind == "where":
+            rows += (Row(kind, re.sub(r"^@@ .*\+(\d+).* @@$", r"line \1", line)) for line in group)
         else:
-            rows += [Row(kind, line) if kind == "where" else Row(kind, line[1:], line[1:]) for line in lines]
+            rows += (Row(kind, line[1:], line[1:]) for line in group)
     return rows
-
-
-def _sorted(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each line of a unified diff with its kind: a hunk says how long it is, and no line in it is a header."""
-    old = new = 0
-    for line in lines:
-        if old <= 0 and new <= 0:
-            hunk = _HUNK.match(line)
-            old, new = (int(size or 1) for size in hunk.groups()) if hunk else (0, 0)
-            yield "where", line
-        elif line.startswith("\\"):
-            yield "where", line
-        else:
-            old, new = old - (line[:1] != "+"), new - (line[:1] != "-")
-            yield ("changed" if line[:1] in {"+", "-"} else "same"), line
 
 
 def compared(file: app.answers.ProposedFile) -> list[Row]:
     """How a file that was there changes, as rows of two columns with some lines around each change."""
-    return _rows(file.old or "", file.new or "")
+    return side_by_side(app.entries.difference(file.path, file.old or "", file.new or ""))
 
 
 def against_now(edit: Edit) -> list[Row]:
     """What a file says by now beside the text that was typed."""
-    return _rows(edit.now or "", edit.text)
-
-
-def _rows(before: str, after: str) -> list[Row]:
-    old, new = before.split("\n"), after.split("\n")
-    rows: list[Row] = []
-    for group in LineMatcher(old, new).get_grouped_opcodes():
-        rows.append(Row("where", f"line {group[0][1] + 1}"))
-        for tag, a, b, c, d in group:
-            lines = zip_longest(old[a:b], new[c:d], fillvalue="")
-            rows += starmap(partial(Row, "same" if tag == "equal" else "changed"), lines)
-    return rows
+    return side_by_side(app.entries.difference("", edit.now or "", edit.text))
 
 
 @functools.cache
@@ -392,11 +327,18 @@ def entry(opened: Library, asked: Asked) -> Page:
         "log": app.entries.log(opened, light.id),
         "at": at,
         "change": app.entries.change_of_rule(opened, light.id, at) if at else "",
-        "plot_of": bars(opened.holding(light.id)[0].usages.history(light.id)),
+        "months": by_month(opened.holding(light.id)[0].usages.history(light.id)),
         "told": occasions,
         "edit": edited(opened, light.id) if asked.get("edit") else None,
     }
     return Page("entry.html", values)
+
+
+def by_month(events: Sequence[tuple[str, str]]) -> list[tuple[str, int, int, int]]:
+    """How often an entry was shown, helped and did harm, a row for each of the last months in which anything was."""
+    counts = Counter((at[:7], SORTS[word]) for at, word in events if word in SORTS)
+    months = sorted({month for month, _ in counts})[-MONTHS:]
+    return [(month, counts[month, "shown"], counts[month, "good"], counts[month, "bad"]) for month in months]
 
 
 class Edit(NamedTuple):
@@ -454,30 +396,15 @@ def review(opened: Library, asked: Asked) -> Page:
     ref = asked.get("ref", "")
     chosen = next((n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0)
     proposal = pending[chosen] if pending else None
-    batch = (
-        app.review.pending_rules(opened, app.review.Batch(batch=proposal.batch, of=proposal.branch))
-        if proposal and proposal.batch
-        else ()
-    )
+    batch: Sequence[app.answers.Pending] = ()
+    if proposal and proposal.batch:
+        batch = app.review.pending_rules(opened, app.review.Batch(batch=proposal.batch, of=proposal.branch))
     after = pending[(chosen + 1) % len(pending)] if len(pending) > 1 else None
     values: dict[str, Any] = {"title": "Review", "waiting": pending, "one": proposal, "batch": batch, "after": after}
     if proposal and asked.get("edit") and proposal.change != "removal":
         text = _text_given(partial(app.review.edit_proposal, opened, proposal.branch))
         values["edit"] = Edit(text, proposal.commit)
-    return Page("review.html", values | {"place": chosen + 1, "reach": proposal and reach(proposal)})
-
-
-def reach(proposal: app.answers.Pending) -> str:
-    """Who is told what a proposal says, once it is approved."""
-    where = place(proposal.path)
-    project = where.project if where else GLOBAL_PROJECT
-    agents = "Agents in every project" if project == GLOBAL_PROJECT else f"Agents in project {project}"
-    if proposal.applies_to:
-        agents += f" that work on {', '.join(proposal.applies_to)}"
-    if proposal.kind == Kind.RULE:
-        effects = {"removal": "are no longer told this", "edit": "are told this instead of the text before"}
-        return f"{agents} {effects.get(proposal.change, 'are told this')}."
-    return f"{agents} no longer find this." if proposal.change == "removal" else f"{agents} find this when they search."
+    return Page("review.html", values | {"place": chosen + 1, "reach": proposal and text_jobs.reach(proposal)})
 
 
 # --- what is known of how it goes ---
@@ -521,8 +448,7 @@ def today(opened: Library, asked: Asked) -> Page:
 
 
 def _folder(path: str) -> str:
-    home = str(Path.home())
-    return f"~{path.removeprefix(home)}" if path == home or path.startswith(home + os.sep) else path or "no folder"
+    return View(home=str(Path.home())).short(path) or "no folder"
 
 
 def _replayed(opened: Library) -> Part:
@@ -542,9 +468,9 @@ def health(opened: Library, asked: Asked) -> Page:
     checks.sort(key=lambda row: row[0] == "ok")
     every = Link("Compare every entry with its sources and with each other", "/health?all=yes")  # takes seconds
     changed = [(light, light.details["warning"]) for light in app.anchors.outdated(opened.primary)]
-    stale = (
-        [(row.entry, row.detail) for row in app.health.review(opened)] if asked.get("all") else [*changed, (every, "")]
-    )
+    stale = [*changed, (every, "")]
+    if asked.get("all"):
+        stale = [(row.entry, row.detail) for row in app.health.review(opened)]
     kept = app.sharing.recover(opened, only_list=True).kept
     try:
         torn = app.sharing.conflicts(opened).entries
@@ -683,18 +609,12 @@ def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
     ids = {light.id for light in drawn.entries}
     nodes = [
         {
-            "id": light.id,
-            "handle": light.handle,
-            "label": light.title,
-            "kind": light.kind.value,
-            "href": href(light.id),
-            "project": light.project,
-            "size": drawn.confidence.get(light.id, 0.6),
-            "cluster": topic_of[light.id][0],
-            "topic": topic_of[light.id][1],
+            "id": light.id, "handle": light.handle, "label": light.title, "kind": light.kind.value,
+            "href": href(light.id), "project": light.project, "size": drawn.confidence.get(light.id, 0.6),
+            "cluster": topic_of[light.id][0], "topic": topic_of[light.id][1],
         }
         for light in drawn.entries
-    ]
+    ]  # fmt: skip
     lines = [
         {"source": link.source, "target": link.target, "label": link.relation.replace("_", " ")}
         for link in drawn.links

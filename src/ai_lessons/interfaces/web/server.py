@@ -25,7 +25,7 @@ from ai_lessons import app
 from ai_lessons.app.open_repository import silent
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.interfaces.cli.contribute import OUTCOMES
-from ai_lessons.interfaces.http_server import ListenAddress, listening, served
+from ai_lessons.interfaces.mcp.server import ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from ai_lessons.interfaces.web import pages
 
@@ -269,15 +269,20 @@ class Site:
         async def endpoint(request: Request) -> Response:
             part = request.headers.get("HX-Request") == "true"
             asked = {**request.query_params, **request.path_params, "part": "yes" if part else ""}
-            page = await run_in_threadpool(self._pool.read, lambda opened: job(opened, asked))
-            if not isinstance(page, pages.Page):
-                return JSONResponse(page, headers={"Cache-Control": "no-store"})
-            html = await run_in_threadpool(self._drawn, page, part=part)
-            return HTMLResponse(html, headers={"Cache-Control": "no-store", "Vary": "HX-Request"})
+            return await self._shown(lambda opened: job(opened, asked), part=part)
 
         return endpoint
 
-    def _drawn(self, page: pages.Page, *, part: bool = False) -> str:
+    async def _shown(
+        self, job: Callable[[Library], pages.Page | dict[str, Any]], status: int = 200, *, part: bool = False
+    ) -> Response:
+        page = await run_in_threadpool(self._pool.read, job)
+        if not isinstance(page, pages.Page):
+            return JSONResponse(page, headers={"Cache-Control": "no-store"})
+        html = await run_in_threadpool(self._drawn, page, part=part)
+        return HTMLResponse(html, status, headers={"Cache-Control": "no-store", "Vary": "HX-Request"})
+
+    def _drawn(self, page: pages.Page, *, part: bool) -> str:
         done, self._done = ([], self._done) if part else (self._done, [])
         settings = self._pool.settings
         shared = {"forms": self.forms, "done": done, "agent": settings.agent, "repo": settings.repo, "part": part}
@@ -296,20 +301,15 @@ class Site:
                 )
             except Conflict as error:  # nothing was decided, and what is there now is shown
                 self._done.append(Notice(error.message))
-                return await self._shown_again(lambda opened: pages.review(opened, form), STATUSES[Conflict])
+                return await self._shown(lambda opened: pages.review(opened, form), STATUSES[Conflict])
             if done.again:
-                return await self._shown_again(done.again, done.status)
+                return await self._shown(done.again, done.status)
             self._decisions.discard(form.get("commit", ""))
             self._decisions |= {done.undo} - {""}
             self._done += [Notice(text, "" if n else done.undo) for n, text in enumerate(done.messages)]
             return RedirectResponse(done.next, 303)
 
         return endpoint
-
-    async def _shown_again(self, job: Callable[[Library], pages.Page], status: int) -> Response:
-        page = await run_in_threadpool(self._pool.read, job)
-        html = await run_in_threadpool(self._drawn, page)
-        return HTMLResponse(html, status, headers={"Cache-Control": "no-store"})
 
     async def _failed(self, _request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):
