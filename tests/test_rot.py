@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
+from bench import rot
 
 from ai_lessons.app import setup
-from bench import rot
 
 SHOP = "def price(a):\n    return a + {tax}\n\n\ndef total(a):\n    return price(a) * 2\n"
 HISTORY = [
@@ -34,7 +34,7 @@ def test_a_replay_of_five_commits_gives_an_alert_for_each_change_and_no_other(
         rot.git(code, "add", "-A")
         rot.git(code, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "Change")
     setup.init_repository(home / "knowledge", rot.options(home, home))
-    counts = [rot.replay(code, home, random.Random(n)) for n in (1, 2)]
+    counts = [rot.replay(code, home, random.Random(n)) for n in (1, 2)]  # noqa: S311
     assert counts[0] == counts[1]
     assert counts[0].looks > counts[0].changes
     assert counts[0].alerts == counts[0].right == counts[0].changes == 2

@@ -38,7 +38,7 @@ from ai_lessons.model.command_patterns import (
 )
 from ai_lessons.model.command_patterns import forms as command_forms
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
-from ai_lessons.model.filters import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
+from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, DENY
 from ai_lessons.search.catalog import Filter
 

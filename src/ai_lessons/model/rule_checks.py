@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.model.filters import any_match, stated
+from ai_lessons.model.layout import any_match, stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
