@@ -99,10 +99,12 @@ def described(fields: Mapping[str, Any]) -> list[str]:
 def to_run(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What of a check is needed to run it, as `from_details` reads it; empty if there is none."""
     check = check_of(fields)
-    if check is None:
-        return {}
-    needed = check._replace(bad=(), good=())._asdict()
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in needed.items() if value}
+    return as_fields(check._replace(bad=(), good=())) if check else {}
+
+
+def as_fields(check: Check) -> dict[str, Any]:
+    """The keys of a check that are stated, as frontmatter has them."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
 
 
 def from_details(details: Mapping[str, Any]) -> Check | None:
@@ -356,12 +358,8 @@ def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[st
         samples: dict[str, Any] = {"bad": (line.strip(),), "good": (good.strip(),)}
         for regex, unless in dict.fromkeys(_generalised(line, other)):
             check = Check(files, regex=regex, unless=unless, **samples)
-            if good and regex and len(line) <= LONGEST_PATTERN and not any(faults({"check": _stated(check)})):
+            if good and regex and len(line) <= LONGEST_PATTERN and not any(faults({"check": as_fields(check)})):
                 yield check
-
-
-def _stated(check: Check) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
 
 
 def _generalised(line: str, other: str) -> Iterator[tuple[str, str]]:
