@@ -21,9 +21,11 @@ from ai_lessons.model.rule_checks import (
     Prefilter,
     TooSlow,
     check_of,
+    drafts,
     faults,
     matches,
     runs,
+    telling_word,
 )
 
 SAMPLES = {"bad": "requests.get(url)", "good": "requests.get(url, timeout=5)"}
@@ -230,6 +232,13 @@ def test_of_many_checks_those_are_run_that_can_fire() -> None:
     assert checks.possible("STRAßE") == {"folded", "any", "wrong"}
     assert Prefilter({}).possible("x") == set()
     assert Prefilter({"pattern": Check(pattern="f($A)")}).possible("x") == {"pattern"}
+
+
+@pytest.mark.parametrize("line", ["get(url, verify=False)", r"x = re.sub('\b\s*', '\\b', text)  # été", "a  b", "((("])
+def test_the_telling_word_of_a_draft_stands_on_the_line_that_it_was_drafted_from(line: str) -> None:
+    checks = list(drafts("a.py", [line], ["get(url)"], []))
+    assert [check.regex for check in checks if telling_word(check.regex) not in line] == []
+    assert bool(checks) is (line != "(((")
 
 
 @pytest.mark.parametrize("source", [r"requests\.get\(", r"\w+ = \d"])

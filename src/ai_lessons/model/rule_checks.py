@@ -417,5 +417,6 @@ def _regex(tokens: Sequence[tuple[str, str]]) -> str:
 
 
 def telling_word(regex: str) -> str:
-    """The longest word that stands on each line that a drafted regex fits; empty if there is none."""
-    return max(re.findall(r"\w+", re.sub(r"\\.", " ", regex)), key=len, default="")
+    """The longest text that stands on each line that a drafted regex fits; empty if there is none."""
+    plain = re.sub(r"\\([bs])[*+]?|\\(.)", lambda escape: "\0" if escape[1] else escape[2], regex)
+    return max(plain.split("\0"), key=len)
