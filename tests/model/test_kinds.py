@@ -8,10 +8,10 @@ from ai_lessons.app.answers import Answer, Hit
 from ai_lessons.app.contexts import Graph
 from ai_lessons.interfaces import output, text
 from ai_lessons.interfaces.output import View
-from ai_lessons.model import checks, chunks, filters, frontmatter, layout, links, markdown
+from ai_lessons.model import checks, chunks, frontmatter, layout, links, markdown
 from ai_lessons.model.config import Chunking
 from ai_lessons.model.entries import KINDS, Entry, EntrySummary, Kind, Relation, Status, handle, id_end
-from ai_lessons.search import catalog_update
+from ai_lessons.search import catalog, catalog_update
 
 ID = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 VIEW = View()
@@ -46,7 +46,7 @@ def test_a_kind_is_written_read_checked_and_found_by_its_folder_and_letter(kind:
     assert where is not None
     assert where.kind is kind
     assert id_end(handle(kind, ID)) == ID[-6:]
-    assert filters.parse(f"x kind:{kind}").kinds == filters.parse(f"x kind:{kind.folder}").kinds == {kind}
+    assert catalog.parse_query(f"x kind:{kind}").kinds == catalog.parse_query(f"x kind:{kind.folder}").kinds == {kind}
 
 
 @EVERY

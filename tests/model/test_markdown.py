@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.model import yaml_edit
+from ai_lessons.model import markdown
 from ai_lessons.model.markdown import REMOVE, edit, parse, render
 from ai_lessons.model.texts import decode, split
 
@@ -193,7 +193,7 @@ def test_bombs_are_refused_before_they_go_off(matter: str) -> None:
 def test_the_reader_without_libyaml_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = parse(LESSON)
     edited = edit(LESSON, {"pattern.because": "x", "tags": ["a"], "links": []})
-    monkeypatch.setattr(yaml_edit, "_Parser", yaml.SafeLoader)
+    monkeypatch.setattr(markdown, "_Parser", yaml.SafeLoader)
     assert parse(LESSON) == fast
     assert edit(LESSON, {"pattern.because": "x", "tags": ["a"], "links": []}) == edited
     assert problems("---\na: " + "[" * 1000 + "\n---\n")

@@ -309,19 +309,19 @@ def assert_right(world: World, count: int) -> None:
 def test_two_processes_at_once_make_no_duplicates(world: World) -> None:
     world.put(*many(5))
     world.refresh()
-    children = [child(world, "2", 120) for _ in range(3)]
-    assert [one.wait(120) for one in children] == [0, 0, 0]
+    children = [child(world, "2", 60) for _ in range(3)]
+    assert [one.wait() for one in children] == [0, 0, 0]
     for one in children:
         assert one.stdout is not None
         one.stdout.close()
-    world.put(*many(120, "2"))
-    assert_right(world, 120)
+    world.put(*many(60, "2"))
+    assert_right(world, 60)
 
 
 def test_killed_at_any_moment_it_is_right_after_the_next_refresh(world: World) -> None:
     for attempt, delay in enumerate((0.02, 0.15, 0.3, 0.6)):
         mark = str(attempt)
-        running = child(world, mark, 120, 0.02)
+        running = child(world, mark, 60, 0.02)
         assert running.stdout is not None
         assert running.stdout.readline() == "ready\n"
         time.sleep(delay)
@@ -329,10 +329,10 @@ def test_killed_at_any_moment_it_is_right_after_the_next_refresh(world: World) -
         running.wait()
         running.stdout.close()
         if attempt % 2:
-            world.put(*many(120, mark))
-            assert_right(world, 120)
-    world.put(*many(120, "last"))
-    assert_right(world, 120)
+            world.put(*many(60, mark))
+            assert_right(world, 60)
+    world.put(*many(60, "last"))
+    assert_right(world, 60)
 
 
 def test_readers_see_no_error_while_others_write(world: World) -> None:

@@ -128,7 +128,7 @@ def finding_line(finding: EvaluationFinding) -> str:
 class Query(NamedTuple):
     """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default.
 
-    `text` may hold phrases and filters, as `model.filters` has it, unless it is `plain`.
+    `text` may hold phrases and filters, as `catalog.parse_query` has it, unless it is `plain`.
     `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
     `scopes` are what a lesson may state as its scope ("" for nothing), if only some shall be found.

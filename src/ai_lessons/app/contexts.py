@@ -36,7 +36,7 @@ from ai_lessons.model.entries import (
     Status,
     json_fields,
 )
-from ai_lessons.model.filters import EXACT, any_match, specificity, stated
+from ai_lessons.model.layout import EXACT, any_match, specificity, stated
 from ai_lessons.model.lessons import parse, trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.model.texts import stem
@@ -542,7 +542,7 @@ def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
 
 
 def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[EntrySummary, int]]:
-    """The rules and lessons whose `applies_to` names one of these files, and how closely: see `filters.specificity`.
+    """The rules and lessons whose `applies_to` names one of these files, and how closely: see `layout.specificity`.
 
     Nothing is left out yet. The catalog is up to date.
     """

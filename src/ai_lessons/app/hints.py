@@ -27,7 +27,7 @@ from ai_lessons.learning.statistics import HELD, PASSED, RECURRED, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
-from ai_lessons.model.filters import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
+from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, DENY
 from ai_lessons.search.catalog import Filter
 

@@ -47,9 +47,8 @@ from ai_lessons.model.entries import (
     id_end,
     shared_tail,
 )
-from ai_lessons.model.filters import stated
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import place, project_name, side_of
+from ai_lessons.model.layout import place, project_name, side_of, stated
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.model.texts import one_line, stem
 from ai_lessons.search.catalog import Filter

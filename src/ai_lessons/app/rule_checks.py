@@ -19,7 +19,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
 from ai_lessons.model import layout, rule_checks
 from ai_lessons.model.entries import GLOBAL_PROJECT, PROJECT, EntrySummary, Kind, id_end, json_fields
-from ai_lessons.model.rule_checks import DENY, EXTRA, InvalidPattern, TooSlow, from_details, matches, runs
+from ai_lessons.model.rule_checks import DENY, EXTRA, InvalidPattern, Prefilter, TooSlow, from_details, matches, runs
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ class _Run:
     def __init__(self, rules: Sequence[_Rule]) -> None:
         self.findings: list[Finding] = []
         self.allowed = 0
+        self._prefilter = Prefilter({rule.light.id: rule.check for rule in rules})
         self._by_files: dict[tuple[str, ...], list[_Rule]] = {}
         for rule in rules:
             self._by_files.setdefault(rule.check.files, []).append(rule)
@@ -184,8 +185,8 @@ class _Run:
 
     def look(self, rules: Iterable[_Rule], path: str, text: str, lines: frozenset[int] | None) -> None:
         """Look by these rules at a text, or only at these lines of it."""
-        rows = text.split("\n")
-        for rule in rules:
+        rows, possible = text.split("\n"), self._prefilter.possible(text)
+        for rule in (rule for rule in rules if rule.light.id in possible):
             try:
                 for match in matches(rule.check, text, path, lines, _hurry(PER_TEXT)):
                     self._note(rule, path, rows, range(match.line, match.last + 1), lines)
@@ -410,15 +411,18 @@ def broken_by(
         if (check := from_details(light.details)) and runs(check):
             rules.setdefault(light.id, _Rule(light, check))
     broken, looked = dict[str, Broken](), set(rules)
+    if not (edits and rules):
+        return [], looked
     hurry = _hurry(PER_EDIT)
+    prefilter = Prefilter({name: rule.check for name, rule in rules.items()})
     by_path: dict[str, list[Edit]] = {}
-    for edit in edits if rules else ():
+    for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
     for path, its_edits in by_path.items():
         name = app.contexts.in_project(path, cwd)
         text, lines = _after(Path(path), its_edits)
-        rows = text.split("\n")
-        for rule in rules.values() if lines else ():
+        rows, possible = text.split("\n"), prefilter.possible(text) if lines else ()
+        for rule in (rules[key] for key in rules if key in possible):
             if rule.light.id in broken or not rule.check.concerns(name):
                 continue
             try:
@@ -508,9 +512,9 @@ def draft_from(git: Worktree, fix: str) -> Drafted:
             if any(matches(check, old, hunk.path)) and not any(matches(check, new, hunk.path)):
                 alarms = _alarms(git, after, check)
                 if alarms <= MOST_ALARMS:
-                    stated = ((key, value) for key, value in check._asdict().items() if value)
-                    fields = {key: value[0] if isinstance(value, tuple) else value for key, value in stated}
-                    return Drafted(fields, hunk.path, alarms)
+                    stated = rule_checks.as_fields(check).items()
+                    plain = {key: value[0] if isinstance(value, list) else value for key, value in stated}
+                    return Drafted(plain, hunk.path, alarms)
     why = "it takes no line away" if not hunks else "nothing that it took away tells the text before from other lines"
     raise NotFound("check in the fix", fix, hint=f"{why}; write one: --check '{{files: …, regex: …, bad: …, good: …}}'")
 

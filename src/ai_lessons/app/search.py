@@ -11,11 +11,10 @@ from ai_lessons.app.contexts import SPARE, drop_superseded, judged, see_also, vo
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, EntrySummary, Kind, Status
-from ai_lessons.model.filters import Asked, gist, one_project, parse
 from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
-from ai_lessons.search.catalog import Filter
+from ai_lessons.search.catalog import Asked, Filter, gist, one_project, parse_query
 from ai_lessons.search.ranking import BAR, Candidates, Chance, IndexRefresh, Match, PassageFilter, Ranked, RankingFacts
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def _words(text: str) -> set[str]:
 
 def pieces(text: str, query: str) -> list[tuple[str, bool]]:
     """A text in pieces, each with whether it is a word that the query has in some form, too. Raises UsageError."""
-    asked = parse(query)
+    asked = parse_query(query)
     folded, origin = "", list[int]()
     for place, letter in enumerate(text):  # one letter may be folded to several, or to none
         spelled = ranking.fold(letter).lower()
@@ -350,7 +349,7 @@ def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
     Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
     """
     query = query._replace(text=gist(query.text))
-    parsed = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
+    parsed = Asked(" ".join(query.text.split())) if query.plain else parse_query(query.text)
     if parsed == Asked():
         raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
     kinds = query.kinds & parsed.kinds if query.kinds and parsed.kinds else query.kinds or parsed.kinds

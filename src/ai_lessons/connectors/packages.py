@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import subprocess
 import sys
 import sysconfig
 import zipfile
@@ -24,7 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, Unreachable
 from ai_lessons.git import files as git_files
-from ai_lessons.git import plumbing, processes
+from ai_lessons.git import plumbing
 from ai_lessons.git.files import READ_LIMIT, read_file
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model.layout import blob_id, slug
@@ -57,11 +56,6 @@ class Use(NamedTuple):
     package: str
     version: str
     path: str
-
-
-def is_manifest(name: str) -> bool:
-    """Whether a file of this name is one that we can read."""
-    return _reader(name) is not None
 
 
 def in_use(
@@ -277,12 +271,19 @@ _STATING = ("pyproject.toml", "package.json")  # What states versions where no l
 
 def stating(cwd: Path) -> list[Manifest]:
     """The lock and manifest files of the code around a folder, and what states versions without locks."""
-    top, texts = git_files.top_of(cwd) or cwd, manifests(cwd)[0]
-    for distance, folder in enumerate(x for x in (cwd, *cwd.parents) if x.is_relative_to(top)):
+    texts, folders = manifests(cwd)[0], _folders(cwd)
+    top = folders[-1]
+    for distance, folder in enumerate(folders):
         for name in _STATING:
             if text := git_files.beginning(folder / name, top):
                 texts.append(Manifest((folder / name).relative_to(top).as_posix(), text, distance))
     return texts
+
+
+def _folders(cwd: Path) -> list[Path]:
+    """The folder and those above it, up to the top of git; outside of git it alone."""
+    top = git_files.top_of(cwd)
+    return [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)] if top else [cwd]
 
 
 def pins(files: Iterable[Manifest]) -> dict[str, Use]:
@@ -310,13 +311,12 @@ MOST_FILES = 50
 
 def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
     """The files, nearest first, from `cwd` up to the top of git; and why others are left out."""
-    inside = git_files.top_of(cwd)
-    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(inside)] if inside else [cwd]
+    folders = _folders(cwd)
     top = folders[-1]
     texts: list[Manifest] = []
     left_out: list[str] = []
     for distance, folder in enumerate(folders):
-        for file in sorted(path for path in folder.glob("*") if is_manifest(path.name)):
+        for file in sorted(path for path in folder.glob("*") if _reader(path.name)):
             path = file.relative_to(top).as_posix()
             if file.is_symlink() or not file.is_file():
                 continue
@@ -484,7 +484,6 @@ def _docstring(member: Object) -> str:
 PYPI, NPM = "pypi", "npm"
 LARGEST_PAGE = 200_000  # Characters; a page that is longer is cut
 LARGEST_WHEEL = 200 << 20  # Bytes, unpacked
-PATIENCE = 120.0  # Seconds for the download of a wheel
 _NAME = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
 _DOCS = re.compile(r"(?:^|/)docs?/.*\.(?:md|rst|txt)$", re.IGNORECASE)
 _READMES = ("README.md", "readme.md", "Readme.md", "README.markdown", "README")
@@ -527,8 +526,7 @@ def places(cwd: Path, active: Path | None, *, beside: bool = True) -> tuple[Path
 
     Not `beside`: that place counts only if this program has no environment of its own.
     """
-    top = git_files.top_of(cwd)
-    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)] if top else [cwd]
+    folders = _folders(cwd)
     roots = [folder / name for folder in folders for name in (".venv", "venv")] + ([active] if active else [])
     sites = [site for root in roots for site in sorted(root.glob("lib/python3*/site-packages"))]
     sites += [folder / "node_modules" for folder in folders]
@@ -547,34 +545,26 @@ def find(name: str, among: Iterable[Path], language: str = "") -> Package:
     raise NotFound("installed package", name, hint=hint)
 
 
-def fetch(name: str, version: str, commands: Iterable[list[str]], folder: Path) -> Package:
+def fetch(name: str, version: str, download: Callable[[str, str], str], folder: Path) -> Package:
     """The package from the package index, unpacked below `folder`; nothing of it is installed or run.
 
-    Raises NotFound: no such wheel. Refused: no name or no version. Unreachable: there is no pip. StorageFailed: it is
-    damaged or too large.
+    `download` brings the wheel of `NAME==VERSION` into a folder, and says where it lies. Raises Refused: no name or no
+    version. Unreachable: no such wheel. StorageFailed: it is damaged or too large.
     """
-    requirement, reason = pinned(name, version), "there is no pip on this machine"
-    for command in commands:
-        options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]
-        argv = [*command, *options, "--dest", str(folder), "--", requirement]
-        try:
-            done = processes.run(argv, cwd=folder, env=dict(os.environ), timeout=PATIENCE)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            reason = str(error)
-            continue
-        wheel = next(iter(folder.glob("*.whl")), None)
-        if wheel is None:
-            reason = (done.stderr.decode(errors="replace").strip().splitlines() or [reason])[-1]
-            continue
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                if sum(member.file_size for member in archive.infolist()) > LARGEST_WHEEL:
-                    raise StorageFailed(f"{wheel.name} is larger than {LARGEST_WHEEL >> 20} MB")
-                archive.extractall(folder)
-        except zipfile.BadZipFile as error:
-            raise StorageFailed(f"{wheel.name} is damaged") from error
-        return find(name, [folder], PYPI)
-    raise Unreachable(f"{name} {version} is not installed, and not to be had: {reason[:200]}")
+    requirement = pinned(name, version)
+    try:
+        wheel = download(requirement, str(folder))
+    except Unreachable as error:
+        reason = error.message[:200]
+        raise Unreachable(f"{name} {version} is not installed, and not to be had: {reason}") from error
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            if sum(member.file_size for member in archive.infolist()) > LARGEST_WHEEL:
+                raise StorageFailed(f"the wheel of {requirement} is larger than {LARGEST_WHEEL >> 20} MB")
+            archive.extractall(folder)
+    except zipfile.BadZipFile as error:
+        raise StorageFailed(f"the wheel of {requirement} is damaged") from error
+    return find(name, [folder], PYPI)
 
 
 class _Bounded(PathDistribution):

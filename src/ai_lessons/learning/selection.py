@@ -27,7 +27,7 @@ from ai_lessons.learning.statistics import (
 )
 from ai_lessons.model import transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment, Status, json_fields
-from ai_lessons.model.filters import BY_KIND, EXACT
+from ai_lessons.model.layout import BY_KIND, EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ UNUSED = UsageTally(NOTHING, 1.0, 1.0)
 class Candidate(NamedTuple):
     """An entry that may be shown at a moment, `why`, its usage so far, and how well it fits.
 
-    `level`: how closely it names the touched file or command (`filters.specificity`), or its evidence. `chance`: that
+    `level`: how closely it names the touched file or command (`layout.specificity`), or its evidence. `chance`: that
     it is about the text, or helps with the failure; `similarity`: to the words of the question. `closeness`: 0 to 1,
     more for entries of this project. `against`: why another entry comes in its place.
     """

