@@ -45,15 +45,17 @@ def main() -> None:
     parser = arguments("How well pages are found in the languages that people write.")
     parser.add_argument("--only", default=LANGUAGES, help="names of the folders, separated by commas")
     parser.add_argument("--pages", type=int, default=150, help="at most this many pages of each")
+    parser.add_argument("--text-alone", action="store_true", help="make no vectors, which takes most of the time")
     asked = parser.parse_args()
     if asked.data is None:
         parser.error("pages in several languages cannot be made up: give their folder with --data")
     outcome, rows = Outcome(), []
     print(machine())
     with world(asked.work) as home:
-        chosen = options(home.folder / "caches")
         without = options(home.folder / "caches-without-model")._replace(offline=True)
-        provide_model(folders(os.environ).cache, chosen.cache_dir)
+        chosen = without if asked.text_alone else options(home.folder / "caches")
+        if not asked.text_alone:
+            provide_model(folders(os.environ).cache, chosen.cache_dir)
         english = {line for _, text in pages_of(asked.data / ENGLISH) for line in text.split("\n")}
         for name in filter(lambda name: (asked.data / name).is_dir(), asked.only.split(",")):
             pages = dict(list(pages_of(asked.data / name))[: asked.pages])

@@ -397,6 +397,7 @@ LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, 
 AS_TYPED, PART_WEIGHT, KERNEL_WEIGHT = 0.3, 0.1, 0.6
 """Of the weight of a stem: what a word as it was typed, a part, and a kernel tell."""
 
+SENTENCE = 7  # Blanks in a line from which on its language counts beside another one around it
 _STEM, _PART, _KERNEL = "0f0", "0p0", "0k0"
 """Marks of a stem, of a part of a long word, and of the kernel of a stem: no word of a text ends so."""
 
@@ -474,7 +475,8 @@ def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
     spoken = languages("\n".join((entry.title, *(text for _, text, _ in passages.values()))))
     for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
         whole = embedded_text(entry.title, heading, text)
-        tongues = languages(text) or sorted({name for line in text.split("\n") for name in languages(line)}) or spoken
+        sentences = (line for line in text.split("\n") if line.count(" ") >= SENTENCE)
+        tongues = languages(text) or sorted({name for line in sentences for name in languages(line)}) or spoken
         yield Row(
             id=f"{entry.id}:{place}",
             entry_id=entry.id,
