@@ -4,7 +4,9 @@ Every folder of FOLDER is a language and holds its pages, .html or .md: those of
 in `/usr/share/doc/debian-handbook/html`. A set that has queries of its own (tldr_nl2bash) gives its pages. *Lines*: a
 line of one page only finds that page first. *Forms*: two or three words of a page, each in another form that
 stands elsewhere, find it among the first five. Two words are forms of one where only their ends of up to three letters
-differ, so that no stemmer judges itself.
+differ (in Arabic and Hebrew also their beginnings), so that no stemmer judges itself. At most four pages hold any form
+of a word, so that a reader who knows all forms finds the page. Lines that the English edition has are not translated,
+and give no words.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from html import unescape
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from ai_lessons.model.texts import script_language
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -25,13 +28,16 @@ from bench.retrieval import by_library, document, options, repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
+ENGLISH = "en-US"
 LANGUAGES = "en-US,de-DE,ru-RU,ar-MA,zh-CN,ja-JP,tldr_nl2bash"
 LINES, FORMS = 100, 60
 LINE_BAR, FORM_BAR = 0.97, 0.85
 AFFIX, KERNEL = 3, 4  # Letters by which two forms differ at an end at most, and that they have in common at least
-RARE = 4  # Pages that hold a word at most, for it to tell one
+RARE = 4  # Pages that hold any form of a word at most, for it to tell one
+PREFIXING = re.compile("[\u0590-\u06ff]")  # Letters of scripts in which short words are written before others as one
 
 
 def main() -> None:
@@ -39,18 +45,21 @@ def main() -> None:
     parser = arguments("How well pages are found in the languages that people write.")
     parser.add_argument("--only", default=LANGUAGES, help="names of the folders, separated by commas")
     parser.add_argument("--pages", type=int, default=150, help="at most this many pages of each")
+    parser.add_argument("--text-alone", action="store_true", help="make no vectors, which takes most of the time")
     asked = parser.parse_args()
     if asked.data is None:
         parser.error("pages in several languages cannot be made up: give their folder with --data")
     outcome, rows = Outcome(), []
     print(machine())
     with world(asked.work) as home:
-        chosen = options(home.folder / "caches")
         without = options(home.folder / "caches-without-model")._replace(offline=True)
-        provide_model(folders(os.environ).cache, chosen.cache_dir)
+        chosen = without if asked.text_alone else options(home.folder / "caches")
+        if not asked.text_alone:
+            provide_model(folders(os.environ).cache, chosen.cache_dir)
+        english = {line for _, text in pages_of(asked.data / ENGLISH) for line in text.split("\n")}
         for name in filter(lambda name: (asked.data / name).is_dir(), asked.only.split(",")):
             pages = dict(list(pages_of(asked.data / name))[: asked.pages])
-            judged = questions(f"{name}-{len(pages)}", pages)
+            judged = questions(f"{name}-{len(pages)}", pages, english if name != ENGLISH else frozenset())
             repo = repository(home, judged, chosen)
             figures = []
             for way in (chosen, without):
@@ -92,8 +101,8 @@ def pages_of(folder: Path) -> Iterator[tuple[str, str]]:
         yield file.stem, f"# {heading}\n\n" + "\n\n".join(line for line in lines if len(line) > 3)
 
 
-def questions(name: str, pages: dict[str, str]) -> corpora.Judged:
-    """The pages with their lines and other forms as questions."""
+def questions(name: str, pages: dict[str, str], english: AbstractSet[str] = frozenset()) -> corpora.Judged:
+    """The pages with their lines and other forms as questions. No forms are taken from the lines in `english`."""
     dice, queries, grades = random.Random(corpora.SEED), dict[str, str](), dict[str, dict[str, int]]()
     lines = defaultdict(set)
     for page, text in pages.items():
@@ -104,21 +113,27 @@ def questions(name: str, pages: dict[str, str]) -> corpora.Judged:
     for line, page in dice.sample(single, min(LINES, len(single))):
         query = f"line{len(queries)}"
         queries[query], grades[query] = line, {page: 1}
-    holding = defaultdict(set)
-    latin = sum(map(str.isascii, "".join(pages.values()))) > sum(map(len, pages.values())) / 2
+    holding, translated = defaultdict(set), set[str]()
+    letters = Counter[str]()
     for page, text in pages.items():
-        for word in set(re.findall(r"[^\W\d_]{5,}", text.lower())):
-            if latin or not re.search(r"[a-z\u3040-\u9fff]", word):
+        for line in text.split("\n"):
+            words = set(re.findall(r"(?:(?![\u3040-\u9fff])[^\W\d_]){5,}", line.lower()))
+            if line not in english:
+                translated |= words
+                letters.update(map(script_language, filter(str.isalpha, line)))
+            for word in words:
                 holding[word].add(page)
-    forms = _forms(holding)
+    script = letters.most_common(1)[0][0] if letters else ""
+    forms = _forms({word for word in holding if script_language(word) == script})
+    pages_of_forms = {word: set().union(*map(holding.__getitem__, (word, *forms[word]))) for word in [*forms]}
     order = list(pages)
     for page in dice.sample(order, len(order)):
         pairs = [
             other
             for word in sorted(forms)
-            if page in holding[word] and len(holding[word]) <= RARE
+            if page in holding[word] and word in translated and len(pages_of_forms[word]) <= RARE
             for other in forms[word]
-            if page not in holding[other]
+            if page not in holding[other] and other in translated and len(pages_of_forms[other]) <= RARE
         ]
         if len(pairs) >= 2 and len(grades) < LINES + FORMS:
             query = f"form{len(queries)}"
@@ -126,11 +141,11 @@ def questions(name: str, pages: dict[str, str]) -> corpora.Judged:
     return corpora.Judged(name, tuple((page, "", text) for page, text in pages.items()), queries, grades)
 
 
-def _forms(words: dict[str, set[str]]) -> dict[str, list[str]]:
+def _forms(words: set[str]) -> dict[str, list[str]]:
     """For each word the others that differ only at their ends."""
     kernels = defaultdict(set)
     for word in words:
-        for start in range(min(AFFIX, len(word) - KERNEL) + 1):
+        for start in range(min(AFFIX, len(word) - KERNEL) + 1 if PREFIXING.match(word) else 1):
             kernels[word[start : start + KERNEL + 1]].add(word)
     forms = defaultdict[str, list[str]](list)
     for group in kernels.values():
@@ -143,9 +158,10 @@ def _forms(words: dict[str, set[str]]) -> dict[str, list[str]]:
 
 def _is_form(word: str, other: str) -> bool:
     """Whether a kernel of most of their letters is left without ends of up to three letters."""
-    start = next((n for n in range(AFFIX + 1) if other[n : n + KERNEL] == word[:KERNEL]), None)
+    starts = AFFIX + 1 if PREFIXING.match(word) else 1
+    start = next((n for n in range(starts) if other[n : n + KERNEL] == word[:KERNEL]), None)
     if start is None:
-        return any(word[n : n + KERNEL] == other[:KERNEL] for n in range(1, AFFIX + 1)) and _is_form(other, word)
+        return any(word[n : n + KERNEL] == other[:KERNEL] for n in range(1, starts)) and _is_form(other, word)
     same = next((n for n, letter in enumerate(word) if other[start + n : start + n + 1] != letter), len(word))
     return 3 * same >= 2 * max(len(word), len(other)) and max(len(word), len(other) - start) - same <= AFFIX
 

@@ -334,6 +334,12 @@ _ARABIC = (
 )
 """The stem of light10 (Larkey and others, 2002): Snowball leaves `and the` before a word and the plural after it."""
 
+_ROOT = (
+    "[\u0623\u0627\u0628\u062a\u0633\u0641\u0643\u0644\u0645\u0646\u0648\u064a]*(?=\\w{3})"
+    "(\\w{3,}?)[\u0627\u0629\u062a\u0643\u0645\u0646\u0647\u0648\u064a]*"
+)
+"""The root of an Arabic word: what stands between the letters that may be added before and behind it."""
+
 
 @cache
 def _languages_of() -> Mapping[str, frozenset[str]]:
@@ -386,6 +392,13 @@ def stem(word: str, language: str = "english") -> str:
         return light[1]
     stemmer = _stemmer(language)
     return str(stemmer.stem_word(word)) if stemmer else word[:_PREFIX]
+
+
+def kernel(word: str, language: str) -> str:
+    """What is left of the forms that a stem keeps apart: its first letters; in Arabic, the letters of the root."""
+    base = stem(word, language)
+    root = re.fullmatch(_ROOT, base) if script_language(word) == "arabic" else None
+    return root[1] if root else base[:_PREFIX]
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from datetime import timedelta
 from functools import cache
 from importlib.metadata import version
@@ -23,7 +24,7 @@ from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
 from lancedb.query import BooleanQuery, MatchQuery, Occur
 
-from ai_lessons.model.texts import JOINING, LANGUAGES, is_frequent, languages, script_language, stem
+from ai_lessons.model.texts import JOINING, is_frequent, kernel, languages, script_language, stem
 from ai_lessons.search.ranking import (
     CJK,
     LOST,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.search.ranking import EntryRows
 
-FORMAT = 5  # Raised when the columns or what is written into them change: older tables are rebuilt
+FORMAT = 6  # Raised when the columns or what is written into them change: older tables are rebuilt
 
 FTS_COLUMN = "fts_text"
 
@@ -122,7 +123,7 @@ class Passages:
         self._table, self.number = table, number
         self._reopen = reopen
         self._reopened: Any = None
-        self._foreign_share = 0, 0.0  # at a version
+        self._foreign_shares: tuple[int, Mapping[str, float]] = 0, {}  # at a version
         self.made_with: dict[str, str] = json.loads((table.schema.metadata or {}).get(b"ai-lessons", b"{}"))
         self.model = self.made_with.get("model", "")
         self.dimensions = int(self.made_with.get("dimensions", 0))
@@ -221,12 +222,14 @@ class Passages:
 
         return answer
 
-    def _foreign(self) -> float:
-        """The share of passages in Latin letters that are not English."""
+    def _foreign(self) -> Mapping[str, float]:
+        """The share of all passages that is in a language besides English, of those in Latin letters."""
         version = self.version
-        if self._foreign_share[0] != version:
-            self._foreign_share = version, self.count("spoken <> ''") / max(self.count(), 1)
-        return self._foreign_share[1]
+        if self._foreign_shares[0] != version:
+            spoken = Counter(self.select("spoken <> ''", "spoken").column("spoken").to_pylist())
+            rows = max(self.count(), 1)
+            self._foreign_shares = version, {languages: count / rows for languages, count in spoken.items()}
+        return self._foreign_shares[1]
 
     async def _by_text(
         self, asked: Sequence[tuple[str, float]], where: str, depth: int, columns: Sequence[str]
@@ -391,9 +394,12 @@ def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[st
 
 
 LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, and of each of these
-AS_TYPED, PART_WEIGHT = 0.3, 0.1  # Of the weight of a stem: what a word as it was typed, and a part, tell
-_STEM, _PART = "0f0", "0p0"
-"""Marks of a stem and of a part of a long word: no word of a text ends so."""
+AS_TYPED, PART_WEIGHT, KERNEL_WEIGHT = 0.3, 0.1, 0.6
+"""Of the weight of a stem: what a word as it was typed, a part, and a kernel tell."""
+
+SENTENCE = 7  # Blanks in a line from which on its language counts beside another one around it
+_STEM, _PART, _KERNEL = "0f0", "0p0", "0k0"
+"""Marks of a stem, of a part of a long word, and of the kernel of a stem: no word of a text ends so."""
 
 
 @cache
@@ -413,14 +419,14 @@ def stored_words(text: str, spoken: Sequence[str]) -> str:
     forms: dict[str, None] = {}
     for match in _letters().finditer(composed(text).lower()):
         for language in _tongues(match[0], spoken):
-            forms[stem(match[0], language) + _STEM] = None
+            forms[stem(match[0], language) + _STEM] = forms[kernel(match[0], language) + _KERNEL] = None
             for start, end in _cuts(match[0]) if language in JOINING else ():
                 forms[start + _PART] = forms[stem(end, language) + _PART] = None
     return f"{plain}\n{fold(' '.join(forms))}"
 
 
-def asked_words(question: str, foreign: Callable[[], float]) -> list[tuple[str, float]]:
-    """What to ask the full-text index, each with its weight: words as they were typed, stems, and parts of words.
+def asked_words(question: str, foreign: Callable[[], Mapping[str, float]]) -> list[tuple[str, float]]:
+    """What to ask the full-text index, each with its weight: words as typed, stems, their kernels, and parts of words.
 
     Stems of words in Latin letters tell as much as it is likely that the question is not in English: where its frequent
     words do not tell, by the share of texts that are `foreign`. In a store of English a stem of another language is
@@ -428,21 +434,25 @@ def asked_words(question: str, foreign: Callable[[], float]) -> list[tuple[str, 
     """
     words = dict.fromkeys(_letters().findall(composed(question).lower()))
     spoken = languages(question)
-    tongues = LANGUAGES if not spoken or "other" in spoken else spoken
-    likely = 1.0 if spoken else foreign() if LOST.isdisjoint(question.lower().split()) else 0.0
-    script_stems, stems, parts, typed = dict[str, None](), dict[str, None](), dict[str, None](), list[str]()
+    stored = foreign() if (not spoken or "other" in spoken) and LOST.isdisjoint(question.lower().split()) else {}
+    likely = 1.0 if spoken else sum(stored.values())
+    tongues = sorted({*spoken, *(language for names in stored for language in names.split())})
+    script_stems, script_kernels, stems, kernels, parts = (dict[str, None]() for _ in range(5))
+    typed = list[str]()
     for word in words:
         if script_language(word):
-            script_stems |= dict.fromkeys(stem(word, language) + _STEM for language in _tongues(word, ()))
+            for language in _tongues(word, ()):
+                script_stems[stem(word, language) + _STEM] = script_kernels[kernel(word, language) + _KERNEL] = None
             typed.append(word)
             continue
         for language in _tongues(word, tongues) if likely else ():
-            stems[stem(word, language) + _STEM] = None
+            stems[stem(word, language) + _STEM] = kernels[kernel(word, language) + _KERNEL] = None
             if language in JOINING:
                 parts[stem(word, language) + _PART] = None
                 parts.update((stem(part, language) + _STEM, None) for cut in _cuts(word) for part in cut)
     plain = _letters().sub(lambda word: " " if script_language(word[0].lower()) else word[0], with_parts(question))
     asked = [(plain, 1 - (1 - AS_TYPED) * likely), (" ".join(script_stems), 1.0), (" ".join(stems), likely)]
+    asked += [(" ".join(script_kernels), KERNEL_WEIGHT), (" ".join(kernels), KERNEL_WEIGHT * likely)]
     asked += [(" ".join(parts), PART_WEIGHT * likely), (" ".join(typed), PART_WEIGHT)]
     return [(fold(text), weight) for text, weight in asked if text.strip()] or [(question, 1.0)]
 
@@ -465,6 +475,8 @@ def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
     spoken = languages("\n".join((entry.title, *(text for _, text, _ in passages.values()))))
     for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
         whole = embedded_text(entry.title, heading, text)
+        sentences = (line for line in text.split("\n") if line.count(" ") >= SENTENCE)
+        tongues = languages(text) or sorted({name for line in sentences for name in languages(line)}) or spoken
         yield Row(
             id=f"{entry.id}:{place}",
             entry_id=entry.id,
@@ -478,8 +490,8 @@ def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
             title=entry.title,
             heading=heading,
             text=text,
-            fts_text=stored_words(whole, spoken),
-            spoken=" ".join(spoken),
+            fts_text=stored_words(whole, tongues),
+            spoken=" ".join(tongues),
             row_hash=entry.fingerprint,
             text_key=vector_key(model, whole),
         )
