@@ -35,7 +35,7 @@ types: $(VENV)/dev
 	$(BIN)/mypy
 
 # The tests, in one process more than there are cores; some only: make tests ARGS="tests/git -k hooks"
-tests: $(VENV)/dev
+tests: $(VENV)/collected
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 
 # The bars of speed; read docs/benchmarks.md first: it takes minutes
@@ -65,4 +65,9 @@ $(VENV)/dev: $(VENV)/installed
 	@echo "installing the tools for tests into $(VENV)"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' > $(VENV)/dev.txt
 	@$(INSTALL) --editable ".[intake,checks]" --requirement $(VENV)/dev.txt
+	@touch $@
+
+# one process compiles what in a fresh clone each process of the tests would compile for itself
+$(VENV)/collected: $(VENV)/dev
+	@$(BIN)/python -m pytest -q --collect-only $(ARGS) >/dev/null || true
 	@touch $@
