@@ -7,8 +7,7 @@ WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := $(VENV)/bin
 # hundreds of processes start in the tests: compiled once, our modules and what they need load in half the time
 unexport PYTHONDONTWRITEBYTECODE
-# -qq keeps pip to its errors; most of what it unpacks is never imported, and the rest is compiled when it is
-PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile
+INSTALL := $(BIN)/python .ci/install
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
@@ -36,7 +35,7 @@ types: $(VENV)/dev
 	$(BIN)/mypy
 
 # The tests, in one process more than there are cores; some only: make tests ARGS="tests/git -k hooks"
-tests: $(VENV)/dev
+tests: $(VENV)/collected
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 
 # The bars of speed; read docs/benchmarks.md first: it takes minutes
@@ -57,13 +56,18 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "on Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml
-	@echo "installing ai-lessons and what it needs into $(VENV) (a minute or two, once)"
-	@$(PIP) --editable .
+	@echo "installing ai-lessons and what it needs into $(VENV) (some seconds with uv, a minute or two with pip, once)"
+	@$(INSTALL) --editable .
 	@touch $@
 
 # dependency groups came with pip 25.1, and the pip of a new venv may be older: the list is read from the file instead
 $(VENV)/dev: $(VENV)/installed
 	@echo "installing the tools for tests into $(VENV)"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' > $(VENV)/dev.txt
-	@$(PIP) --editable ".[intake,checks]" --requirement $(VENV)/dev.txt
+	@$(INSTALL) --editable ".[intake,checks]" --requirement $(VENV)/dev.txt
+	@touch $@
+
+# one process compiles what in a fresh clone each process of the tests would compile for itself
+$(VENV)/collected: $(VENV)/dev
+	@$(BIN)/python -m pytest -q --collect-only $(ARGS) >/dev/null || true
 	@touch $@

@@ -16,6 +16,7 @@ import pytest
 from hatchling import build as hatchling
 
 from ai_lessons.interfaces import mcp
+from real_world import put_file
 
 PROJECT = Path(__file__).parents[1]
 FIND = (
@@ -147,3 +148,27 @@ def test_the_tests_that_ci_runs_with_the_newest_python_are_there() -> None:
     named = re.findall(r"tests/[\w./]+", (PROJECT / ".ci/run").read_text())
     assert named
     assert [name for name in named if not (PROJECT / name).exists()] == []
+
+
+def test_uv_installs_with_the_settings_of_pip_and_pip_where_it_cannot(tmp_path: Path) -> None:
+    fake = put_file(
+        tmp_path / "path/uv/__main__.py", "import json, os, sys\nprint(json.dumps([sys.argv, *os.environ.items()]))"
+    )
+    (fake.parent / "__init__.py").touch()
+    config = put_file(
+        tmp_path / "pip.conf", "[global]\nindex-url = https://a\nquiet = 3\n[install]\nextra-index-url = b\n  c\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "SSL_"))}
+    environment |= {"PYTHONPATH": str(fake.parents[1]), "PIP_CONFIG_FILE": str(config), "PIP_CERT": "/certs"}
+    command = [sys.executable, str(PROJECT / ".ci/install"), "--no-index", "absent-of-course"]
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    options, *variables = json.loads(done.stdout)
+    assert {"--default-index=https://a", "--index=b", "--index=c"} < set(options)
+    assert options[-2:] == command[-2:]
+    assert ["SSL_CERT_FILE", "/certs"] in variables
+
+    environment["PIP_PREFER_BINARY"] = "1"
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("pip has settings that uv has not (prefer-binary): pip installs\n")
+    assert (done.stdout, done.returncode) == ("", 1)  # pip knows no such package
