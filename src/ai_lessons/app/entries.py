@@ -156,15 +156,15 @@ def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
             text = text.replace(named[0], "")
     led = _LED.findall(text)
     words = _DOTTED.findall(text) if query.project else [word for _, word in led]
-    others = {name: stored[name] for name in stored.keys() - by_project if query.project in {None, name}}
-    for project, versions in others.items():
+    unasked = {name: stored[name] for name in stored.keys() - by_project if query.project in {None, name}}
+    for project, versions in unasked.items():
         if fitting := frozenset(word for word in words if _fitting({word}, versions)):
             by_project[project] = fitting
     if by_project:
         return by_project
     # the nearest of what is surely a version: "for 1.5 hours" is none
     sure = frozenset(word for lead, word in led if lead[0] in "vV")
-    return {name: sure for name, versions in others.items() if any(nearest(word, versions) for word in sure)}
+    return {name: sure for name, versions in unasked.items() if any(nearest(word, versions) for word in sure)}
 
 
 def _in_use(

@@ -39,7 +39,7 @@ def contribute() -> None:
     """Write down what was learned: lessons, docs, scripts, links."""
 
 
-LESSON_ARGUMENTS = [
+LESSON_ARGUMENTS: list[str | Argument] = [
     Argument("title", required=True), Argument("content", default=""), "tags", "project", "confidence", "source",
     "category", "contexts", Argument("applies_to", note="globs of files"), Argument("links", note="ids"),
     "when", "do", "dont", "because", Argument("about", note="path::symbol, pypi/name<8"), "anyway",
@@ -221,7 +221,7 @@ private_option = click.option(
 )
 
 
-RESOURCE_ARGUMENTS = [
+RESOURCE_ARGUMENTS: list[str | Argument] = [
     Argument("type", "kind", required=True), Argument("path", "paths", single=True, note="file, folder or glob"),
     "title", "versions", "project", "tags", "recursive",
 ]  # fmt: skip

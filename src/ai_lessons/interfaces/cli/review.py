@@ -351,7 +351,7 @@ link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=
 to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands hang in the groups of those names
 
 
-RULE_ARGUMENTS = [
+RULE_ARGUMENTS: list[str | Argument] = [
     "title", "rationale", Argument("content", default=""), "tags", "linked_lessons", "linked_resources", "project",
     Argument("applies_to", note="globs of files"), Argument("check", note="YAML: files, regex, bad, good"),
     Argument("about", note="path::symbol"),
