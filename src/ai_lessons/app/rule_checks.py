@@ -512,9 +512,10 @@ def draft_from(git: Worktree, fix: str) -> Drafted:
             if any(matches(check, old, hunk.path)) and not any(matches(check, new, hunk.path)):
                 alarms = _alarms(git, after, check)
                 if alarms <= MOST_ALARMS:
-                    stated = rule_checks.as_fields(check).items()
-                    plain = {key: value[0] if isinstance(value, list) else value for key, value in stated}
-                    return Drafted(plain, hunk.path, alarms)
+                    stated = {key: value for key, value in check._asdict().items() if value}
+                    return Drafted(
+                        {k: v[0] if isinstance(v, tuple) else v for k, v in stated.items()}, hunk.path, alarms
+                    )
     why = "it takes no line away" if not hunks else "nothing that it took away tells the text before from other lines"
     raise NotFound("check in the fix", fix, hint=f"{why}; write one: --check '{{files: …, regex: …, bad: …, good: …}}'")
 
