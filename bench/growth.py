@@ -18,7 +18,7 @@ import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import answers, proposals, secret_detectors, secrets
+from ai_lessons.app import answers, proposals, secrets
 from ai_lessons.approval import signatures
 from ai_lessons.connectors import agent_hosts, exporters, importers, packages, web
 from ai_lessons.errors import AiLessonsError
@@ -342,7 +342,7 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "phrase": lambda text: re.search(ranking.pattern(text[:500]), ranking.fold(text)),
     "snippet": lambda text: ranking.snippet(text, "merge a b"),
     "secrets": secrets.secrets_in,
-    "detectors": lambda text: list(secret_detectors.detected(text)),
+    "detectors": lambda text: [list(detector.analyze_string(text)) for detector in secrets.detectors()],
     "overlap": lambda text: proposals.overlap(text, text + " a"),
     "events": lambda text: statistics.read_lines(text.encode()),
     "terminal": output.clean,

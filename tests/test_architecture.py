@@ -38,7 +38,7 @@ HOMES = {
     "numpy": {"search/embedding.py", "search/index.py"},
     "huggingface_hub": set[str](),
     "markdown_it": {"model/chunks.py", "interfaces/web/pages.py"},
-    "detect_secrets": {"app/secret_detectors.py"},
+    "detect_secrets": {"app/secrets.py"},
     "griffe": {"connectors/packages.py"},
     "mcp": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
     "anyio": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},

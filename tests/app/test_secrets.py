@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.app import editing, health
-from ai_lessons.app.secret_detectors import DETECTORS
-from ai_lessons.app.secrets import may_hold, secrets_in, without_suspects
+from ai_lessons.app.secrets import detectors, may_hold, secrets_in, without_suspects
 from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.model.entries import Kind
 from app.secret_world import FAKE, mark_of
@@ -122,7 +121,7 @@ def test_docs_and_scripts_are_looked_at_as_a_whole_job(world: World, tmp_path: P
         world.bring(folder / "good.md")
 
 
-PATTERNS = [pattern for detector in DETECTORS for pattern in detector.denylist]
+PATTERNS = [pattern for detector in detectors() for pattern in detector.denylist]
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         daemon_client as daemon_client, editing as editing, entries as entries, harvest as harvest, health as health,
         hints as hints, lessons as lessons, open_repository as open_repository, promotion as promotion,
         proposals as proposals, resources as resources, review as review, rule_checks as rule_checks,
-        running as running, search as search, search_index as search_index, secret_detectors as secret_detectors,
+        running as running, search as search, search_index as search_index,
         secrets as secrets, setup as setup, sharing as sharing, transfer as transfer, usage as usage,
         workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
