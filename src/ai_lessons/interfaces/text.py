@@ -542,14 +542,8 @@ def promoted(value: answers.Written, view: View) -> str:
     return f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
 
 
-def searched(value: harvest.Harvest) -> str:
-    """What a harvest went through."""
-    read = f"{count(value.known + value.unknown, 'record')} read, {value.unknown:,} of a form that is not known"
-    return f"{count(value.transcripts, 'transcript')}: {read}."
-
-
 def held(value: harvest.Harvest) -> str:
-    """What the transcripts hold, and what the drafts would have changed."""
+    """What the transcripts hold, what the drafts would have changed, and what was read."""
     it = value.effect
     rows = [
         f"{count(it.sessions, 'session')}, {count(it.failures, 'failed command')}, {it.met:,} of a kind met before."
@@ -560,7 +554,8 @@ def held(value: harvest.Harvest) -> str:
             f"The drafts below would have warned before {it.warned:,} of them and helped at {it.helped:,} more, "
             f"told {each:.1f} times a session."
         )
-    return "\n".join([*rows, searched(value)])
+    read = f"{count(value.known + value.unknown, 'record')} read, {value.unknown:,} of a form that is not known"
+    return "\n".join([*rows, f"{count(value.transcripts, 'transcript')}: {read}."])
 
 
 def harvested(value: harvest.Harvest, view: View) -> str:
