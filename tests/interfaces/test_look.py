@@ -269,6 +269,19 @@ def test_the_review_shows_every_line_that_is_approved(old: str | None) -> None:
     assert all(f"EVIL {word}" in batch for word in ("one", "two", "three", "five", "six"))
 
 
+def test_lines_that_look_like_headers_of_a_diff_stand_side_by_side() -> None:
+    rows = pages.compared(ProposedFile("x.md", "Same.\n-- old\n", "Same.\n++ new\n@@ -1 +1 @@\n"))
+    assert rows == [
+        pages.Row("where", "line 1"), pages.Row("same", "Same.", "Same."),
+        pages.Row("changed", "-- old", "++ new"), pages.Row("changed", "", "@@ -1 +1 @@"),
+    ]  # fmt: skip
+
+
+def test_how_an_entry_did_is_counted_by_month() -> None:
+    events = [("2026-01-02T10:00:00Z", "injected"), ("2026-01-03T10:00:00Z", "helpful"), ("2026-03-01", "wrong")]
+    assert pages.by_month([*events, ("2026-04-01", "edited")]) == [("2026-01", 1, 1, 0), ("2026-03", 0, 0, 1)]
+
+
 def review_of(file: ProposedFile) -> dict[str, object]:
     one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF")
     return {"title": "Review", "waiting": [one], "one": one, "batch": [one, one], "after": None, "text": ""}

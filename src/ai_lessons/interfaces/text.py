@@ -232,8 +232,10 @@ def _navigation(value: Shown, view: View, call: str) -> str:
 
 def about(values: Sequence[anchors.EntryAbout], view: View) -> str:
     """Entries that speak of a place, each with the anchor that says so and what became of it."""
-    heads = (f"{_label(hit.entry, view)} {line(hit.entry.title)}\n  about: {line(hit.anchor)}" for hit in values)
-    rows = (block(head, warning(hit.entry, view)) for head, hit in zip(heads, values, strict=True))
+    rows = []
+    for hit in values:
+        head = f"{_label(hit.entry, view)} {line(hit.entry.title)}"
+        rows.append(block(head, (f"about: {line(hit.anchor)}", *warning(hit.entry, view))))
     return "\n".join(rows) or "No entry speaks of this place."
 
 
@@ -269,11 +271,8 @@ def log(values: Iterable[answers.Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     blocks = []
     for revision in values:
-        commit, about = (
-            view.paint(line(revision.commit)[:10], "handle"),
-            f"{line(revision.author)}  {line(revision.subject)}",
-        )
-        head = f"{commit} {view.when(revision.when)} {about}"
+        commit, when = view.paint(line(revision.commit)[:10], "handle"), view.when(revision.when)
+        head = f"{commit} {when} {line(revision.author)}  {line(revision.subject)}"
         blocks.append(block(head, [_joined(*revision.trailers.items())], "    "))
     return "\n".join(blocks) or "No commits yet."
 
@@ -542,14 +541,8 @@ def promoted(value: answers.Written, view: View) -> str:
     return f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
 
 
-def searched(value: harvest.Harvest) -> str:
-    """What a harvest went through."""
-    read = f"{count(value.known + value.unknown, 'record')} read, {value.unknown:,} of a form that is not known"
-    return f"{count(value.transcripts, 'transcript')}: {read}."
-
-
 def held(value: harvest.Harvest) -> str:
-    """What the transcripts hold, and what the drafts would have changed."""
+    """What the transcripts hold, what the drafts would have changed, and what was read."""
     it = value.effect
     rows = [
         f"{count(it.sessions, 'session')}, {count(it.failures, 'failed command')}, {it.met:,} of a kind met before."
@@ -560,7 +553,8 @@ def held(value: harvest.Harvest) -> str:
             f"The drafts below would have warned before {it.warned:,} of them and helped at {it.helped:,} more, "
             f"told {each:.1f} times a session."
         )
-    return "\n".join([*rows, searched(value)])
+    read = f"{count(value.known + value.unknown, 'record')} read, {value.unknown:,} of a form that is not known"
+    return "\n".join([*rows, f"{count(value.transcripts, 'transcript')}: {read}."])
 
 
 def harvested(value: harvest.Harvest, view: View) -> str:

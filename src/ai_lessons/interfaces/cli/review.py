@@ -193,8 +193,7 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
     if not waiting:
         name = batch.project or batch.batch or " ".join(batch.globs)
         raise NotFound("open proposal of a rule", name, hint="see what waits: ai-lessons admin pending-rules")
-    head = [text_jobs.pending(waiting, call.view)]
-    _present(call, waiting, f"Approve all {len(waiting)} with one merge?", yes=yes, head=head)
+    _present(call, waiting, f"Approve all {len(waiting)} with one merge?", yes=yes)
     return {proposal.branch: proposal.commit for proposal in waiting}
 
 
@@ -204,10 +203,10 @@ def _need_terminal(call: Call, message: str, *, yes: bool) -> None:
 
 
 def _present(
-    call: Call, proposals: Sequence[Pending], question: str, *, yes: bool = False, head: Sequence[str] = (),
-    refused: str = "not approved",
-) -> None:  # fmt: skip
-    """Show proposals in full below a `head`, with `--json` on stderr, and ask once unless `yes`. Raises Refused."""
+    call: Call, proposals: Sequence[Pending], question: str, *, yes: bool = False, refused: str = "not approved"
+) -> None:
+    """Show proposals in full, several below a table, with `--json` on stderr; ask once unless `yes`. Raises Refused."""
+    head = [text_jobs.pending(proposals, call.view)] if len(proposals) > 1 else []
     text = "\n\n".join([*head, *(text_jobs.proposal(proposal, call.view) for proposal in proposals)])
     if call.json:
         click.echo(text, err=True)

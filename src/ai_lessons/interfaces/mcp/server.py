@@ -28,15 +28,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    Completion,
-    ErrorData,
-    Icon,
-    JSONRPCError,
-    JSONRPCNotification,
-    Resource,
-    jsonrpc_message_adapter,
-)
+from mcp_types import Completion, ErrorData, Icon, JSONRPCError, JSONRPCNotification, Resource, jsonrpc_message_adapter
 from starlette.responses import PlainTextResponse
 
 from ai_lessons import app

@@ -200,7 +200,7 @@ class Person:
     def keeps(self, error: Conflict) -> bool:
         """Whether to keep what was refused because much the same is there."""
         fields = {"keep": {"type": "boolean", "title": "Keep it beside the other one"}}
-        return self._answer(f"Keep this lesson? It is {line(error.message)}", fields) is True
+        return self._answer(f"The new lesson is {line(error.message)} Or keep it, too?", fields) is True
 
     def _answer(self, question: str, fields: Data) -> Any:
         """The value of the only field of a form; None where it was declined, or the client has none."""
