@@ -382,9 +382,9 @@ def _or(names: Iterable[str]) -> str:
 
 def _passage_filter(repo: Reading, query: Query, kinds: AbstractSet[Kind], versions: Versions) -> PassageFilter:
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
-    others, of_project = versions.spellings(tally.name for tally in tallies)
+    of_any, of_project = versions.spellings(tally.name for tally in tallies)
     names = frozenset(kind.value for kind in kinds)
-    return PassageFilter(names, query.project, tuple(query.tags), versions=others, versions_of=of_project)
+    return PassageFilter(names, query.project, tuple(query.tags), versions=of_any, versions_of=of_project)
 
 
 def _notes(

@@ -37,8 +37,8 @@ OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
 _LOCAL = [f"sum(n * (word = '{word}' AND clone = ''))" for word in USES]
-_OF_OTHERS = [f"min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})" for word in USES]
-_SUMS = ", ".join([*_LOCAL, *(f"{local} + {others}" for local, others in zip(_LOCAL, _OF_OTHERS, strict=True))])
+_REMOTE = [f"min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})" for word in USES]
+_SUMS = ", ".join([*_LOCAL, *(f"{local} + {remote}" for local, remote in zip(_LOCAL, _REMOTE, strict=True))])
 _TABLES = f"""
 CREATE TABLE logs (
     name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
