@@ -174,9 +174,9 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
-    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector. `weak`:
-    nothing stored comes near the question, and these are only the nearest. `near_kinds`: the kinds of which
-    something comes near, shown or not.
+    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector, below 1 as
+    long as one is missing. `weak`: nothing stored comes near the question, and these are only the nearest.
+    `near_kinds`: the kinds of which something comes near, shown or not.
     """
 
     query: str

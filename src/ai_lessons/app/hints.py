@@ -127,11 +127,6 @@ def is_remembered(state_dir: Path, name: str) -> bool:
     return _file(state_dir, name).exists()
 
 
-def peeked(state_dir: Path, name: str) -> Session:
-    """A session to be read; changes to it are not saved."""
-    return _read(_file(state_dir, name))
-
-
 def recent(state_dir: Path) -> list[tuple[float, Session]]:
     """Every session with the time of its last event in seconds since 1970, the latest first."""
     sessions = []
@@ -165,7 +160,7 @@ def _file(state_dir: Path, name: str) -> Path:
 
 
 def _read(file: Path) -> Session:
-    """A session to be read; a new one where there is none."""
+    """A session to be read, changes to which are not saved; a new one where there is none."""
     with suppress(AiLessonsError):
         return _parsed(read_file(file.parent, file.name, _LIMIT)[0])
     return Session()
@@ -303,9 +298,7 @@ def before_a_tool(
         entries[rule.light.id] = (rule.light, EXACT + 1, why)
     breaks = {rule.light.id: rule.enforce for rule in broken}
     project = _project(repo, repo.options.cwd) if entries else None
-    fits = [
-        fit(match, why, project, level=near, chance=likely.get(match.id, 0.0)) for match, near, why in entries.values()
-    ]
+    fits = [fit(x, why, project, level=near, chance=likely.get(x.id, 0.0)) for x, near, why in entries.values()]
     shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
     offered = Injecting(repo, None, max(FEW, len(broken))).tell(Moment.BEFORE_TOOL, fits, shown, project)
     return offered._replace(breaks=breaks, why={id_: why for id_, (_, _, why) in entries.items()} | {**offered.why})
@@ -410,7 +403,7 @@ def handle_event(asking: DaemonClient, event: AgentEvent, fitting: Fitting, *, e
     """
     state = asking.options.state_dir
     if explain:
-        event = event._replace(trial=peeked(state, event.session))
+        event = event._replace(trial=_read(_file(state, event.session)))
     match event.moment:
         case Moment.STOP:
             return _stop(state, event) if asking.root.is_dir() else NOTHING

@@ -26,7 +26,7 @@ from ai_lessons.errors import (
 )
 from ai_lessons.git import worktree
 from ai_lessons.git.files import append_lines, translated
-from ai_lessons.git.store import Job, Store
+from ai_lessons.git.store import Store
 from ai_lessons.git.worktree import read_ref
 from ai_lessons.model.entries import USER, Entry, Kind, Places
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.commit import Committer
     from ai_lessons.git.history import History
-    from ai_lessons.git.store import Change
     from ai_lessons.model.approval import BranchView
     from ai_lessons.model.config import RepositoryConfig
     from ai_lessons.model.entries import EntrySummary
@@ -581,8 +580,3 @@ class OpenRepository:
         """Let the store commit as the settings say. Raises as `refuse_other_formats`."""
         self.refuse_other_formats()
         self.store.autocommit = self.store.commits(self.config.autocommit)
-
-    def commit_events(self, changes: Sequence[Change]) -> str | None:
-        """Put event logs in place, as a job of their own; its commit, which may wait."""
-        self.set_autocommit()
-        return self.store.apply(Job("Record events", changes)).commit

@@ -245,7 +245,8 @@ def find(repo: Reading, query: Query) -> Answer:
         candidates = repo.indexing.begin(query.text, filters, depth)()
     every = _unfiltered(repo, query, filters, candidates)
     found_rules = begun() if begun else NOTHING_FOUND
-    coverage = _coverage(repo, done.missing)
+    passages = repo.indexing.passages() if done.missing else 0
+    coverage = min(max(round(1 - done.missing / passages, 4), 0.0), 0.9999) if passages else float(not done.missing)
     likely, near, lead, lights_of = _near(repo, query.text, every, candidates, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
     weight = ranking.VECTOR_WEIGHT * candidates.read * (coverage if candidates.text and candidates.vectors else 1.0)
@@ -381,9 +382,9 @@ def _or(names: Iterable[str]) -> str:
 
 def _passage_filter(repo: Reading, query: Query, kinds: AbstractSet[Kind], versions: Versions) -> PassageFilter:
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
-    others, of_project = versions.spellings(tally.name for tally in tallies)
+    of_any, of_project = versions.spellings(tally.name for tally in tallies)
     names = frozenset(kind.value for kind in kinds)
-    return PassageFilter(names, query.project, tuple(query.tags), versions=others, versions_of=of_project)
+    return PassageFilter(names, query.project, tuple(query.tags), versions=of_any, versions_of=of_project)
 
 
 def _notes(
@@ -469,9 +470,3 @@ def _page(light: EntrySummary) -> tuple[object, ...]:
     """What the versions of one page have in common: project, kind, and path below the version's folder."""
     below = light.path.split("/")[3:] if light.kind.is_resource else []
     return (light.tier, light.project, light.kind, *below) if below else (light.id,)
-
-
-def _coverage(repo: Reading, missing: int) -> float:
-    """The share of passages that have a vector; below 1 as long as one is missing."""
-    passages = repo.indexing.passages() if missing else 0
-    return min(max(round(1 - missing / passages, 4), 0.0), 0.9999) if passages else float(not missing)

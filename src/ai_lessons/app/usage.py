@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Judged
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.git.store import EventLog
+from ai_lessons.git.store import EventLog, Job
 from ai_lessons.git.worktree import shared_files
 from ai_lessons.learning import selection, statistics
 from ai_lessons.learning.selection import TIRED, unused
@@ -37,8 +37,8 @@ OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
 _LOCAL = [f"sum(n * (word = '{word}' AND clone = ''))" for word in USES]
-_OF_OTHERS = [f"min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})" for word in USES]
-_SUMS = ", ".join([*_LOCAL, *(f"{local} + {others}" for local, others in zip(_LOCAL, _OF_OTHERS, strict=True))])
+_REMOTE = [f"min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})" for word in USES]
+_SUMS = ", ".join([*_LOCAL, *(f"{local} + {remote}" for local, remote in zip(_LOCAL, _REMOTE, strict=True))])
 _TABLES = f"""
 CREATE TABLE logs (
     name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -120,10 +120,11 @@ class UsageCache(Database):
         tally, words = statistics.Tallies, len(USES)
         return {entry: tally._make([*values[words:], tally(*values[:words])]) for entry, *values in rows}
 
-    def sessions_since(self, entry: str, event: str) -> int:
-        """In how many sessions of this clone an entry was shown after an event with this id."""
+    def sessions_since(self, entry: str, seconds: float) -> int:
+        """In how many sessions of this clone an entry was shown after a time (seconds since 1970)."""
         query = "SELECT count(DISTINCT session) FROM events WHERE entry = ? AND word = ? AND id > ?"
-        return int(self._rows(f"{query} AND clone = '' AND session <> ''", (entry, statistics.INJECTED, event))[0][0])
+        values = entry, statistics.INJECTED, entries.ulid(int(seconds * 1000), bytes(10))
+        return int(self._rows(f"{query} AND clone = '' AND session <> ''", values)[0][0])
 
     def turns(self) -> list[Event]:
         """The events about parameters, in the order of their ids; none whose id says different things."""
@@ -303,7 +304,10 @@ class Usages:
             store, stated = self._repo.store, config.events_shared
             shared = store.commits(config.autocommit) if stated is None else stated and not store.protected
             changes = self.log.unshared(at_least=at_least) if shared else []
-            commit = self._repo.commit_events(changes) if changes else None
+            if not changes:
+                return [], []
+            self._repo.set_autocommit()
+            commit = store.apply(Job("Record events", changes)).commit
         except AiLessonsError as error:
             return [], [f"events are not shared: {error.message}"]
         return [commit] if commit else [], []
@@ -342,11 +346,11 @@ class Usages:
             edited = (self._repo.store.root / path).lstat().st_mtime
         except OSError:  # gone since the catalog looked
             return 0
-        since = _came_since(cache, light.id, edited)
+        since = cache.sessions_since(light.id, edited)
         if since < TIRED and not self._repo.history.dirty(path):
             for revision in self._repo.history.log(path, 1):
                 committed = datetime.fromisoformat(revision.when).timestamp()
-                since = _came_since(cache, light.id, committed) if committed < edited - AT_ONCE else since
+                since = cache.sessions_since(light.id, committed) if committed < edited - AT_ONCE else since
         return since
 
     def silent(self, lights: Iterable[EntrySummary]) -> dict[str, str]:
@@ -420,10 +424,6 @@ def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
     """The events with an id and a time, where they have none yet."""
     at, milliseconds = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", int(now.timestamp() * 1000)
     return [x._replace(id=x.id or entries.ulid(milliseconds, os.urandom(10)), at=x.at or at) for x in happened]
-
-
-def _came_since(cache: UsageCache, entry_id: str, seconds: float) -> int:
-    return cache.sessions_since(entry_id, entries.ulid(int(seconds * 1000), bytes(10)))
 
 
 def _usage(
