@@ -161,11 +161,14 @@ def check(
             fresh.append(finding)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
     lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
-    baselined, notes = len(findings) - len(fresh), [*notes, *repo.notes()]
+    baselined = len(findings) - len(fresh)
     for light, anchor, line, path in touched:
         message = f"{light.title} ({light.details.get('warning') or f'speaks of {anchor}'})"
         fresh.append(Finding(path, line, NOTE, light.id, light.handle, light.title, message))
-    return CheckReport((*fresh,), len(changed), len(rules), run.allowed, baselined, (*notes,), (*lights.values(),))
+    notes += repo.notes()
+    return CheckReport(
+        tuple(fresh), len(changed), len(rules), run.allowed, baselined, tuple(notes), tuple(lights.values())
+    )
 
 
 class _Run:
