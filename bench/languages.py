@@ -62,7 +62,7 @@ def main() -> None:
             judged = questions(f"{name}-{len(pages)}", pages, english if name != ENGLISH else frozenset())
             repo = repository(home, judged, chosen)
             figures = []
-            for way in (chosen, without):
+            for way in (without,) if asked.text_alone else (chosen, without):
                 with by_library(way)(repo) as ask:
                     ranks = {query: _rank(judged, query, ask(text)) for query, text in judged.queries.items()}
                 for kind, depth in (("line", 1), ("form", 5)):
@@ -73,7 +73,7 @@ def main() -> None:
             if figures[1] is not None:
                 outcome.judge(Bar(f"other forms in {name}", figures[1], FORM_BAR, "", at_least=True))
     head = ["pages", "number", "lines", "forms", "lines, text alone", "forms, text alone"]
-    print(table("languages", head, rows))
+    print(table("languages", head[: len(rows[0])], rows))
     outcome.finish(check=asked.check)
 
 
