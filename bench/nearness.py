@@ -2,7 +2,8 @@
 
 The questions of each judged set are put to its own documents, where they have an answer, and to those of every other
 set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer, which
-would be among the results without that bar, is not shown. With `--fit` the numbers of `search.ranking` are fitted anew,
+would be among the results without that bar, is not shown. How many questions an entry is said to cover is counted with
+their answers and without. With `--fit` the numbers of `search.ranking` are fitted anew,
 without each of the sets in turn, and judged on that one.
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 from ai_lessons.app import search
 from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library, RepositorySession
-from ai_lessons.search.ranking import PassageFilter, condition, shares
+from ai_lessons.search.ranking import COVERED, PassageFilter, chance, condition, shares
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -46,7 +47,7 @@ SIZES, DEPTH = (20, 100, 400), 100
 NEIGHBOURS = (frozenset({"tldr_nl2bash", "til_jb"}),)
 """Sets of one field: a question of one may well have its answer in the other."""
 
-LOST_BAR, FOREIGN_BAR = 0.02, 0.90
+LOST_BAR, FOREIGN_BAR, COVERED_BAR = 0.02, 0.90, 0.05
 LOST = 0.015
 """Share of the answerable questions below the bar that a fit chooses."""
 
@@ -75,15 +76,17 @@ def main() -> None:
         without = options(home.folder / "caches-without-model")._replace(offline=True)
         provide_model(folders(os.environ).cache, chosen.cache_dir)
         sets = {name: corpora.judged(asked.data / name) for name in TARGETS if (asked.data / name).is_dir()}
-        answers, seen = [], []
+        answers, coverage, seen = [], [], []
         for name, stored in sets.items():
             repo = repository(home, stored, chosen)
+            coverage.append(covered(outcome, repo, stored, chosen))
             for asker, questions in sets.items():
                 if frozenset({name, asker}) not in NEIGHBOURS:
                     answers.append(by_library(outcome, repo, stored, questions, [chosen, without]))
                     seen += features(repo, stored, questions, chosen) if asked.fit else []
     head = ["questions of", "put to", "questions", "nothing near", "lost", "by words alone", "lost"]
     print(table("answers of the library", head, answers))
+    print(table("covered", ["set", "questions", "with their answers", "without"], coverage))
     if asked.fit:
         head = ["left out", "one", "similarity", "among", "together", "stored", "bar", "lost", "held back"]
         print(table("fitted without one set, judged on it", head, [fitted(seen, one) for one in (*sets, "")]))
@@ -144,6 +147,28 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
                 both = shares(text, found, partial(text_of, lights))
                 seen.append(Seen(stored.name, questions.name, (1.0, near, among, *both)))
         return seen
+
+
+def covered(outcome: Outcome, repo: Path, stored: corpora.Judged, chosen: Options) -> list[str]:
+    """How many questions an entry is said to cover: as they are, and after their answers were taken away."""
+    asked, counts = some_queries(stored, QUESTIONS), [0, 0]
+    with closing(RepositorySession(repo, chosen)) as parts:
+        catalog = parts.current()
+        parts.indexing.refresh()
+        ids = {document(stored, place.path): place.id for place in catalog.locations() if "/docs/" in place.path}
+        for query in asked:
+            text, good = (
+                stored.queries[query],
+                {ids[doc] for doc, grade in stored.grades[query].items() if grade > 0 and doc in ids},
+            )
+            for place, kept in enumerate((frozenset(ids.values()), frozenset(ids.values()) - good)):
+                candidates = parts.indexing.begin(text, PassageFilter(ids=kept), DEPTH)()
+                lights = catalog.many(hit.entry_id for hit in (*candidates.text, *candidates.vectors))
+                near = chance(text, candidates, parts.indexing.passages(), partial(text_of, lights), complete=True)
+                counts[place] += any(likely >= COVERED for likely in near.entries.values())
+    name = f"questions of {stored.name} that are covered without their answers"
+    outcome.judge(Bar(name, counts[1] / len(asked), COVERED_BAR, ""))
+    return [stored.name, str(len(asked)), *(number(count / len(asked)) for count in counts)]
 
 
 def text_of(lights: Mapping[str, EntrySummary], hit: Match) -> str:
