@@ -10,7 +10,7 @@ import pytest
 
 from ai_lessons.model.texts import is_english, languages, stem
 from ai_lessons.search.embedding import readable
-from ai_lessons.search.ranking import Candidates, Match, PassageFilter, shares, with_parts
+from ai_lessons.search.ranking import COVERED, MEASURED, Candidates, Match, PassageFilter, chance, shares, with_parts
 from ai_lessons.search.table import stored_words
 from search.index_world import World, entry
 
@@ -104,6 +104,16 @@ def test_a_judge_compares_words_without_their_endings_and_by_their_beginnings() 
     assert stored("the port", "A portable house") < stored("the port", "Ports") == 1.0
     assert stored("the author", "Authentication") == 0.0
     assert stored("الملف", "والملفات") == 1.0
+
+
+def test_an_entry_that_lacks_half_of_the_words_does_not_cover_the_question() -> None:
+    hits = (
+        Match("whole", 0, 0.72, text="Rotated signing keys of release servers"),
+        Match("half", 0, 0.72, text="The release server"),
+    )
+    asked = Candidates(hits, hits, model=min(MEASURED))
+    near = chance("rotate the signing key of the release server", asked, 20, lambda hit: hit.text, complete=True)
+    assert near.entries["whole"] >= COVERED > near.entries["half"]
 
 
 def test_a_model_of_english_reads_english() -> None:
