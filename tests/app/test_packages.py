@@ -88,7 +88,6 @@ def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(world: World
 
 LOCKS = {
     "uv.lock": LOCK,
-    "poetry.lock": LOCK,
     "requirements.txt": "{}=={}\n",
     "requirements-dev.txt": "{} @ file:.#=={}\n",
 }
