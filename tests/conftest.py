@@ -19,7 +19,7 @@ from hypothesis import settings
 from real_world import AGENTS, Git
 
 # The same examples in every run, so that a change is judged by what it changes.
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=40)  # a busy machine is slow
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=20)  # a busy machine is slow
 settings.register_profile("explore", print_blob=True, max_examples=200)
 settings.load_profile("same")
 

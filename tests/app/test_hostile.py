@@ -291,8 +291,16 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("where", ["refs/heads/main", "refs/heads/rules/R-8F3K2A-x", "refs/heads/proposals/L-8F3K2A-x"])
-@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize(
+    ("what", "where"),
+    [
+        *((what, "refs/heads/main") for what in ODD),
+        ("bytes that are no text", "refs/heads/rules/R-8F3K2A-x"),
+        ("nobody", "refs/heads/rules/R-8F3K2A-x"),
+        ("a line that goes on with nothing", "refs/heads/proposals/L-8F3K2A-x"),
+        ("nobody", "refs/heads/proposals/L-8F3K2A-x"),
+    ],
+)
 def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: World, what: str, where: str) -> None:
     world.add("Zebras")
     world.write("shop/rules/evil.md", f"---\nid: {LESSON}\nkind: rule\ntitle: E\nrationale: R\n---\nObey.\n")

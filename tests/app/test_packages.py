@@ -88,7 +88,6 @@ def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(world: World
 
 LOCKS = {
     "uv.lock": LOCK,
-    "poetry.lock": LOCK,
     "requirements.txt": "{}=={}\n",
     "requirements-dev.txt": "{} @ file:.#=={}\n",
 }
@@ -108,9 +107,9 @@ def test_a_lock_file_of_a_cloned_project_runs_none_of_its_code(
     put_file(code / lock_file, "".join(LOCKS[lock_file].format(name, "1") for name in names))
     monkeypatch.chdir(code)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    for lock in ("", lock_file) if lock_file == "uv.lock" else (lock_file,):
-        with suppress(NotFound):  # of what cannot be read as a requirement nothing is left
-            resources.add(world.fresh(cwd=code, offline=False), [], lock=lock)
+    lock = "" if lock_file == "uv.lock" else lock_file  # without a name it is looked for
+    with suppress(NotFound):  # of what cannot be read as a requirement nothing is left
+        resources.add(world.fresh(cwd=code, offline=False), [], lock=lock)
     with pytest.raises(Refused, match="no package of Python"):
         resources.add(world.fresh(cwd=code, offline=False), ["./evil==1"])
     assert not ran.exists()

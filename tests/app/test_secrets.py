@@ -124,7 +124,7 @@ def test_docs_and_scripts_are_looked_at_as_a_whole_job(world: World, tmp_path: P
 PATTERNS = [pattern for detector in detectors() for pattern in detector.denylist]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("number", range(len(PATTERNS)))
 @given(data=st.data())
 def test_whatever_a_detector_finds_is_looked_at_closer(number: int, data: st.DataObject) -> None:

@@ -438,10 +438,7 @@ BY_GIT = (
     "a squash pushed together with its proposal",
     "signed: a signed merge",
     "a name with spaces and umlauts",
-    "a direct commit hidden in a pull merge",
     "a rewrite",
-    "a replacement of commits",
-    "a link on a branch of its own",
     "a control character",
 )
 """Rows for which git itself runs the hook, besides what follows."""

@@ -35,7 +35,7 @@ def tracked(git: Git, root: Path) -> set[str]:
 def test_when_all_processes_are_done_one_save_commits_the_rest_although_one_was_killed(
     git_repo: Path, git: Git, opened: Opened
 ) -> None:
-    processes = [SPAWN.Process(target=write_many, args=(git_repo, n, 60 if n else 1000)) for n in range(4)]
+    processes = [SPAWN.Process(target=write_many, args=(git_repo, n, 20 if n else 1000)) for n in range(3)]
     for process in processes:
         process.start()
     while not list((git_repo / "p/lessons").glob("0-5.md")):
@@ -43,10 +43,10 @@ def test_when_all_processes_are_done_one_save_commits_the_rest_although_one_was_
     os.kill(processes[0].pid or 0, signal.SIGKILL)
     for process in processes:
         process.join(120)
-    assert [process.exitcode for process in processes] == [-signal.SIGKILL, 0, 0, 0]
+    assert [process.exitcode for process in processes] == [-signal.SIGKILL, 0, 0]
     assert opened(git_repo).save().waiting == ""
     assert Store(git_repo).pending() == ()
-    assert tracked(git, git_repo) >= {f"p/lessons/{n}-{k}.md" for n in (1, 2, 3) for k in range(60)}
+    assert tracked(git, git_repo) >= {f"p/lessons/{n}-{k}.md" for n in (1, 2) for k in range(20)}
 
 
 def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(

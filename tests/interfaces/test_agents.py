@@ -52,11 +52,13 @@ def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: 
     event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "cwd": str(code)})
     environ = environment(PATH="/usr/bin:/bin")
     for file in (".claude/settings.json", ".codex/hooks.json"):
-        for groups in json.loads((hermetic / file).read_bytes())["hooks"].values():
-            for call in (call for group in groups for call in group["hooks"]):
-                argv = [call["command"], *call["args"]] if "args" in call else ["sh", "-c", call["command"]]
-                done = subprocess.run(argv, input=event, env=environ, capture_output=True, text=True, check=True)
-                assert "Knowledge base for every project" in done.stdout
+        hooks = json.loads((hermetic / file).read_bytes())["hooks"].values()
+        calls = [call for groups in hooks for group in groups for call in group["hooks"]]
+        for argv in {
+            (call["command"], *call["args"]) if "args" in call else ("sh", "-c", call["command"]) for call in calls
+        }:
+            done = subprocess.run(argv, input=event, env=environ, capture_output=True, text=True, check=True)
+            assert "Knowledge base for every project" in done.stdout
 
 
 def test_an_older_form_that_finds_nothing_is_named_and_replaced(run: Run, code: Path, hermetic: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,12 +98,13 @@ def shop(made: Path, tmp_path: Path, git: Git, run: Run, hermetic: Path, monkeyp
     return Shop(root, git, run)
 
 
-def told(shop: Shop) -> list[Outcome]:
-    """All readers answer, and tell the rule."""
-    done = [shop.run(*words) for words in READERS]
-    assert [one.code for one in done] == [0] * len(READERS), "".join(one.err for one in done)
+def told(shop: Shop, readers: Sequence[tuple[str, ...]] = READERS) -> list[Outcome]:
+    """These readers answer, and tell the rule."""
+    done = [shop.run(*words) for words in readers]
+    assert [one.code for one in done] == [0] * len(readers), "".join(one.err for one in done)
     assert "Good rule" in done[0].out
-    assert "GOODMARK" in Path("AGENTS.md").read_text()
+    if READERS[-1] in readers:
+        assert "GOODMARK" in Path("AGENTS.md").read_text()
     assert "Good rule" in shop.hook()
     return done
 
@@ -178,7 +179,7 @@ def test_readers_answer_and_tell_the_approved_rules(
     if not known:
         shop.fresh()
     prepare(shop)
-    told(shop)
+    told(shop, READERS if known else READERS[:1])  # what all read is the same, and read anew
     assert shop.run("admin", "pending-rules").code == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -31,9 +32,21 @@ UNREACHABLE, REFUSED = 7, 8
 
 
 @pytest.fixture
-def desk(knowledge: Path, git: Git, run: Run) -> Path:
-    """The folder we stand in: the files that the examples name, a hub, a trusted script, and an editor called nano."""
-    desk = knowledge.parent
+def desk(knowledge: Path, git: Git, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder we stand in: the files that the examples name, a hub, and an editor called nano; each a copy."""
+    desk, made = knowledge.parent, tmp_path_factory.getbasetemp() / "desk"
+    if not made.exists():
+        prepare(desk, knowledge, git)
+        shutil.copytree(desk, made, symlinks=True)
+    else:
+        shutil.rmtree(knowledge)
+        shutil.copytree(made, desk, symlinks=True, dirs_exist_ok=True)
+        git(knowledge, "remote", "set-url", "origin", str(desk / "knowledge.git"))
+        git(desk / "knowledge.git", "remote", "set-url", "origin", str(knowledge))
+    return desk
+
+
+def prepare(desk: Path, knowledge: Path, git: Git) -> None:
     git(desk, "init", "-q")
     (desk / "WorkflowsApi.md").write_text("# Workflows API\n\nTransitions.\n")
     (desk / "notes.md").write_text("# Notes\n\nReset it on Mondays.\n")
@@ -57,8 +70,6 @@ def desk(knowledge: Path, git: Git, run: Run) -> Path:
     (desk / "event.json").write_text('{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}')
     program_in(desk / "bin")
     put_program(desk / "bin/nano", '#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
-    assert run("admin", "trust-script", "S-9XW2RB").code == 0
-    return desk
 
 
 @pytest.fixture
@@ -92,6 +103,8 @@ def test_an_example_runs(
     monkeypatch: pytest.MonkeyPatch,
     git: Git,
 ) -> None:
+    if "S-9XW2RB" in example:
+        assert run("admin", "trust-script", "S-9XW2RB").code == 0
     if "R-" in example:
         request.getfixturevalue("proposal")
     for title in ("One", "Two") if "admin undo" in example else ():

@@ -9,6 +9,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -104,11 +105,20 @@ def shell(git_repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
 
 
 @pytest.fixture
-def three(shell: Shell) -> Shell:
-    """The three lessons that the specification lists."""
-    shell.add("001", "--firm", MINIMAL)
-    shell.add("002", "--scope=tmux", READ_FIRST)
-    shell.add("003", "--scope=browser", SNAPSHOT)
+def three(shell: Shell, git_repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """The three lessons that the specification lists, in a copy of the repository to which they were added once."""
+    made = tmp_path_factory.getbasetemp() / "three"
+    numbers = made / ".git/numbers.json"
+    if not made.exists():
+        shell.add("001", "--firm", MINIMAL)
+        shell.add("002", "--scope=tmux", READ_FIRST)
+        shell.add("003", "--scope=browser", SNAPSHOT)
+        shutil.copytree(git_repo, made)
+        numbers.write_text(json.dumps(shell.numbers))
+        return shell
+    shutil.rmtree(git_repo)
+    shutil.copytree(made, git_repo)
+    shell.numbers.update(json.loads(numbers.read_text()))
     return shell
 
 
@@ -375,33 +385,33 @@ def test_json_is_printed_wherever_data_is(three: Shell) -> None:
     assert {"id", "handle", "path", "commit", "change"} == set(wrong)
 
 
-@pytest.mark.parametrize(
-    ("command", "code", "words"),
-    [
-        ("lesson add", 2, "there is no pattern"),
-        ("lesson add WHEN editing - DO read", 2, "the pattern is 5 words instead of one text"),
-        ("lesson add 'WHEN a -> BECAUSE b'", 2, "the pattern has no DO or DO NOT before BECAUSE at column 8"),
-        ("lesson add -w a -d b", 2, "the pattern has no BECAUSE"),
-        ("lesson add -w a -d b --dont c -b d", 2, "a pattern has DO or DO NOT, not both"),
-        ("lesson add -w a 'WHEN a -> DO b -> BECAUSE c'", 2, "the pattern is given twice"),
-        ("lesson add --firm --from ai 'WHEN a -> DO b -> BECAUSE c'", 2, "a firm lesson is from the user"),
-        ("lesson add -s a/b 'WHEN a -> DO b -> BECAUSE c'", 2, "'a/b' cannot be a project: it has a slash"),
-        ("lesson show L-ZZZZZZ", 3, "no entry 'L-ZZZZZZ'"),
-        ("lesson wrong 001", 8, "is firm: a person stated it"),
-        ("lesson promote 002 --to=tmux", 2, "'tmux' is no target"),
-        ("lesson promote 002 --to=skill/../x", 2, "cannot be the name of a skill"),
-        ("lesson --repo nowhere load", 3, "no knowledge repository"),
-        ("lesson lost", 2, "no command 'lost'"),
-    ],
-)
-def test_every_error_has_a_hint_and_a_code(three: Shell, command: str, code: int, words: str) -> None:
-    done = three.here(command)
-    assert (done.code, done.out) == (code, "")
-    assert words in done.err
-    assert "\nhint: " in done.err
-    as_data = json.loads(three.here(f"lesson --json{command.removeprefix('lesson')}").err)
-    assert words in as_data["message"]
-    assert as_data["hint"]
+ERRORS = [
+    ("lesson add", 2, "there is no pattern"),
+    ("lesson add WHEN editing - DO read", 2, "the pattern is 5 words instead of one text"),
+    ("lesson add 'WHEN a -> BECAUSE b'", 2, "the pattern has no DO or DO NOT before BECAUSE at column 8"),
+    ("lesson add -w a -d b", 2, "the pattern has no BECAUSE"),
+    ("lesson add -w a -d b --dont c -b d", 2, "a pattern has DO or DO NOT, not both"),
+    ("lesson add -w a 'WHEN a -> DO b -> BECAUSE c'", 2, "the pattern is given twice"),
+    ("lesson add --firm --from ai 'WHEN a -> DO b -> BECAUSE c'", 2, "a firm lesson is from the user"),
+    ("lesson add -s a/b 'WHEN a -> DO b -> BECAUSE c'", 2, "'a/b' cannot be a project: it has a slash"),
+    ("lesson show L-ZZZZZZ", 3, "no entry 'L-ZZZZZZ'"),
+    ("lesson wrong 001", 8, "is firm: a person stated it"),
+    ("lesson promote 002 --to=tmux", 2, "'tmux' is no target"),
+    ("lesson promote 002 --to=skill/../x", 2, "cannot be the name of a skill"),
+    ("lesson --repo nowhere load", 3, "no knowledge repository"),
+    ("lesson lost", 2, "no command 'lost'"),
+]
+
+
+def test_every_error_has_a_hint_and_a_code(three: Shell) -> None:
+    for command, code, words in ERRORS:
+        done = three.here(command)
+        assert (done.code, done.out) == (code, ""), command
+        assert words in done.err
+        assert "\nhint: " in done.err, command
+        as_data = json.loads(three.here(f"lesson --json{command.removeprefix('lesson')}").err)
+        assert words in as_data["message"]
+        assert as_data["hint"], command
 
 
 def test_a_pattern_comes_through_standard_input_in_lines(shell: Shell) -> None:

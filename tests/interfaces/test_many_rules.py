@@ -136,19 +136,16 @@ def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
     assert [(row["in_force"], row["approved_by"]) for row in rows] == [(True, "Bob <bob@example.com>")] * COUNT
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
+def test_what_names_nothing_says_so(run: Run, batch: str) -> None:
+    for words, code, said in (
         (("--batch", "ZZZZZZ"), 3, "no open proposal of a rule 'ZZZZZZ'"),
         (("--project", "nowhere"), 3, "no open proposal of a rule 'nowhere'"),
         (("*nothing*",), 3, "no open proposal of a rule '*nothing*'"),
         ((), 2, "nothing to approve is given"),
         (("R-5N1QTC", "shop/*"), 2, "cannot be given together"),
-    ],
-)
-def test_what_names_nothing_says_so(run: Run, batch: str, words: tuple[str, ...], code: int, said: str) -> None:
-    done = run("admin", "approve-rule", *words, "--yes")
-    assert (done.code, said in done.err) == (code, True), done.err
+    ):
+        done = run("admin", "approve-rule", *words, "--yes")
+        assert (done.code, said in done.err) == (code, True), done.err
 
 
 def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(

@@ -184,29 +184,27 @@ def test_nothing_but_the_protocol_is_on_stdout(knowledge: Path, hermetic: Path) 
     assert len(peer.came) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "number", "code"),
-    [
-        ("this is no JSON", None, -32700),
-        ('{"jsonrpc":"2.0","id":{},"method":"ping"}', None, -32600),
-        ('{"jsonrpc": "2.0", "id": 7, "method": "ping"', None, -32700),
-        ("[" * 100_000, None, -32700),
-        ("[1]", None, -32600),
-        ('{"jsonrpc": "2.0", "id": "a-1", "method": 5}', "a-1", -32600),
-        ('{"jsonrpc": "1.0", "id": 9, "method": "ping"}', 9, -32600),
-    ],
-)
-def test_a_line_that_is_no_message_is_answered_with_an_error(
-    knowledge: Path, text: str, number: object, code: int
-) -> None:
+NO_MESSAGES = [
+    ("this is no JSON", None, -32700),
+    ('{"jsonrpc":"2.0","id":{},"method":"ping"}', None, -32600),
+    ('{"jsonrpc": "2.0", "id": 7, "method": "ping"', None, -32700),
+    ("[" * 100_000, None, -32700),
+    ("[1]", None, -32600),
+    ('{"jsonrpc": "2.0", "id": "a-1", "method": 5}', "a-1", -32600),
+    ('{"jsonrpc": "1.0", "id": 9, "method": "ping"}', 9, -32600),
+]
+
+
+def test_a_line_that_is_no_message_is_answered_with_an_error(knowledge: Path) -> None:
     with served() as peer:
         peer.greet()
         assert peer.process.stdin
-        peer.process.stdin.write(f"\n{text}\n")
-        peer.process.stdin.flush()
-        answer = peer.read()
-        assert (answer["id"], answer["error"]["code"]) == (number, code)
-        assert peer.answer(peer.send("ping"))["result"] == {}
+        for text, number, code in NO_MESSAGES:
+            peer.process.stdin.write(f"\n{text}\n")
+            peer.process.stdin.flush()
+            answer = peer.read()
+            assert (answer["id"], answer["error"]["code"]) == (number, code), text[:80]
+            assert peer.answer(peer.send("ping"))["result"] == {}
         assert ended(peer) == 0
 
 

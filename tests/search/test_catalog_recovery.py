@@ -181,17 +181,17 @@ def _edit_and_refresh(folder: Path, name: str, rounds: int) -> None:
 
 
 def test_processes_that_refresh_at_once_lose_nothing(tmp_path: Path, closing: ExitStack) -> None:
-    crowd = [SPAWN.Process(target=_edit_and_refresh, args=(tmp_path, name, 25)) for name in ("a", "b", "c")]
+    crowd = [SPAWN.Process(target=_edit_and_refresh, args=(tmp_path, name, 15)) for name in ("a", "b")]
     for process in crowd:
         process.start()
     for process in crowd:
         process.join(120)
-    assert [process.exitcode for process in crowd] == [0, 0, 0]
+    assert [process.exitcode for process in crowd] == [0, 0]
     world = closing.enter_context(World(tmp_path))
     fresh = closing.enter_context(World(tmp_path, catalog=tmp_path / "fresh" / "c.sqlite"))
     world.refresh()
     fresh.refresh()
-    assert len(world.titles()) == 21
+    assert len(world.titles()) == 14
     assert everything(world.catalog) == everything(fresh.catalog)
 
 
@@ -213,14 +213,14 @@ def test_processes_that_open_a_missing_or_damaged_catalog_at_once_all_get_one(
         (tmp_path / "state").mkdir()
         (tmp_path / "state" / "catalog.sqlite").write_bytes(content)
     gate, results = SPAWN.Event(), SPAWN.Queue()
-    crowd = [SPAWN.Process(target=_first_open, args=(tmp_path, gate, results)) for _ in range(3)]
+    crowd = [SPAWN.Process(target=_first_open, args=(tmp_path, gate, results)) for _ in range(2)]
     for process in crowd:
         process.start()
     gate.set()
     answers = [results.get(timeout=120) for _ in crowd]
     for process in crowd:
         process.join(60)
-    assert [(titles, in_memory) for titles, _, in_memory in answers] == [(["B"], False)] * 3
+    assert [(titles, in_memory) for titles, _, in_memory in answers] == [(["B"], False)] * 2
 
 
 def _write_editions(folder: Path, ready: Any, editions: int) -> None:

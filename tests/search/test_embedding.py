@@ -42,7 +42,7 @@ def test_a_question_is_nearest_to_its_answer(model: FastEmbedder) -> None:
 
 
 def test_a_huge_text_is_cut_not_refused(model: FastEmbedder) -> None:
-    assert next(model.embed(["word " * 1_000_000])).shape == (PINNED.dimensions,)
+    assert next(model.embed(["word " * 100_000])).shape == (PINNED.dimensions,)
 
 
 def test_a_folder_without_a_model_is_an_error_of_ours(tmp_path: Path) -> None:

@@ -148,31 +148,17 @@ def test_vectors_come_when_there_is_time(world: World) -> None:
     assert world.near("alpha") == ["a"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "   ",
-        "!!!",
-        "?-\"'",
-        "()",
-        "the",
-        "'",
-        '"quoted phrase"',
-        "a AND (b",
-        "配置文件",
-        "🙂",
-        "word1 " * 2000,
-        "x:y^2~",
-    ],
-)
-def test_any_question_is_fine(world: World, text: str) -> None:
+def test_any_question_is_fine(world: World) -> None:
     world.put(*many(30))
     world.refresh()
-    found = world.index.candidates(text)
-    assert len(found.text) <= 60
-    if not any(character.isalnum() for character in text):
-        assert found == Candidates()
+    for text in (
+        "", "   ", "!!!", "?-\"'", "()", "the", "'", '"quoted phrase"', "a AND (b", "配置文件", "🙂",
+        "word1 " * 2000, "x:y^2~",
+    ):  # fmt: skip
+        found = world.index.candidates(text)
+        assert len(found.text) <= 60, text
+        if not any(character.isalnum() for character in text):
+            assert found == Candidates(), text
 
 
 def test_an_empty_repository_is_fine_and_can_grow(world: World) -> None:
@@ -309,8 +295,8 @@ def assert_right(world: World, count: int) -> None:
 def test_two_processes_at_once_make_no_duplicates(world: World) -> None:
     world.put(*many(5))
     world.refresh()
-    children = [child(world, "2", 60) for _ in range(3)]
-    assert [one.wait() for one in children] == [0, 0, 0]
+    children = [child(world, "2", 60) for _ in range(2)]
+    assert [one.wait() for one in children] == [0, 0]
     for one in children:
         assert one.stdout is not None
         one.stdout.close()
@@ -319,7 +305,7 @@ def test_two_processes_at_once_make_no_duplicates(world: World) -> None:
 
 
 def test_killed_at_any_moment_it_is_right_after_the_next_refresh(world: World) -> None:
-    for attempt, delay in enumerate((0.02, 0.15, 0.3, 0.6)):
+    for attempt, delay in enumerate((0.02, 0.15, 0.4)):
         mark = str(attempt)
         running = child(world, mark, 60, 0.02)
         assert running.stdout is not None
