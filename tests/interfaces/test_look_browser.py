@@ -103,8 +103,10 @@ def test_results_that_come_late_leave_who_walks_through_the_list_at_his_place(pa
 def test_back_leads_to_the_same_results(page: Page) -> None:
     page.fill("#q", "statuses sandbox")
     page.wait_for_selector("#results section")
+    page.eval_on_selector("#results section", "section => section.dataset.before = 1")
     page.select_option("select[name=kind]", "lesson")
     page.wait_for_url("**kind=lesson")
+    page.wait_for_selector("#results section[data-before]", state="detached")
     page.click("#results a.entry")
     page.wait_for_url("**/entry/**")
     page.go_back()
