@@ -65,6 +65,13 @@ def test_a_word_document_keeps_headings_and_tables() -> None:
         (".pdf", pdf(""), "pictures of pages"),
         (".docx", b"PK", "cannot be read"),
         (".docx", b"", "cannot be read"),
+        (".docx", docx("One", "a < b"), "cannot be read: not well-formed"),
+        (".docx", docx("One", "a \0 b"), "cannot be read: not well-formed"),
+        (
+            ".docx",
+            docx("One", "Two").replace(b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1"),
+            "cannot be read: .*encrypted",
+        ),
     ],
 )
 def test_what_is_damaged_or_empty_says_so(suffix: str, data: bytes, said: str) -> None:

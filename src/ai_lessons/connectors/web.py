@@ -18,6 +18,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
+from xml.parsers.expat import ExpatError
 
 import mammoth  # type: ignore[import-untyped]  # it has no types
 import trafilatura
@@ -259,7 +260,10 @@ MOST_SECONDS = 60  # Of the processor, for all pages of one PDF
 MOST_TAGS = 300_000  # Of a page, or inside a Word document. A tag of five bytes takes 50 microseconds and a kilobyte
 UNPACKED = 64 * 1024 * 1024  # Bytes of the texts that a Word document may have inside
 _NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
-_BROKEN = (PyPdfError, zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, AttributeError, OSError)
+_BROKEN = (
+    PyPdfError, zipfile.BadZipFile, zlib.error, ExpatError, ValueError, LookupError, TypeError, AttributeError, OSError,
+    RuntimeError,
+)  # fmt: skip
 """What the packages raise at damaged documents, without documenting it."""
 
 
@@ -267,7 +271,7 @@ def convert(name: str, suffix: str, data: bytes) -> str:
     """The text of a document whose name ends so (a key of `CONVERTERS`). Raises InvalidEntry: damaged, or no text."""
     try:
         text = CONVERTERS[suffix](data)
-    except (*_BROKEN, RecursionError) as error:
+    except _BROKEN as error:
         raise InvalidEntry([Problem(name, f"cannot be read: {str(error)[:200] or type(error).__name__}")]) from error
     if not text.strip():
         why = "it is locked, or pictures of pages" if suffix == ".pdf" else "it may be made by scripts in a browser"
