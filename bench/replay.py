@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,10 @@ def figures(home: World, repo: Path, folder: Path) -> dict[str, float]:
 
 def main() -> None:
     given, outcome = arguments(__doc__ or "").parse_args(), Outcome()
-    files = list((given.data or Path.home() / ".claude/projects").rglob("*.jsonl"))
+    folder = given.data or Path.home() / ".claude/projects"
+    files = list(folder.rglob("*.jsonl"))
+    if not files:
+        sys.exit(f"no sessions (*.jsonl) below {folder}; an archive must be unpacked first")
     files.sort(key=lambda file: (began(file), file))
     cut = int(len(files) * EARLIER)
     print(machine())
