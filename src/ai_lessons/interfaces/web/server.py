@@ -5,8 +5,9 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+import signal
 import webbrowser
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -338,10 +339,11 @@ def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
     # what is slow the first time is done before anybody waits, and what cannot be looked at is said on the terminal
     first = pool.read(lambda opened: pages.search(opened, {}))
     pages.render(first.template, **first.values)
-    with closing(pool), suppress(KeyboardInterrupt), listening(ListenAddress(HOST, port)) as sock:
+    with closing(pool), listening(ListenAddress(HOST, port)) as sock:
         bound = sock.getsockname()[1]
         address = f"http://{HOST}:{bound}/?token={token}"
         server = Server(served(Guard(Site(pool, token).app(), token, bound)))
+        signal.signal(signal.SIGINT, server.handle_exit)  # it takes Ctrl-C itself only once it serves
         print(address, flush=True)
         if browser:
             _open(address, where)
