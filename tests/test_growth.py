@@ -22,7 +22,7 @@ import pytest
 
 from ai_lessons.connectors import exporters, importers, packages
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.model import chunks, lessons, transcripts
+from ai_lessons.model import chunks, lessons, transcripts, versions
 from ai_lessons.model import markdown as model_markdown
 from ai_lessons.model import merge as model_merge
 from ai_lessons.model.config import Chunking
@@ -140,6 +140,8 @@ def others() -> None:
         packages.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
     for command in ("1" * 100_000, "<<a " * 50_000, '"' + '\\"' * 100_000, "'" * 100_001):
         transcripts.programs(command)
+    transcripts.adds_a_lesson("ai-lessons " * 100_000)
+    versions.listed(f"1{' ' * 500_000}2")
     for body in ("`" * 300_000, "```\n$ a\n" * 30_000, "".join(f"{'`' * n}\n$ a\n" for n in range(1_000, 3, -1))):
         list(transcripts.recorded(read_entry("p/lessons/a.md", body.encode())))
     with suppress(AiLessonsError):

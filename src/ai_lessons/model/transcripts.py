@@ -235,9 +235,9 @@ ANSWERS_BY_FAILING = frozenset({
 """Commands that only look: their failure is an answer, not a failed attempt."""
 
 _INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")
-_CONTRIBUTES = re.compile(
-    r"\bai-lessons\b.*\bcontribute\s+add(?:-lesson)?(?![\w-])|(?:^|[\s;&|(])lesson\s+add\b", re.DOTALL
-)
+_OUR_PROGRAM = re.compile(r"\bai-lessons\b")
+_CONTRIBUTES = re.compile(r"\bcontribute\s+add(?:-lesson)?(?![\w-])")
+_LESSON_ADD = re.compile(r"(?:^|[\s;&|(])lesson\s+add\b")
 
 
 def simple_commands(command: str) -> list[list[str]]:
@@ -288,7 +288,8 @@ def attempts(command: str) -> tuple[str, ...]:
 
 def adds_a_lesson(command: str) -> bool:
     """Whether the line adds a lesson."""
-    return bool(_CONTRIBUTES.search(command))
+    program = _OUR_PROGRAM.search(command)  # two steps: one pattern would look at the rest again at each name of it
+    return bool((program and _CONTRIBUTES.search(command, program.end())) or _LESSON_ADD.search(command))
 
 
 def base_name(program: str) -> str:

@@ -24,7 +24,6 @@ NONE_STATED = 0.70
 
 AUTO = "auto"  # Asks for the versions in use by the caller's own project
 
-_COMMA = re.compile(r"\s*,\s*")
 _BOUND = re.compile(r"[<>]|[!~]=")
 
 
@@ -79,7 +78,7 @@ def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
 def listed(text: str) -> tuple[str, ...]:
     """The versions of a list with commas, each once. Commas inside a range, as in `>=1.4,<2`, part nothing."""
     parts: list[str] = []
-    for part in _COMMA.split(text.strip()):
+    for part in map(str.strip, text.split(",")):
         if parts and _BOUND.match(part) and _BOUND.match(parts[-1]):
             parts[-1] += f" {part}"
         elif part:
