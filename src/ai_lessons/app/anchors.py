@@ -131,9 +131,13 @@ class CodeFolder:
         """What the project is called: by its remote, its package, its folder."""
         return files.names_of(self.top)
 
+    @cached_property
+    def _folder_name(self) -> str:
+        return files.name_of(self.top)
+
     def is_called(self, name: str) -> bool:
         """Whether the project has this name."""
-        same = files.same_name(files.name_of(self.top), name)  # the others may mean to read TOML
+        same = files.same_name(self._folder_name, name)  # the others may mean to read TOML
         return same or any(files.same_name(x, name) for x in self.names)
 
     @cached_property

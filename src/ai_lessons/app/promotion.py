@@ -28,6 +28,7 @@ from ai_lessons.app.contexts import weakest_origin
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.proposals import (
+    ProposalContext,
     copies,
     entry_of,
     evaluate,
@@ -493,10 +494,15 @@ class _Promotion:
                     note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
                     return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
-            subject, trailers = f"Release to {to}: {copy.entry.title}", [self._trailer]
-            return make(
-                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
-            )
+            return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
+
+    def _propose(
+        self, at: ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
+    ) -> Suggested:
+        return make(
+            at, copy.entry, copy.files, subject,
+            report=report, trailers=[self._trailer], executable=copy.executable, decided=decided,
+        )  # fmt: skip
 
     @property
     def _trailer(self) -> tuple[str, str]:
@@ -591,9 +597,5 @@ class _Promotion:
             applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(copy=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
-        trailers, runs = [self._trailer], copy.executable
         with open_proposals(self.target) as at:
-            made = make(
-                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=runs, decided=True
-            )
-        return plan._replace(proposal=made)
+            return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))
