@@ -388,7 +388,7 @@ def test_json_is_printed_wherever_data_is(three: Shell) -> None:
 ERRORS = [
     ("lesson add", 2, "there is no pattern"),
     ("lesson add WHEN editing - DO read", 2, "the pattern is 5 words instead of one text"),
-    ("lesson add 'WHEN a -> BECAUSE b'", 2, "the pattern has no DO or DO NOT before BECAUSE at column 8"),
+    ("lesson add 'WHEN a -> BECAUSE b'", 2, "the pattern has no -> DO or -> DO NOT at column 8"),
     ("lesson add -w a -d b", 2, "the pattern has no BECAUSE"),
     ("lesson add -w a -d b --dont c -b d", 2, "a pattern has DO or DO NOT, not both"),
     ("lesson add -w a 'WHEN a -> DO b -> BECAUSE c'", 2, "the pattern is given twice"),

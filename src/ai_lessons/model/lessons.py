@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
-from datetime import datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,10 +26,6 @@ _NOT = re.compile(rf"NOT{_END}", re.IGNORECASE)
 _WHEN = re.compile(rf"\s*WHEN{_END}", re.IGNORECASE)
 _DO = re.compile(rf"{_ARROW}(?:(?P<not>DO\s+NOT|DON['\u2019]?T)|DO){_END}", re.IGNORECASE)
 _BECAUSE = re.compile(rf"{_ARROW}BECAUSE{_END}", re.IGNORECASE)
-_WITHOUT_ARROW = {
-    "DO": re.compile(rf"(?<!\S)(?:DO|DON['\u2019]?T){_END}", re.IGNORECASE),
-    "BECAUSE": re.compile(rf"(?<!\S)BECAUSE{_END}", re.IGNORECASE),
-}
 
 
 def parse(text: str) -> Pattern:
@@ -41,36 +35,30 @@ def parse(text: str) -> Pattern:
         fault = "the pattern does not begin with WHEN" if text.strip() else "the pattern is empty"
         raise _fault(text, len(text) - len(text.lstrip()), fault)
     do = _DO.search(text, when.end())
-    because = _BECAUSE.search(text, when.end())
-    if do is None or (because is not None and because.start() < do.start()):
-        raise _missing(text, when.end(), because, do, "DO")
-    because = _BECAUSE.search(text, do.end())
-    if because is None:
-        raise _missing(text, do.end(), None, None, "BECAUSE")
-    verb = "DO NOT" if do["not"] else "DO"
-    spans = {"WHEN": (when.end(), do.start()), verb: (do.end(), because.start()), "BECAUSE": (because.end(), len(text))}
-    for name, (start, end) in spans.items():
-        if not part(text[start:end]):
-            raise _fault(text, start, f"{name} is empty")
+    because = _BECAUSE.search(text, do.end() if do else when.end())
+    if do is None or because is None:
+        missing = "-> BECAUSE" if do else "-> DO or -> DO NOT"
+        raise _fault(text, because.start() if because else len(text.rstrip()), f"the pattern has no {missing}")
     action, negative = _action(text[do.end() : because.start()], negative=bool(do["not"]))
-    if not action:
-        raise _fault(text, do.end(), "DO NOT is empty")
-    return Pattern(part(text[when.end() : do.start()]), action, part(text[because.end() :]), negative)
+    pattern = Pattern(part(text[when.end() : do.start()]), action, part(text[because.end() :]), negative)
+    verb = "DO NOT" if negative else "DO"
+    for name, words, mark in (("WHEN", pattern.when, when), (verb, action, do), ("BECAUSE", pattern.because, because)):
+        if not words:
+            raise _fault(text, mark.end(), f"{name} is empty")
+    return pattern
 
 
 def build(when: str | None, do: str | None, dont: str | None, because: str | None) -> Pattern:
     """The pattern whose parts are given one by one. Raises UsageError: they make none, or another one."""
     if do is not None and dont is not None:
         raise UsageError("a pattern has DO or DO NOT, not both", hint="give one of --do and --dont")
-    by_name = {"WHEN": when, "DO": do if dont is None else dont, "BECAUSE": because}
-    missing = [name for name, value in by_name.items() if value is None or not part(value)]
-    if missing:
-        parts = " and ".join(missing).replace("DO", "DO or DO NOT")
-        raise UsageError(f"the pattern has no {parts}", hint="give --when, --do or --dont, and --because")
-    action, negative = _action(by_name["DO"] or "", negative=dont is not None)
-    if not action:
-        raise UsageError("DO NOT is empty", hint="give --when, --do or --dont, and --because")
-    pattern = Pattern(part(when or ""), action, part(because or ""), negative)
+    by_name = {"WHEN": when, "DO or DO NOT": do if dont is None else dont, "BECAUSE": because}
+    parts = {name: part(text or "") for name, text in by_name.items()}
+    if missing := [name for name, words in parts.items() if not words]:
+        hint = "give --when, --do or --dont, and --because"
+        raise UsageError(f"the pattern has no {' and '.join(missing)}", hint=hint)
+    action, negative = _action(parts["DO or DO NOT"], negative=dont is not None)
+    pattern = Pattern(parts["WHEN"], action, parts["BECAUSE"], negative)
     if parse(str(pattern)) != pattern:
         fault = "a part of the pattern holds the arrow and word of the next part"
         raise UsageError(fault, hint=f"one of each: {GRAMMAR}")
@@ -102,19 +90,6 @@ def _bracketed(text: str) -> bool:
     """Whether the bracket at the beginning is closed by the one at the end: not so in `[a] or [b]`."""
     depths = list(accumulate((character == "[") - (character == "]") for character in text))
     return text.startswith("[") and text.endswith("]") and 0 in depths and depths.index(0) == len(text) - 1
-
-
-def _missing(text: str, start: int, because: re.Match[str] | None, do: re.Match[str] | None, name: str) -> UsageError:
-    """What to say of a DO or BECAUSE that is not where it belongs, after `start`."""
-    if because is not None and do is not None:
-        return _fault(text, because.start(), "BECAUSE stands before DO")
-    bare = _WITHOUT_ARROW[name].search(text, start, because.start() if because else len(text))
-    if bare is not None:
-        return _fault(text, bare.start(), f"{bare[0].upper()} has no arrow (->) before it")
-    if because is not None:
-        return _fault(text, because.start(), "the pattern has no DO or DO NOT before BECAUSE")
-    missing = "DO or DO NOT" if name == "DO" else name
-    return _fault(text, len(text.rstrip()), f"the pattern has no {missing}; it ends")
 
 
 def _fault(text: str, position: int, fault: str) -> UsageError:
@@ -175,15 +150,13 @@ def faults(source: Mapping[str, Any]) -> Iterator[str]:
     if kind is None:
         yield "source has no type" if type_name is None else f"source.type {type_name!r} is none of {', '.join(TYPES)}"
         return
-    yield from (
-        f"source has no {key}, which says where a {type_name} one comes from" for key in kind.keys if key not in source
-    )
+    yield from (f"source has no {key}, which type {type_name} needs" for key in kind.keys if key not in source)
     keys = (TYPE, HOW, *kind.keys, *kind.may)
     for key, value in source.items():
         if key not in keys:
             yield f"source has no key {key!r} ({', '.join(keys)})"
-        elif key != TYPE and (fault := _value_fault(key, value)):
-            yield f"source.{key} {value!r} {fault}"
+        elif key != TYPE and not _fits(key, value):
+            yield f"source.{key} cannot be {value!r}"
 
 
 def promoted(source: object, original: str, scope: str, tier: str, start: tuple[float, float] | None) -> dict[str, Any]:
@@ -247,24 +220,21 @@ def start_of(source: object) -> float | None:
     return alpha / (alpha + beta) if alpha and beta else None
 
 
-def _value_fault(key: str, value: Any) -> str:
-    """Why a value of a block is wrong; empty if it is not."""
-    is_time = False
-    with suppress(ValueError):
-        is_time = bool(datetime.fromisoformat(str(value).upper()))
-    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    is_text = isinstance(value, str) and bool(value.strip())
-    fits, fault = {
-        HOW: (value in tuple(Source), f"is none of {', '.join(Source)}"),
-        ALPHA: (_number(value) is not None, "is not a number above 0"),
-        BETA: (_number(value) is not None, "is not a number above 0"),
-        "index": (is_count, "is not the number of a message, from 0 up"),
-        "session": (is_count or is_text, "is not text"),
-        ORIGINAL: (stated_id(value) is not None, "is not an id"),
-        "at": (is_text and is_time, "is not a time such as 2026-11-21T20:14:00Z"),
-        "from_scope": (is_text and is_scope(value), "is no scope (global, user:NAME, project:PATH)"),
-    }.get(key, (is_text, "is not text"))
-    return "" if fits else fault
+def _fits(key: str, value: Any) -> bool:
+    """Whether a key of a block may have this value."""
+    match key:
+        case "how":
+            return value in tuple(Source)
+        case "alpha" | "beta":
+            return _number(value) is not None
+        case "original":
+            return stated_id(value) is not None
+        case "from_scope":
+            return isinstance(value, str) and is_scope(value)
+        case "index":
+            return type(value) is int and value >= 0
+        case _:
+            return isinstance(value, str | int) and bool(str(value).strip())
 
 
 def _number(value: Any) -> float | None:
