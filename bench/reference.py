@@ -119,7 +119,6 @@ SETTINGS = {
     "search.chunking.target": "tokens that a passage aims at",
     "search.chunking.limit": "tokens that no passage is over",
     "search.chunking.minimum": "passages of fewer tokens join a neighbour",
-    "search.chunking.code_whole": "keep code blocks and tables whole",
     "search.index": "where the index lives; empty: in the git directory",
     "tag_aliases": "words that mean the same tag, `alias: tag`",
 }
@@ -150,7 +149,6 @@ SETTING_SCHEMAS: Mapping[str, dict[str, Any]] = {
     "events": FLAG,
     "search.model": TEXT,
     **{f"search.chunking.{size}": TOKENS for size in ("target", "limit", "minimum")},
-    "search.chunking.code_whole": FLAG,
     "search.index": {"type": "string", "pattern": "^$|^(s3|gs|az|abfss?)://"},
     "tag_aliases": {"type": "object", "additionalProperties": TEXT},
 }

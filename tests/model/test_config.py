@@ -41,7 +41,7 @@ tag_aliases: {}
 
 def test_an_empty_file_is_all_defaults() -> None:
     assert parse_config("") == RepositoryConfig() == parse_config(FILE) == parse_config("# nothing\n")
-    assert RepositoryConfig().chunking == Chunking(256, 400, 128, code_whole=True)
+    assert RepositoryConfig().chunking == Chunking(256, 400, 128)
 
 
 def test_every_setting_is_read_listed_and_named() -> None:
@@ -50,7 +50,7 @@ def test_every_setting_is_read_listed_and_named() -> None:
         "approval: {branch: trunk, require: signed, distinct: true}\n"
         "governance: {outbound_policy: allow_all, promotion_from_enterprise_context: allow,\n"
         "  personal_learning_during_enterprise: block}\n"
-        "search:\n  model: other/model\n  chunking: {target: 100, limit: 200, minimum: 50, code_whole: false}\n"
+        "search:\n  model: other/model\n  chunking: {target: 100, limit: 200, minimum: 50}\n"
         "  index: s3://bucket/path\ntag_aliases: {k8s: kube, kube: kubernetes}\n"
     )
     assert config == RepositoryConfig(
@@ -61,7 +61,7 @@ def test_every_setting_is_read_listed_and_named() -> None:
         governance=Policies("allow_all", "allow", "block"),
         events=False,
         model="other/model",
-        chunking=Chunking(100, 200, 50, code_whole=False),
+        chunking=Chunking(100, 200, 50),
         index_uri="s3://bucket/path",
         tag_aliases={"k8s": "kubernetes", "kube": "kubernetes"},
     )

@@ -106,11 +106,6 @@ def test_code_and_tables_stay_whole_up_to_the_limit_and_are_cut_beyond_it() -> N
     assert "# not a heading" in cut(f"{words(15)}\n\n```\n# not a heading\n```\n\n{words(12)}\n")[1][1]
 
 
-def test_code_may_be_cut_if_the_settings_say_so() -> None:
-    code = "```sh\n" + "\n\n".join(words(5) for _ in range(4)) + "\n```"
-    assert len(cut(f"{words(19)}\n\n{code}\n", Chunking(20, 30, 1, code_whole=False))) == 3
-
-
 def test_a_long_list_is_cut_between_its_items_and_a_long_line_between_sentences() -> None:
     items = [f"- {words(8)}" for _ in range(6)]
     assert cut("\n".join(items)) == [("", "\n".join(items[n : n + 2])) for n in (0, 2, 4)]

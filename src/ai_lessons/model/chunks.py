@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from itertools import takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -158,7 +158,6 @@ def bounded(parser: MarkdownIt) -> MarkdownIt:
 _PARSER = bounded(MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True))
 _MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
 _CODE = frozenset({"fence", "code_block"})
-_ATOMIC = _CODE | {"table_open"}
 
 
 class Passage(NamedTuple):
@@ -207,11 +206,13 @@ class _Block(NamedTuple):
     end: int
     level: int = 0
     heading: str = ""
-    atomic: bool = False
 
 
 class _Stretch(NamedTuple):
-    """Text below one path of headings: from `opening` with its own heading line, from `start` without."""
+    """Text below one path of headings, from `start`; `opening` is where its heading begins.
+
+    A heading with nothing below is `bare`.
+    """
 
     path: tuple[str, ...]
     opening: int
@@ -219,12 +220,7 @@ class _Stretch(NamedTuple):
     end: int
     tokens: int
     section: int = 0
-    has_own_path: bool = True
-
-    @property
-    def is_bare(self) -> bool:
-        """A heading with nothing below."""
-        return self.start == self.end
+    bare: bool = False
 
 
 _DATA = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=-]+)*,[\w+/=%-]{40,}")
@@ -246,49 +242,44 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
         alone = code if not body.strip() else body
         end = _lines(alone)(len(alone.rstrip())) if alone.strip() else 0
         return (Passage(0, "", whole, 1 if alone.strip() else 0, end),)
-    cut = [*_cut_body(entry.title, head, body, chunking), *_cut_script(entry, code, chunking)]
-    return tuple(Passage(n, *passage) for n, passage in enumerate(cut))
+    about = _passages(body, _cut_body(entry.title, body, chunking))
+    passages = [*_opened(head, list(about), chunking), *_passages(code, _cut_script(entry, code, chunking))]
+    return tuple(passage._replace(ordinal=n) for n, passage in enumerate(passages))
 
 
-_Cut = tuple[str, str, int, int, int]
-"""Heading, text, first line, last line, section."""
+_Cut = tuple[str, int, int, int]
+"""Heading, first and last character, section."""
 
 
-def _cut_body(title: str, head: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
-    """The frontmatter's words stand before the first passage if both fit, else alone."""
-    cut = list(_cut_markdown(title, body, chunking))
-    if head and cut and fits(head + cut[0][1], chunking.limit):
-        heading, text, start, end, section = cut[0]
-        cut[0] = (heading, f"{head}\n{text}", start, end, section)
-    elif head:
-        spans = pieces(head, span(head, 0, len(head)), chunking.limit)
-        yield from (("", head[piece.start : piece.end].strip(), 0, 0, 0) for piece in spans)
-    yield from cut
+def _passages(text: str, cuts: Iterable[_Cut]) -> Iterator[Passage]:
+    """The passages of a text that is cut so, without the blank lines around them."""
+    line = _lines(text)
+    for heading, start, end, section in cuts:
+        piece = text[start:end].lstrip("\r\n")
+        if passage := piece.rstrip():
+            first = end - len(piece)
+            yield Passage(0, heading, passage, line(first), line(first + len(passage) - 1), section)
 
 
-def _cut_markdown(title: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
-    if not body.strip():
-        return
-    joined, line = _joined(_stretches(body, chunking), chunking), _lines(body)
-    for stretch in joined:
-        start = stretch.start if stretch.has_own_path and not stretch.is_bare else stretch.opening
-        text = body[start : stretch.end]
-        start += len(text) - len(text.lstrip("\r\n"))
-        if text := text.lstrip("\r\n").rstrip():
-            yield _path(title, stretch.path), text, line(start), line(start + len(text) - 1), stretch.section
+def _opened(head: str, passages: list[Passage], chunking: Chunking) -> list[Passage]:
+    """With the frontmatter's words before the first passage if both fit, else alone."""
+    if head and passages and fits(head + passages[0].text, chunking.limit):
+        return [passages[0]._replace(text=f"{head}\n{passages[0].text}"), *passages[1:]]
+    parts = pieces(head, span(head, 0, len(head)), chunking.limit) if head else []
+    return [*(Passage(0, "", head[part.start : part.end].strip(), 0, 0) for part in parts), *passages]
+
+
+def _cut_body(title: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
+    for stretch in _joined(_stretches(body, chunking), chunking) if body.strip() else ():
+        yield _path(title, stretch.path), stretch.start, stretch.end, stretch.section
 
 
 def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
     """File name and leading comment go with every stretch of code, as headings do in a text."""
-    if not code.strip():
-        return
-    name, about, line = entry.path.rpartition("/")[2], summary(code), _lines(code)
-    for span in cut_code(code, chunking):
-        text = code[span.start : span.end]
-        start = span.start + len(text) - len(text.lstrip("\r\n"))
-        if text := text.lstrip("\r\n").rstrip():
-            path = (name, about if span.start else "", names(text))
-            yield _path(entry.title, path), text, line(start), line(start + len(text) - 1), 0
+    name, about = entry.path.rpartition("/")[2], summary(code)
+    for span in cut_code(code, chunking) if code.strip() else ():
+        path = (name, about if span.start else "", names(code[span.start : span.end].strip("\r\n")))
+        yield _path(entry.title, path), span.start, span.end, 0
 
 
 def _path(title: str, headings: tuple[str, ...]) -> str:
@@ -327,52 +318,37 @@ def blocks(text: str) -> Iterator[_Block]:
             heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content[:_READ_HEADING])
             yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
         else:
-            yield _Block(start, end, atomic=token.type in _ATOMIC)
+            yield _Block(start, end)
     if unread:
         yield _Block(_MOST_LINES, _MOST_LINES + len(unread))
 
 
 def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
     """Each section's blocks, packed, with the path of headings above them. Together they are the whole text."""
-    offsets = [0]
-    for line in lines_of(body):
-        offsets.append(offsets[-1] + len(line))
+    offsets = [0, *accumulate(map(len, lines_of(body)))]
     path: list[tuple[int, str]] = []
-    opening, starts, section = 0, [(0, False)], 0
-    for block in blocks(body):
+    opening, bounds, section = 0, [0], 0
+    last = len(offsets) - 1
+    for block in (*blocks(body), _Block(last, last, 1)):  # the end of the text closes a section, as a heading does
         start = offsets[block.start]
         if not block.level:
-            starts.append((start, block.atomic))
+            bounds.append(start)
             continue
-        yield from _section(body, tuple(text for _, text in path), opening, starts, start, section, chunking)
+        yield from _section(body, tuple(text for _, text in path), opening, [*bounds, start], section, chunking)
         path = [*((level, text) for level, text in path if level < block.level), (block.level, block.heading)]
-        opening, starts, section = start, [(offsets[block.end], False)], section + 1
-    yield from _section(body, tuple(text for _, text in path), opening, starts, len(body), section, chunking)
+        opening, bounds, section = start, [offsets[block.end]], section + 1
 
 
 def _section(
-    body: str,
-    path: tuple[str, ...],
-    opening: int,
-    starts: list[tuple[int, bool]],
-    closing: int,
-    section: int,
-    chunking: Chunking,
+    body: str, path: tuple[str, ...], opening: int, bounds: list[int], section: int, chunking: Chunking
 ) -> Iterator[_Stretch]:
     """The stretches of one section. A block reaches to the next: what the parser skips (link targets) stays with it."""
-    heading_tokens = estimate_tokens(body[opening : starts[0][0]])
-    if starts[0][0] - opening > LONG_HEADING:  # as text, because paths are cut off and passages are not
-        heading_tokens, starts = 0, [(opening, False), *starts]
-    ends = [*(start for start, _ in starts[1:]), closing]
-    spans: list[Span] = []
-    for (start, atomic), end in zip(starts, ends, strict=True):
-        whole = span(body, start, end)
-        if atomic and not chunking.code_whole:
-            spans += pieces(body, whole, chunking.target)
-        elif whole.tokens:
-            spans.append(whole)
+    heading_tokens = estimate_tokens(body[opening : bounds[0]])
+    if bounds[0] - opening > LONG_HEADING:  # as text, because paths are cut off and passages are not
+        heading_tokens, bounds = 0, [opening, *bounds]
+    spans = [part for start, end in pairwise(bounds) if (part := span(body, start, end)).tokens]
     if heading_tokens and not spans:
-        yield _Stretch(path, opening, closing, closing, heading_tokens, section)
+        yield _Stretch(path, opening, opening, bounds[-1], heading_tokens, section, bare=True)
     for number, piece in enumerate(packed(body, spans, chunking)):
         if number:  # the heading goes with the first stretch
             opening, heading_tokens = piece.start, 0
@@ -383,19 +359,19 @@ def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]
     """Sections below the minimum go together with a neighbour; what they share of their paths is the new path."""
     result: list[_Stretch] = []
     for stretch in stretches:
-        if result and result[-1].is_bare and result[-1].path == stretch.path[: len(result[-1].path)]:
-            bare = result.pop()
-            stretch = stretch._replace(opening=bare.opening, tokens=stretch.tokens + bare.tokens)  # noqa: PLW2901
-        last = result[-1] if result else None
-        small = last is not None and min(last.tokens, stretch.tokens) < chunking.minimum
-        if last is None or not small or last.tokens + stretch.tokens > chunking.limit:
+        if result and result[-1].bare and result[-1].path == stretch.path[: len(result[-1].path)]:
+            opening, tokens = result[-1].opening, result.pop().tokens + stretch.tokens
+            start = opening if stretch.bare else stretch.start
+            stretch = stretch._replace(opening=opening, start=start, tokens=tokens)  # noqa: PLW2901
+        last = result[-1] if result else stretch
+        tokens = last.tokens + stretch.tokens
+        if not result or min(last.tokens, stretch.tokens) >= chunking.minimum or tokens > chunking.limit:
             result.append(stretch)
             continue
         pairs = zip(last.path, stretch.path, strict=False)
         path = tuple(heading for heading, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        has_own_path = last.has_own_path and path == last.path
-        tokens = last.tokens + stretch.tokens
-        result[-1] = last._replace(path=path, end=stretch.end, tokens=tokens, has_own_path=has_own_path)
+        start = last.start if path == last.path else last.opening  # headings that the path lacks are text
+        result[-1] = _Stretch(path, last.opening, start, stretch.end, tokens, last.section)
     return result
 
 

@@ -153,12 +153,11 @@ DEFAULT_MODEL = "bge-small-en-v1.5"
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How long texts are cut, in estimated tokens; with `code_whole`, code and tables only if alone over the limit."""
+    """How long texts are cut, in estimated tokens."""
 
     target: int = 256
     limit: int = 400
     minimum: int = 128
-    code_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +251,6 @@ KEYS: Mapping[str, Key] = {
     "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),
     **{f"search.chunking.{size}": _number(f"chunking.{size}", *_TOKENS) for size in ("target", "limit", "minimum")},
-    "search.chunking.code_whole": _words("chunking.code_whole", _FLAG),
     "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
 }  # Every setting by its dotted name, in the order of the file; docs/reference describes them
@@ -342,7 +340,9 @@ def values_of(config: RepositoryConfig) -> dict[str, object]:
     return {name: key.show(attrgetter(key.attribute)(config)) for name, key in KEYS.items()}
 
 
-RETIRED = frozenset({"approval.threshold"})  # Settings of earlier versions, which do nothing and do no harm
+RETIRED = frozenset(
+    {"approval.threshold", "search.chunking.code_whole"}
+)  # Settings of earlier versions, which do nothing and do no harm
 
 
 def unknown_keys(text: str) -> list[Problem]:
