@@ -262,72 +262,66 @@ class _Reader:
     """Builds nodes from parser events and refuses what we do not read, before any of it is composed."""
 
     def __init__(self, matter: str, path: str, first_line: int) -> None:
-        self._matter, self._path, self._first_line, self._last_key = matter, path, first_line, ""
-        self._stack: list[Node] = []
+        self._matter, self._path, self._first_line, self._last_key, self._count = matter, path, first_line, "", 0
         self._problems: list[Problem] = []
 
     def read(self) -> Node | None:
-        """The root of the tree. One loop and few calls: every file of a repository goes through it."""
+        """The root of the tree."""
         root: Node | None = None
-        stack, count = self._stack, 0
-        next_event = _Parser(self._matter).get_event  # half the cost of yaml.parse, which asks before it takes
-        while (event := next_event()) is not None:
-            kind = type(event)
-            if kind is yaml.ScalarEvent:
-                node = Node(event.start_mark.index, event.end_mark.index, event.value, event.style or "")
-            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                node = Node(event.start_mark.index, event.end_mark.index, None, "", event.flow_style, [])
-                node.keys = [] if kind is yaml.MappingStartEvent else None
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                self._close(stack.pop(), event.end_mark.index)
-                continue
-            else:
-                self._check_frame(event)
-                continue
-            count += 1
-            if event.anchor is not None or event.tag is not None:
-                what = "tags (!name)" if event.anchor is None else "anchors (&name)"
-                self.refuse(f"{what} are not read{self.near()}", event.start_mark.index)
-            if count > MAX_NODES:
-                self.refuse(f"the frontmatter has more than {MAX_NODES} values", event.start_mark.index)
-            if stack:
-                self._place(stack[-1], node, plain=kind is yaml.ScalarEvent and event.implicit[0])
-            elif node.keys is None:
-                self.refuse("the frontmatter is not `key: value` (for a horizontal rule write `***`)", node.start)
-            else:
-                root = node
-            if node.items is not None:
-                stack.append(node)
-                if len(stack) > MAX_DEPTH:
-                    self.refuse(f"nested deeper than {MAX_DEPTH} levels{self.near()}", node.start)
+        self._next = _Parser(self._matter).get_event  # half the cost of yaml.parse, which asks before it takes
+        while (event := self._next()) is not None:
+            position = event.start_mark.index
+            if type(event) is yaml.MappingStartEvent:
+                root = self._node(event, "", 0)
+            elif isinstance(event, yaml.NodeEvent):
+                self.refuse("the frontmatter is not `key: value` (for a horizontal rule write `***`)", position)
+            elif getattr(event, "explicit", False):
+                self.refuse("more than one YAML document", position)
         if self._problems:
             raise InvalidEntry(self._problems)
         return root
 
-    def _place(self, parent: Node, node: Node, *, plain: bool) -> None:
-        """Hang a node below its parent: as a key if the parent is a mapping that has a value for each key so far."""
-        keys, items = parent.keys, parent.items
-        if items is None:
-            return
-        if keys is not None and len(keys) == len(items):
-            if node.items is not None or not node.value:
-                self.refuse(f"a key is not a word{self.near()}", node.start)
-            if len(self._stack) == 1:
-                self._last_key = node.value
-            keys.append(node)
-            return
-        if plain and not node.style:
-            node.value = _typed(node.value, keys[-1].value if keys else "")
-        elif node.style in BLOCK_SCALARS:
-            node.end = self._end_of_block(node)
-        items.append(node)
+    def _node(self, event: Any, key: str | None, depth: int) -> Node:
+        """The node that begins with an event, `depth` collections deep: the value of `key`; None: a key itself."""
+        kind, start = type(event), event.start_mark.index
+        self._count += 1
+        if kind is yaml.AliasEvent:
+            self.refuse(f"aliases (*name) are not read{self.near()}", start)
+        if event.anchor is not None or event.tag is not None:
+            what = "tags (!name)" if event.anchor is None else "anchors (&name)"
+            self.refuse(f"{what} are not read{self.near()}", start)
+        if self._count > MAX_NODES:
+            self.refuse(f"the frontmatter has more than {MAX_NODES} values", start)
+        node = Node(start, event.end_mark.index)
+        if kind is yaml.ScalarEvent:
+            node.value, node.style = event.value, event.style or ""
+            if key is not None and event.implicit[0] and not node.style:
+                node.value = _typed(node.value, key)
+            elif node.style in BLOCK_SCALARS:
+                node.end = self._end_of_block(node)
+            return node
+        if depth == MAX_DEPTH:
+            self.refuse(f"nested deeper than {MAX_DEPTH} levels{self.near()}", start)
+        node.is_flow, node.items = event.flow_style, []
+        node.keys = keys = [] if kind is yaml.MappingStartEvent else None
+        while type(event := self._next()) not in {yaml.MappingEndEvent, yaml.SequenceEndEvent}:
+            if keys is None or len(keys) > len(node.items):
+                node.items.append(self._node(event, keys[-1].value if keys else "", depth + 1))
+            else:
+                keys.append(self._key(event, depth + 1))
+        node.end = node.items[-1].end if node.items and not node.is_flow else event.end_mark.index
+        if keys and len(first := {name.value: name for name in reversed(keys)}) != len(keys):
+            again = (name for name in keys if first[name.value] is not name)
+            self._problems += [self._problem(f"key {name.value!r} appears twice", name.start) for name in again]
+        return node
 
-    def _close(self, node: Node, end: int) -> None:
-        node.end = end if node.is_flow or not node.items else node.items[-1].end
-        keys = node.keys
-        if keys and len(first := {key.value: key for key in reversed(keys)}) != len(keys):
-            again = (key for key in keys if first[key.value] is not key)
-            self._problems += [self._problem(f"key {key.value!r} appears twice", key.start) for key in again]
+    def _key(self, event: Any, depth: int) -> Node:
+        key = self._node(event, None, depth)
+        if not key.value:
+            self.refuse(f"a key is not a word{self.near()}", key.start)
+        if depth == 1:
+            self._last_key = key.value
+        return key
 
     def _end_of_block(self, node: Node) -> int:
         """The end of a literal or folded text: before its last line end, blank lines included only if they count."""
@@ -335,14 +329,6 @@ class _Reader:
         if "+" in written.partition("\n")[0].partition("#")[0]:
             return node.start + len(written.removesuffix("\n").removesuffix("\r"))
         return node.start + len(written.rstrip())
-
-    def _check_frame(self, event: Any) -> None:
-        """Everything that is no value: aliases, and documents within the document."""
-        kind = type(event)
-        if kind is yaml.AliasEvent:
-            self.refuse(f"aliases (*name) are not read{self.near()}", event.start_mark.index)
-        if kind in {yaml.DocumentStartEvent, yaml.DocumentEndEvent} and event.explicit:
-            self.refuse("more than one YAML document", event.start_mark.index)
 
     def near(self) -> str:
         """Names the last top-level key that was seen, for messages."""
