@@ -50,12 +50,12 @@ def test_the_graph_for_graphviz() -> None:
         text.dot(GRAPH, VIEW)
         == r"""digraph knowledge {
   rankdir=LR;
-  node [fontname="sans-serif"];
-  "AAA" [shape=box, label="L-AAA\nPUT replaces the workflow"];
-  "BBB" [shape=component, label="S-BBB\nsay \"hi\" \\N"];
-  "CCC" [shape=octagon, label="R-CCC\n<b>GET</b> first; #1 `now`"];
-  "DDD" [shape=note, label="D-DDD\nAlone"];
-  "GONE" [shape=box, style=dashed, label="GONE\nnot found"];
+  node [shape=box, fontname="sans-serif"];
+  "AAA" [label="L-AAA\nPUT replaces the workflow"];
+  "BBB" [label="S-BBB\nsay \"hi\" \\N"];
+  "CCC" [label="R-CCC\n<b>GET</b> first; #1 `now`"];
+  "DDD" [label="D-DDD\nAlone"];
+  "GONE" [style=dashed, label="GONE\nnot found"];
   "AAA" -> "BBB" [label="has_script"];
   "AAA" -> "CCC" [label="related_to (0.5)", dir=none];
   "AAA" -> "GONE" [label="related_to", dir=none];
@@ -70,9 +70,9 @@ def test_the_graph_for_mermaid() -> None:
         == """\
 flowchart LR
   n1["L-AAA<br/>PUT replaces the workflow"]
-  n2[["S-BBB<br/>say #34;hi#34; #92;N"]]
-  n3{{"R-CCC<br/>#60;b#62;GET#60;/b#62; first#59; #35;1 #96;now#96;"}}
-  n4("D-DDD<br/>Alone")
+  n2["S-BBB<br/>say #34;hi#34; #92;N"]
+  n3["R-CCC<br/>#60;b#62;GET#60;/b#62; first#59; #35;1 #96;now#96;"]
+  n4["D-DDD<br/>Alone"]
   n5["GONE<br/>not found"]:::gone
   n1 -->|"has_script"| n2
   n1 ---|"related_to (0.5)"| n3
@@ -92,8 +92,8 @@ def test_the_graph_as_data() -> None:
 
 STRING = r'"((?:[^"\\\n]|\\.)*)"'
 STATEMENT = re.compile(
-    rf"  (?:rankdir=LR|node \[fontname={STRING}\]"
-    rf"|{STRING} \[(?:shape=\w+)(?:, style=dashed)?, label={STRING}\]"
+    rf"  (?:rankdir=LR|node \[shape=box, fontname={STRING}\]"
+    rf"|{STRING} \[(?:style=dashed, )?label={STRING}\]"
     rf"|{STRING} -> {STRING} \[label={STRING}(?:, dir=none)?\]);"
 )
 

@@ -405,11 +405,11 @@ def _weight(link: answers.Related | Line) -> str:
 
 def dot(value: contexts.Graph, _view: View) -> str:
     """A directed graph in the language of Graphviz."""
-    rows = ["digraph knowledge {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    rows = ["digraph knowledge {", "  rankdir=LR;", '  node [shape=box, fontname="sans-serif"];']
     for entry in value.entries:
         label = f"{_dot(entry.handle)}\\n{_dot(clip(line(entry.title), WIDEST))}"
-        rows.append(f'  "{_dot(entry.id)}" [shape={KINDS[entry.kind].shape}, label="{label}"];')
-    rows += [f'  "{_dot(name)}" [shape=box, style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
+        rows.append(f'  "{_dot(entry.id)}" [label="{label}"];')
+    rows += [f'  "{_dot(name)}" [style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
     for number, cluster in enumerate(value.clusters, 1):
         names = " ".join(f'"{_dot(member)}";' for member in cluster)
         rows.append(f"  subgraph cluster_{number} {{ {names} }}")
@@ -429,9 +429,8 @@ def mermaid(value: contexts.Graph, _view: View) -> str:
     names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
     rows = ["flowchart LR"]
     for entry in value.entries:
-        left, right = KINDS[entry.kind].brackets
         label = f"{_mermaid(entry.handle)}<br/>{_mermaid(clip(line(entry.title), WIDEST))}"
-        rows.append(f'  {names[entry.id]}{left}"{label}"{right}')
+        rows.append(f'  {names[entry.id]}["{label}"]')
     rows += [f'  {names[name]}["{_mermaid(name)}<br/>{GONE}"]:::gone' for name in value.missing]
     for link in value.links:
         arrow = "---" if link.both_ways else "-->"

@@ -158,16 +158,13 @@ class KindFacts(NamedTuple):
     `heading` stands above its group of results. `fields` are the keys of its frontmatter besides those of every kind,
     with the value of a new entry (None: left out); `required` must be stated, `choices` have one of these words.
     `details` are always in `EntrySummary.details`, `if_stated` only with a value; `light` are those of them that a
-    result shows in JSON. `opening` is the key whose text is embedded in front of the body. `shape` is that of
-    Graphviz, `brackets` those of Mermaid.
+    result shows in JSON. `opening` is the key whose text is embedded in front of the body.
     """
 
     letter: str
     folder: str
     heading: str
     fields: Mapping[str, Any]
-    shape: str
-    brackets: tuple[str, str]
     versioned: bool = False
     statuses: frozenset[Status] = frozenset({Status.ACTIVE})
     required: tuple[str, ...] = ()
@@ -186,18 +183,18 @@ _OF_PAGE = ("source_url", "source_date", "etag")
 KINDS: Mapping[Kind, KindFacts] = {
     Kind.RULE: KindFacts(
         "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to", "check")),
-        "octagon", ("{{", "}}"), required=("rationale",), details=("rationale", "applies_to"), if_stated=REVIEW_KEYS,
+        required=("rationale",), details=("rationale", "applies_to"), if_stated=REVIEW_KEYS,
         light=("rationale", "applies_to"), opening="rationale",
     ),
     Kind.SCRIPT: KindFacts(
         "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", "source_ref", "content_hash", "interpreter")),
-        "component", ("[[", "]]"), versioned=True, if_stated=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
+        versioned=True, if_stated=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
     ),
     Kind.LESSON: KindFacts(
         "L", "lessons", "Lessons (context):",
         {"confidence": "medium", "source": "observed", "from": "user", "status": "active"}
         | dict.fromkeys(("category", "scope", "contexts", "applies_to", "pattern", "seen")),
-        "box", ("[", "]"), statuses=frozenset(Status),
+        statuses=frozenset(Status),
         choices={
             "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),
             "category": tuple(Category),
@@ -207,7 +204,7 @@ KINDS: Mapping[Kind, KindFacts] = {
         light=("confidence", "source", "status"), opening="pattern",
     ),
     Kind.DOC: KindFacts(
-        "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")), "note", ("(", ")"),
+        "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")),
         versioned=True, if_stated=(*_COPIED, *_OF_PAGE, *REVIEW_KEYS),
     ),
 }  # fmt: skip
