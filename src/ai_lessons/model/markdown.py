@@ -391,90 +391,79 @@ def edit_mapping(
 
     `nesting`: how many dots of a key may lead below mappings; a key that has dots of its own is meant itself.
     """
-    root = compose(matter, "", first_line)
     for name, value in changes.items():
-        way = [name] if root is not None and root.find(name) >= 0 else name.split(".", nesting)
-        for keys, target in _steps(root, way, value):
-            matter = _change(matter, root, keys, target, newline, first_line)
-            root = compose(matter, "", first_line)
+        root = compose(matter, "", first_line) or Node(len(matter), len(matter), keys=[], items=[])
+        keys = [name] if root.find(name) >= 0 else name.split(".", nesting)
+        matter = _change(matter, root, keys, _changed(root.plain(), keys, value), newline, first_line)
     return matter
 
 
-def _steps(node: Node | None, keys: list[str], value: Any) -> list[tuple[list[str], Any]]:
-    """The single changes that give the key its value; none if it has it."""
-    old = _at(node, keys)
-    if value is REMOVE:
-        return [(keys, REMOVE)] if old is not None else []
-    value = normal(value)
-    if keys[-1] in SORTED_KEYS and isinstance(value, list):
-        before = old.plain() if old is not None else []
-        value = _merged(before if isinstance(before, list) else [], value)
-    if old is None:  # set the first key that is missing, or is no mapping, to a mapping of the rest
-        while len(keys) > 1 and not ((above := _at(node, keys[:-1])) and above.is_mapping):
-            keys, value = keys[:-1], {keys[-1]: value}
-        return [(keys, value)]
-    if same(old.plain(), value):
-        return []
-    if isinstance(value, dict) and value and old.is_mapping and old.items:
-        gone: dict[str, Any] = {key.value: REMOVE for key in old.keys or () if key.value not in value}
-        return [step for key, item in {**value, **gone}.items() for step in _steps(node, [*keys, key], item)]
-    return [(keys, value)]
+def _changed(fields: dict[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
+    """The fields with a value below these keys. A mapping goes with its last key: an empty one would read as null."""
+    head, *below = keys
+    old = fields.get(head)
+    if value is REMOVE and (head not in fields or (below and not isinstance(old, dict))):
+        return fields
+    if below:
+        inner = _changed(old if isinstance(old, dict) else {}, below, value)
+        value = inner or (REMOVE if old else inner)
+    elif value is not REMOVE:
+        value = normal(value)
+        if head in SORTED_KEYS and isinstance(value, list):
+            value = _merged(old if isinstance(old, list) else [], value)
+    rest = {key: item for key, item in fields.items() if key != head}
+    return rest if value is REMOVE else {**fields, head: value}
 
 
-def _at(node: Node | None, keys: list[str]) -> Node | None:
-    for key in keys:
-        if node is None or (place := node.find(key)) < 0 or node.items is None:
-            return None
-        node = node.items[place]
-    return node
-
-
-def _change(matter: str, root: Node | None, keys: list[str], value: Any, newline: str, first_line: int) -> str:
-    """One change of one key: the finest cut whose result reads back as meant."""
-    above = _at(root, keys[:-1])
-    if value is REMOVE and len(keys) > 1 and above is not None and len(above.keys or ()) == 1:
-        keys = keys[:-1]  # a mapping that lost its last key would read as null
-    expected = _expected(root.plain() if root else {}, keys, value)
-    for start, end, new in _cuts(matter, root, keys, value, newline):
-        result = matter[:start] + new + matter[end:]
-        if reads_as(result, expected):
+def _change(matter: str, root: Node, keys: Sequence[str], fields: dict[str, Any], newline: str, first_line: int) -> str:
+    """The text that reads as these fields, which differ below some keys: with the finest cuts that do it."""
+    if same(root.plain(), fields):
+        return matter
+    for fine in (True, False):
+        result = matter
+        cuts = sorted(_cuts(matter, root, fields, newline, fine=fine), key=lambda cut: cut[:2])
+        for start, end, new in reversed(cuts):
+            result = result[:start] + new + result[end:]
+        if reads_as(result, fields):
             return result
-    line = matter.count("\n", 0, node.start) + first_line if (node := _at(root, keys)) else first_line
+    place = root.find(keys[0])
+    line = matter.count("\n", 0, root.keys[place].start) + first_line if root.keys and place >= 0 else first_line
     message = f"key {'.'.join(keys)!r} is written so that it cannot be changed alone"
     raise InvalidEntry([Problem("", message, line)], hint="change it in an editor")
 
 
-def _cuts(matter: str, root: Node | None, keys: list[str], value: Any, newline: str) -> Iterator[Splice]:
-    """Ways to make the change, finest first."""
-    for count in range(len(keys)):
-        above = _at(root, keys[:count])
-        if above is not None and above.is_flow and above.is_mapping:
-            if "#" not in matter[above.start : above.end]:
-                yield above.start, above.end, flow(_expected(above.plain(), keys[count:], value))
+def _cuts(matter: str, mapping: Node, fields: dict[str, Any], newline: str, *, fine: bool) -> Iterator[Splice]:
+    """What makes a mapping read as these fields; not `fine`: whole lines for each value that changes."""
+    if mapping.is_flow:
+        if "#" not in matter[mapping.start : mapping.end]:
+            yield mapping.start, mapping.end, flow(fields)
+        return
+    for key, old in zip(mapping.keys or (), mapping.items or (), strict=True):
+        start, end = line_start(matter, key.start), line_end(matter, old.end)
+        if key.value not in fields:
+            blank = None if fine else _BLANK.match(matter, end)  # which a `|+` above would take for its own
+            yield start, blank.end() if blank else end, ""
+            continue
+        value = fields[key.value]
+        if same(old.plain(), value):
+            continue
+        head, below = head_and_lines(key.value, value, key.start - start)
+        if old.is_flow and isinstance(value, list | dict):
+            head, below = flow(value), []
+        if isinstance(value, dict) and value and old.is_mapping and old.items:
+            yield from _cuts(matter, old, value, newline, fine=fine)
+        elif old.is_flow and "#" in matter[old.start : old.end]:
             return
-    parent = _at(root, keys[:-1]) or Node(len(matter), len(matter), keys=[], items=[])
-    at = parent.find(keys[-1])
-    if at < 0:
-        yield _insertion(matter, parent, keys[-1], value, newline)
-        return
-    key, old = (parent.keys or [])[at], (parent.items or [])[at]
-    start, end = line_start(matter, key.start), line_end(matter, old.end)
-    if value is REMOVE:
-        yield start, end, ""
-        if blank := _BLANK.match(matter, end):  # which a `|+` above would take for its own
-            yield start, blank.end(), ""
-        return
-    if old.is_flow and "#" in matter[old.start : old.end]:
-        return
-    head, below = head_and_lines(key.value, value, key.start - start)
-    if old.is_flow and isinstance(value, list | dict):
-        head, below = flow(value), []
-    if not (below or old.is_block or old.style in BLOCK_SCALARS):
-        empty = old.start == old.end and matter[old.start - 1 : old.start] == ":"
-        yield old.start, old.end, f" {head}" if empty else head
-    if isinstance(value, list) and value and old.is_block and not old.is_mapping:
-        yield _changed_items(matter, old, value, newline)
-    yield start, end, _joined(entry_lines(key.value, value, key.start - start), newline)
+        elif fine and isinstance(value, list) and value and old.is_block and not old.is_mapping:
+            yield _changed_items(matter, old, value, newline)
+        elif fine and not (below or old.is_block or old.style in BLOCK_SCALARS):
+            empty = old.start == old.end and matter[old.start - 1 : old.start] == ":"
+            yield old.start, old.end, f" {head}" if empty else head
+        else:
+            yield start, end, _joined(entry_lines(key.value, value, key.start - start), newline)
+    for name in sorted(fields, key=rank):
+        if mapping.find(name) < 0:
+            yield _insertion(matter, mapping, name, fields[name], newline)
 
 
 def _insertion(matter: str, mapping: Node, key: str, value: Any, newline: str) -> Splice:
@@ -503,17 +492,6 @@ def _changed_items(matter: str, old: Node, value: Sequence[Any], newline: str) -
 
 def _joined(lines: Sequence[str], newline: str) -> str:
     return "".join(line + newline for line in lines)
-
-
-def _expected(fields: dict[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
-    """The fields as they must read after the change."""
-    head, *below = keys
-    if below:
-        old = fields.get(head)
-        value = _expected(old if isinstance(old, dict) else {}, below, value)
-    if value is REMOVE:
-        return {key: item for key, item in fields.items() if key != head}
-    return {**fields, head: value}
 
 
 def reads_as(matter: str, expected: Mapping[str, Any], shown: Callable[[Any], Any] = dict) -> bool:
