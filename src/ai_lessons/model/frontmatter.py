@@ -84,14 +84,8 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
             kind_fields[key] = sorted(set(value))
         elif isinstance(value, tuple):
             kind_fields[key] = list(value)
-    common_fields = {
-        "id": entry_id,
-        "kind": kind.value,
-        "title": " ".join(title.split()),
-        "created": created,
-        "links": links,
-    }
-    return _without_empty(common_fields | kind_fields)
+    fields = {"id": entry_id, "kind": kind.value, "title": " ".join(title.split()), "created": created, "links": links}
+    return _without_empty(fields | kind_fields)
 
 
 lesson_fields = partial(new_fields, Kind.LESSON)

@@ -50,14 +50,9 @@ def normal(value: Any) -> Any:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality of normal values that keeps `1`, `1.0` and `true` apart."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right)
+    """Equality of normal values that keeps `1`, `1.0` and `true` apart, as JSON does."""
+    first, second = (json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr) for value in (left, right))
+    return first == second
 
 
 def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
