@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
 from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Places, TierPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"

@@ -9,15 +9,13 @@ import json
 import re
 import warnings
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ai_lessons.model.texts import toml
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 MOST = 5  # Anchors of an entry
 LONGEST = 300  # Characters of one

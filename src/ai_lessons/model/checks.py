@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
 from ai_lessons.model import anchors, layout, lessons, links, rule_checks
@@ -16,9 +17,6 @@ from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
 from ai_lessons.model.texts import OURS, TITLE_LENGTH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 """Keys that a rule must not have: git has these facts, and a file could state others."""

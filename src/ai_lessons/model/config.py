@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.texts import BOM
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    Files = Mapping[str, bytes]
-    Changes = Mapping[str, bytes | None]  # new contents by path; None takes a file away
+Files = Mapping[str, bytes]
+Changes = Mapping[str, bytes | None]  # new contents by path; None takes a file away
 
 GROUP: Final = "governance"  # The group of the settings that state policies
 # The key of an entry's frontmatter by which its enterprise lets it go: for each tier the digest of the text meant

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from inspect import cleandoc
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.model.entries import (
@@ -27,9 +28,6 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.layout import Place, derived_id, is_markdown, place
 from ai_lessons.model.markdown import MARKUPS, entry_fields
 from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 OWN_KEYS = frozenset(
     ("id", "kind", "title", "versions", "tags", "content_hash", "created", "links", "source_path", "source_ref")

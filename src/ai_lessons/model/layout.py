@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from hashlib import sha1, sha256
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, SHARED, UNVERSIONED, Kind, ulid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
 DOC_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".rst", ".adoc")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ai_lessons.model.entries import Kind, Relation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 MOST_CIRCLES = 50  # Of one relation: each is looked for anew
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import frontmatter
 import yaml
@@ -28,9 +29,6 @@ from ai_lessons.model.texts import (
     same,
     split,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _RST_TITLE = re.compile(r"^(?:(([^\w\s])\2+)[ \t]*\n)?(?![ \t])(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$", re.M)
 _ADOC_TITLE = re.compile(r"(={1,6})[ \t]+(?=\S)")

@@ -6,14 +6,12 @@ A pattern may come from a proposal that nobody has approved, so that none may ta
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ai_lessons.model.layout import any_match, stated
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 ASK, DENY = "ask", "deny"
