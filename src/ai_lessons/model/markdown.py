@@ -301,7 +301,8 @@ class _Reader:
         if depth == MAX_DEPTH:
             self.refuse(f"nested deeper than {MAX_DEPTH} levels{self.near()}", start)
         node.is_flow, node.items = event.flow_style, []
-        node.keys = keys = [] if kind is yaml.MappingStartEvent else None
+        keys: list[Node] | None = [] if kind is yaml.MappingStartEvent else None
+        node.keys = keys
         while type(event := self._next()) not in {yaml.MappingEndEvent, yaml.SequenceEndEvent}:
             if keys is None or len(keys) > len(node.items):
                 node.items.append(self._node(event, keys[-1].value if keys else "", depth + 1))
@@ -409,8 +410,9 @@ def _changed(fields: dict[str, Any], keys: Sequence[str], value: Any) -> dict[st
         value = normal(value)
         if head in SORTED_KEYS and isinstance(value, list):
             value = _merged(old if isinstance(old, list) else [], value)
-    rest = {key: item for key, item in fields.items() if key != head}
-    return rest if value is REMOVE else {**fields, head: value}
+    if value is REMOVE:
+        return {key: item for key, item in fields.items() if key != head}
+    return {**fields, head: value}
 
 
 def _change(matter: str, root: Node, keys: Sequence[str], fields: dict[str, Any], newline: str, first_line: int) -> str:
