@@ -56,11 +56,10 @@ def test_a_list_of_many_is_cut_off_and_says_whose_are_left_out(run: Run, knowled
     push_many(knowledge, MANY)
     done = run("admin", "pending-rules")
     assert done.code == 0, done.err
-    assert f"not listed: {MANY - SHOWN} more of bot <bot@x>" in done.out
+    assert f"not listed: {MANY - SHOWN} more of bot <bot@x>" in done.err
     assert len(done.out.splitlines()) <= 2 * SHOWN + 3
     listed = run("admin", "pending-rules", "--json").json
     assert len(listed) == SHOWN
-    assert [one["left_out"] for one in listed if one["left_out"]] == [[f"{MANY - SHOWN} more of bot <bot@x>"]]
     assert run("admin", "pending-rules", "--count").out.strip() == str(MANY)
 
 

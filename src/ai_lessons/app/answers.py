@@ -681,9 +681,8 @@ class Pending(NamedTuple):
     `kind`: of the entry, or `release`. `change`: new, edit, removal, or unsigned (a text on the approval branch that
     lacks a good signature; `commit` is its blob id). `added`, `removed`: lines of `diff`, against the text in force.
     `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
-    turned down. `evidence`: what it links. `report`: what the proposer says. `left_out` (on the last): not listed.
-    `batch`: names the import that proposed it together with others. `applies_to`: globs of files. `files`: all that is
-    approved with it, whole.
+    turned down. `evidence`: what it links. `report`: what the proposer says. `batch`: names the import that proposed it
+    together with others. `applies_to`: globs of files. `files`: all that is approved with it, whole.
     """
 
     id: str
@@ -708,7 +707,6 @@ class Pending(NamedTuple):
     evidence: tuple[EntrySummary, ...]
     path: str = ""
     report: str = ""
-    left_out: tuple[str, ...] = ()
     batch: str = ""
     applies_to: tuple[str, ...] = ()
     files: tuple[ProposedFile, ...] = ()

@@ -382,16 +382,6 @@ def contents_of(repo: RepositorySession, light: EntrySummary) -> tuple[Entry, st
     return bare._replace(fields=fields, body=texts.body, code=texts.code), main.decode("utf-8", "replace")
 
 
-_WAYS = {
-    "merge": "by a merge of the proposal",
-    "squash": "by a squash merge",
-    "rebase": "by a rebase merge",
-    "direct": "by a commit on the branch itself",
-    "evil-merge": "by a text changed inside a merge",
-    "self-merge": "by a merge of the proposer's own",
-    "signed": "by a signed merge of the proposal",
-    "unsigned": "by a merge that no pinned signer signed",
-}
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 
 
@@ -488,8 +478,8 @@ def why(library: Library, ref: str) -> Why:
         lines += _merge_lines(repo, light)
     elif approval:
         by = f" by {approval.approved_by}" if approval.approved_by else ""
-        way = f"{_WAYS.get(approval.how, approval.how)} (evidence {approval.evidence})"
-        lines.append(f"approved{by} on {approval.approved_at}, {way}, commit {approval.commit[:10]}")
+        way = f"way {approval.how}, evidence {approval.evidence}"
+        lines.append(f"approved{by} on {approval.approved_at} ({way}), commit {approval.commit[:10]}")
         if approval.unapproved_change:
             lines.append("an unapproved change of it exists; the approved text is in force")
     return Why(light, approval, tuple(lines), repo.usages.of(light))

@@ -69,7 +69,7 @@ REPEATED: Final = 0.8  # Words in common of all words of two entries, from which
 TELLING: Final = 5  # as many words at least: fewer say little
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
-MOST_NAMED: Final = 5  # So many entries that are much alike are named
+MOST_NAMED: Final = 5  # So many entries that are much alike are named, and people whose proposals are not listed
 
 _FILLERS: Final = frozenset(
     words_of(
@@ -300,9 +300,10 @@ class ProposalContext:
 
     @cached_property
     def page(self) -> ProposalPage:
-        """Open proposals, oldest first: at most `SHOWN`, and how many more each author has."""
+        """Open proposals, oldest first: at most `SHOWN`; notes name those that are not listed, and broken ones."""
         page = proposals.read_page(self.git, self.trunk, self._refs, SHOWN)
-        self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *page.damaged.values())))
+        hidden = [f"not listed: {number} more of {who}" for who, number in page.left_out.most_common(MOST_NAMED)]
+        self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *page.damaged.values(), *hidden)))
         return page
 
     @property

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Entry
 
 AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
-WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
 
 
 def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool = False) -> tuple[Pending, ...]:
@@ -62,13 +61,6 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
         if batch is not None:
             return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.proposals))
         pending = [_pending(at, proposal) for proposal in at.waiting]
-        left_out = at.page.left_out.most_common()
-        if pending and left_out:
-            named, others_left = left_out[:WRITERS_NAMED], left_out[WRITERS_NAMED:]
-            lines = [f"{number} more of {writer}" for writer, number in named]
-            if others_left:
-                lines.append(f"{sum(number for _, number in others_left)} more of {len(others_left)} other people")
-            pending[-1] = pending[-1]._replace(left_out=tuple(lines))
         proposed = {rule.id for rule in pending}
         lacking = _unsigned(_judged(at.repo)) if unsigned else ()
         return (*pending, *(_pending_alarm(at, *pair) for pair in lacking if pair[0].rule not in proposed))

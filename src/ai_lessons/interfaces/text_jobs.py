@@ -629,12 +629,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
         doubts.append(f"… and {len(proposals)} more of import {line(name)}, {doubtful} with something to look at")
     batches = [f"{BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
-    return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
-
-
-def left_out(values: Sequence[Pending]) -> list[str]:
-    """Lines about proposals that are not listed, because there are too many."""
-    return [f"not listed: {line(text)}" for proposal in values for text in proposal.left_out]
+    return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, decide])
 
 
 def _doubts(proposal: Pending) -> Iterator[str]:

@@ -62,7 +62,7 @@ def run(call: Call, *, sign: bool) -> None:
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
     summary = command.decide_each(waiting, Review(call, waiting, sign=sign).decide, PAST)
-    click.echo("\n".join(["", summary, *text_jobs.left_out(waiting)]))
+    click.echo("\n" + summary)
 
 
 class Review:

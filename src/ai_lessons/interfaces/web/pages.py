@@ -404,7 +404,12 @@ def review(opened: Library, asked: Asked) -> Page:
     if proposal and asked.get("edit") and proposal.change != "removal":
         text = _text_given(partial(app.review.edit_proposal, opened, proposal.branch))
         values["edit"] = Edit(text, proposal.commit)
-    return Page("review.html", values | {"place": chosen + 1, "reach": proposal and text_jobs.reach(proposal)})
+    values |= {
+        "place": chosen + 1,
+        "reach": proposal and text_jobs.reach(proposal),
+        "notes": opened.primary.rules.notes,
+    }
+    return Page("review.html", values)
 
 
 # --- what is known of how it goes ---
