@@ -80,26 +80,17 @@ def secrets_in(text: str) -> list[Secret]:
     return sorted(made, key=lambda secret: (secret.line, secret.sort))
 
 
+_DETECTORS = (
+    "AWSKey", "AzureStorageKey", "GitHubToken", "GitLabToken", "JwtToken", "Mailchimp", "Npm", "OpenAI", "PrivateKey",
+    "PypiToken", "SendGrid", "Slack", "SquareOAuth", "Stripe", "TelegramBotToken", "TwilioKey",
+)  # fmt: skip
+
+
 @cache
 def detectors() -> tuple[RegexBasedDetector, ...]:
     """Those of detect-secrets that know a token by its shape; loaded for the first text that `may_hold` one: 0.7 s."""
-    from detect_secrets.plugins.aws import AWSKeyDetector
-    from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
+    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
     from detect_secrets.plugins.base import RegexBasedDetector
-    from detect_secrets.plugins.github_token import GitHubTokenDetector
-    from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
-    from detect_secrets.plugins.jwt import JwtTokenDetector
-    from detect_secrets.plugins.mailchimp import MailchimpDetector
-    from detect_secrets.plugins.npm import NpmDetector
-    from detect_secrets.plugins.openai import OpenAIDetector
-    from detect_secrets.plugins.private_key import PrivateKeyDetector
-    from detect_secrets.plugins.pypi_token import PypiTokenDetector
-    from detect_secrets.plugins.sendgrid import SendGridDetector
-    from detect_secrets.plugins.slack import SlackDetector
-    from detect_secrets.plugins.square_oauth import SquareOAuthDetector
-    from detect_secrets.plugins.stripe import StripeDetector
-    from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
-    from detect_secrets.plugins.twilio import TwilioKeyDetector
 
     class NewerTokens(RegexBasedDetector):
         """Tokens that came after the package's last release."""
@@ -113,12 +104,8 @@ def detectors() -> tuple[RegexBasedDetector, ...]:
             re.compile(r"(?<![0-9A-Za-z])hf_[0-9A-Za-z]{34}"),
         )
 
-    return (
-        AWSKeyDetector(), AzureStorageKeyDetector(), GitHubTokenDetector(), GitLabTokenDetector(), JwtTokenDetector(),
-        MailchimpDetector(), NewerTokens(), NpmDetector(), OpenAIDetector(), PrivateKeyDetector(), PypiTokenDetector(),
-        SendGridDetector(), SlackDetector(), SquareOAuthDetector(), StripeDetector(), TelegramBotTokenDetector(),
-        TwilioKeyDetector(),
-    )  # fmt: skip
+    by_name: dict[str, Any] = {cls.__name__: cls for cls in get_mapping_from_secret_type_to_class().values()}
+    return (NewerTokens(), *(by_name[f"{name}Detector"]() for name in _DETECTORS))
 
 
 def _detected(text: str) -> Iterator[tuple[int, str, str]]:
