@@ -198,12 +198,12 @@ def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_sig
     alice.git(alice.root, "merge", "-q", "--no-ff", "--no-edit", made.branch)
     assert alice.in_force() == []
     assert alice.problems()[0].endswith(": it is not signed")
-    (waiting,) = review.pending_rules(alice.fresh(), unsigned=True)
+    (waiting,) = review.pending_rules(alice.fresh())
     assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "unsigned", made.path, "Do it.\n")
     before = alice.read(made.path)
     assert alice.approve(made.id).notes == ()
     assert (alice.in_force(), alice.problems(), alice.status(), alice.read(made.path)) == ([TITLE], [], "", before)
-    assert review.pending_rules(alice.fresh(), unsigned=True) == ()
+    assert review.pending_rules(alice.fresh()) == ()
     with pytest.raises(NotFound):
         alice.approve(made.id)
 

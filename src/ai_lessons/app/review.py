@@ -26,7 +26,7 @@ from ai_lessons.app.proposals import (
 from ai_lessons.app.write_checks import checked
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
-from ai_lessons.approval.proposals import Rejection
+from ai_lessons.approval.proposals import OpenProposal, Rejection
 from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, signers_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
@@ -45,39 +45,42 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.approval.proposals import OpenProposal, TakenProposal
+    from ai_lessons.approval.proposals import TakenProposal
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.entries import Entry
 
 AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
 
 
-def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool = False) -> tuple[Pending, ...]:
+def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
     """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch.
 
-    `unsigned`: also what is on the approval branch without a good signature, of rules that have no open proposal.
+    Then what is on the approval branch without a good signature, of rules that have no open proposal.
     """
     with open_proposals(opened.primary) as at:
         if batch is not None:
             return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.proposals))
         pending = [_pending(at, proposal) for proposal in at.waiting]
         proposed = {rule.id for rule in pending}
-        lacking = _unsigned(_judged(at.repo)) if unsigned else ()
+        lacking = _unsigned(_judged(at.repo))
         return (*pending, *(_pending_alarm(at, *pair) for pair in lacking if pair[0].rule not in proposed))
 
 
-def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pending:
-    """One proposal that waits, as a person has to see it before it is decided about; `unsigned` as above.
-
-    Raises NotFound, AmbiguousName.
-    """
+def pending_rule(opened: Library, ref: str) -> Pending:
+    """One of them, as a person has to see it before it is decided about. Raises NotFound, AmbiguousName."""
     with open_proposals(opened.primary) as at:
-        try:
-            return _pending(at, at.find(ref))
-        except NotFound as error:
-            if not unsigned or isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
-                raise
-            return _pending_alarm(at, *_standing(at, ref))
+        waiting = _find(at, ref)
+        return _pending(at, waiting) if isinstance(waiting, OpenProposal) else _pending_alarm(at, *waiting)
+
+
+def _find(at: ProposalContext, ref: str) -> OpenProposal | tuple[Verdict, UnapprovedChange]:
+    """The proposal that is meant; where approvals are signed, else the text on the approval branch."""
+    try:
+        return at.find(ref)
+    except NotFound as error:
+        if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
+            raise
+        return _standing(at, ref)
 
 
 def _pending(at: ProposalContext, proposal: OpenProposal) -> Pending:
@@ -178,14 +181,11 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     """
     repo = opened.primary
     with deciding(repo, "approve") as at:
-        try:
-            proposal = at.find(ref)
-        except NotFound as error:
-            if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
-                raise
-            return _approve_standing(at, ref, expect)
-        refuse_changed(proposal.commit, expect)
-        (done,) = _approve(at, [proposal], at.title(proposal), sign=sign)
+        waiting = _find(at, ref)
+        if not isinstance(waiting, OpenProposal):
+            return _approve_standing(at, *waiting, expect)
+        refuse_changed(waiting.commit, expect)
+        (done,) = _approve(at, [waiting], at.title(waiting), sign=sign)
     return done
 
 
@@ -512,17 +512,16 @@ def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]
     return named[0]
 
 
-def _approve_standing(at: ProposalContext, ref: str, expect: str | None) -> Decided:
+def _approve_standing(at: ProposalContext, verdict: Verdict, change: UnapprovedChange, expect: str | None) -> Decided:
     """Approve by a signed merge a text that is on the approval branch already."""
-    repo, (verdict, change) = at.repo, _standing(at, ref)
+    repo, handle = at.repo, at.handle(verdict.rule)
     refuse_changed(change.blob or "", expect)
     if at.trunk.view.policy.distinct:
-        hint = f"propose a change of it: ai-lessons contribute edit {ref}"
+        hint = f"propose a change of it: ai-lessons contribute edit {handle}"
         raise Refused(f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint)
     entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
     text = change.path, change.blob or ""
     done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
-    handle = at.handle(verdict.rule)
     repo.current()
     notes_after = (*done.notes, *_what_is_missing(repo, verdict.rule))
     return Decided(verdict.rule, handle, entry.title, change.path, at.trunk.name, done.commit, notes_after)

@@ -218,21 +218,17 @@ class RepositorySession(OpenRepository):
         return imported(written, len(planned) - len(new), left_out, applied.commit, applied.messages)
 
     def written(
-        self,
-        ids: Sequence[str],
-        applied: Applied,
-        notes: Sequence[str] = (),
-        parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({}),
+        self, ids: Sequence[str], applied: Applied, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})
     ) -> tuple[Written, ...]:
         """Reports of entries that were just written; ids that cannot be read back are left out."""
         lights = self.current(parsed).many(ids)
-        return self.reports((lights[name] for name in dict.fromkeys(ids) if name in lights), applied, notes)
+        return self.reports((lights[name] for name in dict.fromkeys(ids) if name in lights), applied)
 
     @staticmethod
-    def reports(lights: Iterable[EntrySummary], applied: Applied, notes: Sequence[str] = ()) -> tuple[Written, ...]:
+    def reports(lights: Iterable[EntrySummary], applied: Applied) -> tuple[Written, ...]:
         """Reports of these entries, which may be gone."""
-        notes, written = (*notes, *applied.messages), app.answers.Written
-        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes, x.tier) for x in lights)
+        commit, notes, written = applied.commit, applied.messages, app.answers.Written
+        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, commit, notes, x.tier) for x in lights)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
         """The report of one entry, whose file may be gone by now. The catalog is left as it is."""

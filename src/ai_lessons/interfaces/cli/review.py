@@ -54,7 +54,7 @@ def refuse_agents(call: Call) -> None:
 def run(call: Call, *, sign: bool) -> None:
     """Show all that waits for a decision or a signature and ask, until none is left or the reviewer quits."""
     refuse_agents(call)
-    waiting = app.review.pending_rules(call.library, unsigned=True)
+    waiting = app.review.pending_rules(call.library)
     call.note(call.library.primary.notes())
     if not waiting:
         click.echo(text_jobs.NOTHING_PENDING)
@@ -137,7 +137,7 @@ class Review:
 
 def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
     """The proposal as it is now, on a local `branch` if it was a remote's and was edited. Raises NotFound."""
-    for waiting in app.review.pending_rules(call.library, unsigned=True):
+    for waiting in app.review.pending_rules(call.library):
         if waiting.branch == branch and (waiting.id == proposal.id or waiting.change != UNSIGNED):
             return waiting
     raise NotFound("open proposal", branch, hint="it was decided or withdrawn meanwhile: skip it")
@@ -173,7 +173,7 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterat
     Raises Refused, NotFound.
     """
     _need_terminal(call, "a proposal is approved by a person, who is asked on a terminal", yes=yes)
-    proposals: Iterable[Pending] = (app.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
+    proposals: Iterable[Pending] = (app.review.pending_rule(call.library, ref) for ref in refs)
     if not yes:
         proposals = every = list(proposals)
         _present(call, every, f"Approve {', '.join(proposal.handle for proposal in every)}?")

@@ -392,7 +392,7 @@ def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str
 
 def review(opened: Library, asked: Asked) -> Page:
     """What waits for a person, and one of it in full."""
-    pending = app.review.pending_rules(opened, unsigned=True)
+    pending = app.review.pending_rules(opened)
     ref = asked.get("ref", "")
     chosen = next((n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0)
     proposal = pending[chosen] if pending else None
