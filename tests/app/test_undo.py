@@ -1,4 +1,4 @@
-"""Jobs taken back: each by a commit of its own, all or none, and decisions about rules not at all."""
+"""Jobs taken back: all or none, and decisions about rules not at all."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_f
     done = sharing.undo(world.library, 3)
     assert [one.subject for one in done] == ["Update lesson: First", "Update lesson: First", "Add lesson: First"]
     assert not (world.root / made.path).exists()
-    assert world.commits()[:3] == [
-        "Undo: Add lesson: First",
-        "Undo: Update lesson: First",
-        "Undo: Update lesson: First",
+    assert world.commits()[:2] == ["Undo: 3 jobs", "Update lesson: First"]
+    message = world.git(world.root, "log", "-1", "--format=%B")
+    assert [line for line in message.split("\n") if line.startswith("Undoes: ")] == [
+        f"Undoes: {job.undone}" for job in done
     ]
+    with pytest.raises(NotFound, match="no job to undo"):
+        sharing.undo(world.library)
 
 
 def test_a_deleted_entry_comes_back(world: World) -> None:

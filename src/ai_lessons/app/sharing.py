@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.app import write_checks
@@ -14,7 +13,7 @@ from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, blob_of, changed, here, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, blob_of, changed, here, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge
@@ -23,7 +22,7 @@ from ai_lessons.model.entries import HANDLE_LENGTH, id_end
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dulwich.repo import Repo
@@ -36,23 +35,20 @@ LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched f
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
-class Step(NamedTuple):
-    """An undone job: the commit, its subject, and the changes that undo it."""
+def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tuple[list[Undone], list[Change]]:
+    """The last jobs, newest first, and the changes that undo them: merges of the reverse of each into the current tree.
 
-    commit: str
-    subject: str
-    files: tuple[Change, ...]
-
-
-def _steps(store: Store, repo: Repo, decisions: list[str]) -> Iterator[Step]:
-    """Undo each job, newest first, by a merge of the reverse of its commit into the current tree."""
-    tip, draft, disk = store.head().commit, Draft(repo), dict[str, str | None]()
+    Raises as `undo`.
+    """
+    tip, draft, jobs = store.head().commit, Draft(repo), list[Undone]()
     if tip is None:
-        return
+        return [], []
     head = now = draft.tree_of(tip)
     # events are a log, which stays as it is
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
     for commit in _jobs(store, tip, decisions):
+        if len(jobs) == count:
+            break
         subject, after = commit.info.message.partition("\n")[0], draft.tree_of(commit.id)
         before = draft.tree_of(commit.parents[0]) if commit.parents else None
         changes = changed(store.worktree, after, before or draft.edit(None, {}))
@@ -73,12 +69,10 @@ def _steps(store: Store, repo: Repo, decisions: list[str]) -> Iterator[Step]:
             hint = f"look at it: ai-lessons recall log {path}"
             raise Conflict(f"{path} was changed again after “{subject}”; nothing was undone", hint=hint)
         draft.save()
-        differences = changed(store.worktree, now, merged.tree)
-        versions = {os.fsdecode(path.removeprefix(prefix)): new for path, (_, new) in differences.items()}
+        if merged.tree != now:
+            jobs.append(Undone(commit.id, subject, tuple(paths), None))
         now = merged.tree
-        if versions:
-            _read(store, repo, {path: draft.lookup(head, prefix + os.fsencode(path)) for path in versions}, disk)
-            yield Step(commit.id, subject, tuple(_changes(store, repo, versions, disk)))
+    return jobs, _changes(store, repo, head, now)
 
 
 def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
@@ -100,26 +94,24 @@ def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
             yield commit
 
 
-def _read(store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> None:
-    """Note in `disk` the blobs of files that are as in HEAD. Raises UnsavedEdits: a file has uncommitted edits."""
-    blobs = {path: blob_of(entry) for path, entry in versions.items() if path not in disk}
-    states = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
+def _changes(store: Store, repo: Repo, head: bytes, tree: bytes) -> list[Change]:
+    """The changes from one tree to another. Raises UnsavedEdits: a file has uncommitted edits."""
+    prefix = os.fsencode(store.prefix)
+    differences = changed(store.worktree, head, tree)
+    versions = {os.fsdecode(path.removeprefix(prefix)): pair for path, pair in differences.items()}
+    states = here(store.worktree, repo, {path: (blob_of(old), blob_of(old)) for path, (old, _) in versions.items()})
     edited = sorted(path for path, state in states.items() if not state.untouched)
     if edited:
         raise UnsavedEdits(
             f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
         )
-    disk |= {path: None if state.data is None else blob_id(state.data) for path, state in states.items()}
-
-
-def _changes(
-    store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]
-) -> Iterator[Change]:
-    """The changes that give files these versions; `disk` is updated."""
-    for path, entry in versions.items():
-        data = text_of(store.worktree, repo, path, entry[1].decode()) if entry else None
-        yield Change(path, data, entry[0] == EXECUTABLE if entry else None, disk[path])
-        disk[path] = None if data is None else blob_id(data)
+    changes = []
+    for path, (_, new) in versions.items():
+        data = text_of(store.worktree, repo, path, new[1].decode()) if new else None
+        there = states[path].data
+        expect = None if there is None else blob_id(there)
+        changes.append(Change(path, data, new[0] == EXECUTABLE if new else None, expect))
+    return changes
 
 
 Synced = git_sync.Synced
@@ -149,7 +141,7 @@ class Resolved(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """One job taken back: the commit that was, its subject, the files, and the new commit (None while it waits)."""
+    """A job taken back: the commit that was, its subject, the files, and the new commit (None while it waits)."""
 
     undone: str
     subject: str
@@ -248,7 +240,7 @@ def _find(repo: RepositorySession, torn: Sequence[EntryConflict], ref: str) -> E
 
 
 def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
-    """Take back the last `count` jobs of ours, newest first, each by a commit of its own; all or none.
+    """Take back the last `count` jobs of ours by one commit: all or none.
 
     Raises NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
     no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
@@ -256,22 +248,20 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     repo = library.primary
     repo.refuse_other_formats()
     repo.save_first()
-    decisions, done = list[str](), []
+    decisions = list[str]()
     with opened(repo.store.worktree) as git:
-        steps = tuple(islice(_steps(repo.store, git, decisions), count))
-    if not steps and decisions:
+        jobs, changes = _reverted(repo.store, git, count, decisions)
+    if not jobs and decisions:
         hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
         raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
-    if len(steps) < count:
-        many = f"only {len(steps)}" if steps else "none"
+    if len(jobs) < count:
+        many = f"only {len(jobs)}" if jobs else "none"
         raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
     stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"] if decisions else []
-    for step in steps:
-        applied = repo.write(f"Undo: {step.subject}", step.files, [(TRAILER, step.commit)])
-        paths = tuple(file.path for file in step.files)
-        done.append(Undone(step.commit, step.subject, paths, applied.commit, (*stay, *applied.messages)))
+    what = jobs[0].subject if count == 1 else f"{count} jobs"
+    applied = repo.write(f"Undo: {what}", changes, [(TRAILER, job.undone) for job in jobs])
     repo.current()
-    return tuple(done)
+    return tuple(job._replace(commit=applied.commit, notes=(*stay, *applied.messages)) for job in jobs)
 
 
 class Recovered(NamedTuple):

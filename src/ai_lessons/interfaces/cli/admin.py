@@ -103,7 +103,7 @@ def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
 @part.command("undo", examples=["", "2"])
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
 def undo(call: Call, count: int) -> None:
-    """Revert the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
+    """Revert the last job of this program, or the last N, by a new commit. Decisions about rules stay."""
     call.answer(app.sharing.undo(call.library, count), text_jobs.undone)
 
 
