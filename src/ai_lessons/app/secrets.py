@@ -104,7 +104,8 @@ def detectors() -> tuple[RegexBasedDetector, ...]:
             re.compile(r"(?<![0-9A-Za-z])hf_[0-9A-Za-z]{34}"),
         )
 
-    by_name: dict[str, Any] = {cls.__name__: cls for cls in get_mapping_from_secret_type_to_class().values()}
+    classes: Iterable[Any] = get_mapping_from_secret_type_to_class().values()
+    by_name = {detector.__name__: detector for detector in classes}
     return (NewerTokens(), *(by_name[f"{name}Detector"]() for name in _DETECTORS))
 
 

@@ -108,8 +108,8 @@ def _changes(store: Store, repo: Repo, head: bytes, tree: bytes) -> list[Change]
     changes = []
     for path, (_, new) in versions.items():
         data = text_of(store.worktree, repo, path, new[1].decode()) if new else None
-        there = states[path].data
-        expect = None if there is None else blob_id(there)
+        current = states[path].data
+        expect = None if current is None else blob_id(current)
         changes.append(Change(path, data, new[0] == EXECUTABLE if new else None, expect))
     return changes
 
