@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ai_lessons.app import write_checks
 from ai_lessons.app.proposals import open_proposals, refuse_agents
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
-from ai_lessons.git import files
+from ai_lessons.git import files, plumbing
 from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
-from ai_lessons.git.objects import EXECUTABLE, Draft, blob_of, changed, here, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, changed, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge
@@ -99,8 +99,8 @@ def _changes(store: Store, repo: Repo, head: bytes, tree: bytes) -> list[Change]
     prefix = os.fsencode(store.prefix)
     differences = changed(store.worktree, head, tree)
     versions = {os.fsdecode(path.removeprefix(prefix)): pair for path, pair in differences.items()}
-    states = here(store.worktree, repo, {path: (blob_of(old), blob_of(old)) for path, (old, _) in versions.items()})
-    edited = sorted(path for path, state in states.items() if not state.untouched)
+    changed_paths = {path.removeprefix(store.prefix) for _, path in plumbing.changed_files(store.worktree, ".")}
+    edited = sorted(changed_paths & versions.keys())
     if edited:
         raise UnsavedEdits(
             f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
@@ -108,8 +108,7 @@ def _changes(store: Store, repo: Repo, head: bytes, tree: bytes) -> list[Change]
     changes = []
     for path, (_, new) in versions.items():
         data = text_of(store.worktree, repo, path, new[1].decode()) if new else None
-        current = states[path].data
-        expect = None if current is None else blob_id(current)
+        expect = blob_id(store.read(path)) if store.exists(path) else None
         changes.append(Change(path, data, new[0] == EXECUTABLE if new else None, expect))
     return changes
 

@@ -29,12 +29,12 @@ from ai_lessons.git.objects import (
     Draft,
     TreeEntry,
     data_of,
-    here,
     opened,
     read_commit,
+    status_of,
     text_of,
 )
-from ai_lessons.git.store import Actor, Store, message_of
+from ai_lessons.git.store import Actor, PendingChange, Store, message_of
 from ai_lessons.git.worktree import (
     HEADS,
     OTHERS,
@@ -176,7 +176,7 @@ def approve(
     by = Author(store.worktree)
 
     def build(draft: Draft, tip: str) -> BranchUpdate:
-        taken: dict[str, tuple[str | None, TreeEntry | None]] = {}
+        taken: dict[str, TreeEntry | None] = {}
         for proposal in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
             _refuse(proposal, trunk, by)
             pieces = [piece for piece in proposal.pieces if not piece.done]
@@ -184,17 +184,17 @@ def approve(
                 raise Conflict(f"two of these proposals are about {twice}; nothing was approved")
             for piece in pieces:
                 mode = EXECUTABLE if piece.mode == EXECUTABLE and not proposal.is_rule else PLAIN
-                taken[piece.path] = piece.here, (mode, ObjectID(piece.new.encode())) if piece.new else None
+                taken[piece.path] = (mode, ObjectID(piece.new.encode())) if piece.new else None
         removal = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
         subject = f"{approval.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{removal}"
         message = message_of(subject, [pair for proposal in several for pair in _decision_trailers(proposal)])
-        tree = _tree_with(store, draft, tip, {path: version for path, (_, version) in taken.items()})
+        tree = _tree_with(store, draft, tip, taken)
         parents = (tip, *(proposal.commit for proposal in several))
         commit = by.commit(draft, tree, parents, message, sign=sign or None)
-        return BranchUpdate(commit, taken, by.stamp, f"merge {several[0].branch}: {subject}")
+        return BranchUpdate(commit, f"merge {several[0].branch}: {subject}")
 
-    landing, notes = land(store, repo, trunk.ref, build)
-    return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, several)))
+    landing = land(store, repo, trunk.ref, build)
+    return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, several)))
 
 
 def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, record: Rejection, name: str) -> Made:
@@ -208,12 +208,12 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, recor
         version = (PLAIN, objects.blobs(store.worktree, draft, {path: record.render()})[path])
         tree = _tree_with(store, draft, tip, {path: version})
         commit = by.commit(draft, tree, (tip,), message_of(subject, _decision_trailers(proposal)))
-        return BranchUpdate(commit, {path: (None, version)}, by.stamp, f"commit: {subject}")
+        return BranchUpdate(commit, f"commit: {subject}")
 
-    landing, notes = land(store, repo, trunk.ref, build)
+    landing = land(store, repo, trunk.ref, build)
     if proposal.is_rule:
         state.forget_proposal(store.state_dir, proposal.entry, proposal.name)
-    return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, [proposal])))
+    return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, [proposal])))
 
 
 class Decision(NamedTuple):
@@ -302,10 +302,10 @@ def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tu
         removal = commit(_tree_with(store, draft, tip, {path: None}), [tip], "Take out unapproved rule")
         proposal = commit(tree, [removal], "Propose rule")
         merge = commit(tree, [removal, proposal], approval.APPROVE_SUBJECT, sign=True)
-        return BranchUpdate(merge, {}, by.stamp, f"merge {branch}: {approval.APPROVE_SUBJECT}: {title}")
+        return BranchUpdate(merge, f"merge {branch}: {approval.APPROVE_SUBJECT}: {title}")
 
-    landing, notes = land(store, repo, trunk.ref, build)
-    return Made(trunk.name, landing.commit, notes)
+    landing = land(store, repo, trunk.ref, build)
+    return Made(trunk.name, landing.commit)
 
 
 def _decision_trailers(proposal: OpenProposal) -> list[tuple[str, str]]:
@@ -453,8 +453,9 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
             raise StorageFailed(f"git did not put everything back: {done.err}")
 
     def attempt() -> tuple[str, ...]:
-        now = here(worktree, repo, pairs)
-        same = [path for path, (edited, _) in pairs.items() if now[path].has(edited)]
+        now = status_of(worktree, Draft(repo), map(PendingChange, pairs))
+        blobs = {path: blob.decode() for path, (_, blob) in now.files.items()} | dict.fromkeys(now.gone)
+        same = [path for path, (edited, _) in pairs.items() if blobs.get(path, "") == edited]
         new = [path for path in same if pairs[path][1] is None]
         old = [path for path in same if path not in new]
         if new:

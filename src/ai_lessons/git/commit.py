@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from dulwich.objects import Commit, ObjectID
 
-from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed, UnsavedEdits
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commits import EMPTY_TREE
 from ai_lessons.git.files import held_back, translated, write_new
-from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, blob_of, data_of, here, opened, status_of
+from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, opened, status_of
 from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
 from ai_lessons.git.worktree import (
     Head,
@@ -214,18 +213,14 @@ def until_done(worktree: Worktree, attempt: Callable[[], _Done], seconds: float 
 
 
 PATIENCE = 30.0  # Seconds to wait for another process of ours that is committing
-_NOTE: Final = "checkout"
+CHECKOUT_SECONDS: Final = 600.0
+FAST_FORWARD: Final = ("merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
 
 
 class BranchUpdate(NamedTuple):
-    """A commit that is on the disk; `files`: by path the blob before, and mode and blob after, None for none.
-
-    `by` (person and time) and `message` are for git's reflog.
-    """
+    """A commit that is on the disk, and what git's reflog says of it."""
 
     commit: str
-    files: Mapping[str, tuple[str | None, TreeEntry | None]]
-    by: str
     message: str
 
 
@@ -242,91 +237,59 @@ def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], b
     ):
         if not locked:
             raise StorageFailed(f"another process is committing to {store.root}; wait for it, then: admin save")
-        recover(store.worktree)
+        clear_locks(store.worktree)
         yield
 
 
-def recover(worktree: Worktree) -> None:
-    """Finish or undo what a process of ours that died left. Under our commit lock."""
-    clear_locks(worktree)
-    if (worktree.state_dir / _NOTE).exists():
-        with held(worktree.state_dir / "write.lock", patience=0) as locked, opened(worktree) as repo:
-            if locked:
-                _follow(worktree, repo)
+def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], BranchUpdate]) -> BranchUpdate:
+    """Make `ref` point to what `build(draft, tip)` makes, asked again if it moved; files and index follow.
 
-
-def _follow(worktree: Worktree, repo: Repo) -> list[str]:
-    """Where the branch has moved, update the noted files that the user did not edit; why that failed.
-
-    Under our locks. The note is removed: a file that failed shows as an edit, which the user can undo.
+    Raises Conflict, StorageFailed. UnsavedEdits: the user edited one of the files; then nothing is changed.
     """
-    place, rows, fault = worktree.state_dir / _NOTE, dict[str, tuple[str | None, str | None]](), ""
-    with suppress(ValueError, KeyError, TypeError):  # lost with the power: then the branch never moved
-        note, head = json.loads(place.read_bytes()), read_head(worktree).commit
-        if head is not None and (note["tip"] == head or plumbing.is_ancestor(worktree, note["tip"], head)):
-            rows = {str(path): (old, new) for path, (old, new) in note["files"].items()}
-    states = here(worktree, repo, {path: (old, old) for path, (old, _) in rows.items()})
-    behind = [path for path, state in states.items() if state.has(rows[path][0]) or state.has(None)]
-    with files.held_back():
-        try:
-            for path in behind:
-                files.remove_file(worktree.root, path)
-            if names := plumbing.listed(path for path in behind if rows[path][1]):
-                done = plumbing.run(worktree, "checkout-index", "-q", "-z", "--stdin", cwd=worktree.root, stdin=names)
-                fault = done.err if done.code else ""
-        except AiLessonsError as error:
-            fault = error.message
-        place.unlink(missing_ok=True)
-    return [f"not every file was brought up to date ({fault}); mend that, then: git checkout FILE"] if fault else []
-
-
-def land(
-    store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], BranchUpdate]
-) -> tuple[BranchUpdate, tuple[str, ...]]:
-    """Make `ref` point to what `build(draft, tip)` makes, asked again if it moved. Raises Conflict, StorageFailed."""
     if not ref.startswith("refs/heads/"):  # a branch of a remote moves by what is pushed there
         name, remote_name = short_name(ref), branch_name(ref)
         raise Conflict(f"there is no branch {name} here, only {remote_name}", hint=f"git branch {name} {remote_name}")
 
-    def attempt() -> tuple[BranchUpdate, tuple[str, ...]]:
+    def attempt() -> BranchUpdate:
         name, place = ref.removeprefix("refs/heads/"), checked_out_at(store.worktree, ref)
         if place and read_head(store.worktree).ref != ref:
             raise Conflict(f"{name} is checked out at {place}", hint=f"do it there: ai-lessons --repo {place} …")
         tip = read_ref(store.worktree, ref)
         if tip is None:
             raise NotFound("branch", name)
-        landing, mark = build(Draft(repo), tip), objects.index_mark(store.worktree)
+        landing = build(Draft(repo), tip)
         if read_head(store.worktree).ref == ref:
-            return landing, _check_out(store, repo, landing, Head(ref, tip), mark)
-        point(store.worktree, ref, tip, landing.commit, landing.message)
-        return landing, ()
+            settings = ("-c", "core.hooksPath=/dev/null", "-c", "merge.verifySignatures=false")
+            check_out(store.worktree, "the decision", *settings, *FAST_FORWARD, landing.commit, log=landing.message)
+        else:
+            point(store.worktree, ref, tip, landing.commit, landing.message)
+        return landing
 
-    with committing(store):
+    with committing(store), store.writing():
         return until_done(store.worktree, attempt)
 
 
-def _check_out(store: Store, repo: Repo, landing: BranchUpdate, head: Head, mark: str) -> tuple[str, ...]:
-    """Move branch, index and unedited files to a commit. Raises GitLocked: branch or index moved."""
-    worktree, notes = store.worktree, []
-    after = {path: blob_of(new) for path, (_, new) in landing.files.items()}
-    before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})
-    rows: dict[str, tuple[str | None, str | None]] = {}
-    entries: dict[bytes, TreeEntry | None] = {}
-    for path, state in before.items():
-        if not state.staged:
-            entries[os.fsencode(worktree.prefix + path)] = landing.files[path][1]
-        if state.untouched and not state.has(after[path]):
-            rows[path] = state.old, after[path]
-        elif state.staged or not state.has(after[path]):
-            notes.append(f"your own edit of {path} stays as it is; it is not approved")
-    with store.writing():
-        files.write_file(store.state_dir, _NOTE, json.dumps({"tip": landing.commit, "files": rows}).encode())
-        try:
-            with changed(worktree, landing.commit, entries) as index:
-                install(worktree, head, landing.commit, (index, mark), f"{landing.by}\t{landing.message}")
-        finally:
-            notes += _follow(worktree, repo)  # Ctrl-C may come right after the move
-    return tuple(notes)
+def check_out(worktree: Worktree, what: str, *command: str, log: str) -> None:
+    """Run a git command by which branch, index and files become those of `what`. Git checks before it changes anything.
+
+    Raises UnsavedEdits: the user edited one of the files. GitLocked: the branch moved. StorageFailed.
+    """
+    durable, reflog = ("-c", "core.fsync=added,reference"), {"GIT_REFLOG_ACTION": log}
+    with held_back():  # Ctrl-C would end git in the middle
+        done = plumbing.run(worktree, *durable, *command, extra=reflog, timeout=CHECKOUT_SECONDS)
+    if done.code == 0:
+        return
+    refuse_locked(worktree, done)
+    if "fast-forward" in done.err:
+        raise GitLocked("the branch was moved meanwhile; nothing was changed", hint="try again")
+    paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
+    if paths:
+        unnamed = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        raise UnsavedEdits(
+            f"{what} changes files that you have edited and not committed: {', '.join(paths[:3])}{unnamed}",
+            hint="commit them or put them aside (git commit, git stash), then repeat the command",
+        )
+    raise StorageFailed(f"git did not merge {what}: {done.err.splitlines()[0] if done.err else 'it gave no reason'}")
 
 
 _LOOSE, _SAMPLE = 27, "objects/17"  # So many loose objects in one of 256 folders are many: so judges `git gc --auto`

@@ -24,13 +24,14 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, Storage
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import RawCommit, texts
 from ai_lessons.git.files import translated, write_all, write_new
-from ai_lessons.git.store import PendingChange
 from ai_lessons.git.worktree import Worktree, read_head, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dulwich.object_store import BaseObjectStore
+
+    from ai_lessons.git.store import PendingChange
 
 _COMMIT: Final = re.compile(rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)")
 
@@ -317,48 +318,11 @@ def text_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
     return texts(worktree, {blob: path}, {blob: data_of(repo, blob)})[blob]
 
 
-_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the empty blob, also that of `git add --intent-to-add`
 HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote counts as one that git is writing
 
 
 class GitLocked(Conflict):
     """Git holds a lock, or moved the branch first; nothing was changed, and the caller may try again."""
-
-
-class Here(NamedTuple):
-    """One path: the blob that the branch had (or None); what is on disk, `odd` if no plain file is.
-
-    `staged`: the user's index differs from the branch here.
-    """
-
-    old: str | None
-    blob: str | None
-    data: bytes | None
-    staged: bool
-    odd: bool
-
-    @property
-    def untouched(self) -> bool:
-        """True if both disk and index hold what the branch had."""
-        return not self.staged and self.has(self.old)
-
-    def has(self, blob: str | None) -> bool:
-        """True if that is on disk."""
-        return not self.odd and self.blob == blob
-
-
-def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Here]:
-    """What is at the paths of `before`, with the blobs before and after a change. Raises Conflict: of git's index."""
-    index = staged(worktree, [worktree.prefix + path for path in before])
-    disk, made = status_of(worktree, Draft(repo), map(PendingChange, before)), {}
-    for fault in disk.unreadable.values():
-        raise fault
-    for path, (old, new) in before.items():
-        edited = index.get(worktree.prefix + path) not in {old, new}  # staged just what comes: nothing is lost by it
-        blob = disk.files[path][1].decode() if path in disk.files else None
-        odd = path not in disk.files and path not in disk.gone
-        made[path] = Here(old, blob, disk.data.get(path), edited, odd)
-    return made
 
 
 class OnDisk(NamedTuple):
@@ -399,23 +363,6 @@ def status_of(worktree: Worktree, draft: Draft, paths: Iterable[PendingChange]) 
     blob_ids, failed = stored(worktree, draft, data)
     made = {path: (modes[path], blob) for path, blob in blob_ids.items()}
     return OnDisk(data, made, frozenset(gone), {**unreadable, **failed})
-
-
-def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
-    """The blobs that the index holds of paths below the worktree's top. Raises Conflict: of one path."""
-    names = frozenset(paths)
-    literal = {"GIT_LITERAL_PATHSPECS": "1"}
-    done = plumbing.run(worktree, "ls-files", "-s", "-z", "--", *sorted(names), extra=literal) if names else None
-    blobs = {}
-    for row in done.out.split(b"\0")[:-1] if done else ():
-        entry, _, name = row.partition(b"\t")
-        _, blob, stage = entry.decode().split(" ")
-        path = os.fsdecode(name)
-        if path in names and stage != "0":
-            raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
-        if path in names and blob != _EMPTY_BLOB:
-            blobs[path] = blob
-    return blobs
 
 
 UNDER_WAY, SETTLE = 3.0, 1.0  # Seconds a git command counts as under way that has not moved HEAD yet, and that has

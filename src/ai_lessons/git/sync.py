@@ -20,14 +20,12 @@ from ai_lessons.errors import (
     InvalidEntry,
     NotFound,
     Refused,
-    StorageFailed,
-    UnsavedEdits,
     UnsupportedRepository,
 )
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commit import Author, committing, refuse_locked, unshared
+from ai_lessons.git.commit import FAST_FORWARD, Author, check_out, committing, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, Version, blob_of, changed, opened, text_of
@@ -263,7 +261,6 @@ def _key(torn: MergeConflict) -> str:
     return f"{torn.ours} {torn.theirs} {torn.path}"
 
 
-MERGE_SECONDS: Final = 600.0
 AGAIN: Final = "ai-lessons admin sync"
 
 
@@ -385,8 +382,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 target, merged = author.commit(draft, made.tree, (head, tip), message), made.merged
                 notes = author.notes
         received = count(store, tip, head)
-        # git checks everything before it changes anything
-        _change(store, place, "merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash", target)
+        check_out(store.worktree, place.name, *FAST_FORWARD, target, log="sync")
         decisions.forget()
         return Brought(target, received, merged, notes=notes)
 
@@ -499,7 +495,8 @@ def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bo
 
 def _move(store: Store, place: RemoteBranch, target: str) -> None:
     """Let branch, index and files be those of any commit, with the same checks."""
-    _change(store, place, "checkout", "--quiet", "--no-overwrite-ignore", "-B", branch(store), target)
+    move = ("checkout", "--quiet", "--no-overwrite-ignore", "-B", branch(store), target)
+    check_out(store.worktree, place.name, *move, log="sync")
 
 
 def _drop_ours(store: Store, place: RemoteBranch, head: str, tip: str) -> None:
@@ -509,24 +506,6 @@ def _drop_ours(store: Store, place: RemoteBranch, head: str, tip: str) -> None:
     store.journal.settle(BatchRecord(tip, {}))
     if store.dropped:
         store.dropped(HEADS + branch(store), dropped, tip)
-
-
-def _change(store: Store, place: RemoteBranch, *arguments: str) -> None:
-    reflog = {"GIT_REFLOG_ACTION": "sync"}
-    done = plumbing.run(store.worktree, *arguments, extra=reflog, timeout=MERGE_SECONDS)
-    if done.code == 0:
-        return
-    refuse_locked(store.worktree, done)
-    paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
-    if paths:
-        unnamed = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-        raise UnsavedEdits(
-            f"{place.name} changes files that you have edited and not committed: {', '.join(paths[:3])}{unnamed}",
-            hint=f"commit them or put them aside (git commit, git stash), then: {AGAIN}",
-        )
-    raise StorageFailed(
-        f"git did not merge {place.name}: {done.err.splitlines()[0] if done.err else 'it gave no reason'}"
-    )
 
 
 CONFLICTS: Final = "conflict/"  # Our side of a conflict is a branch below this
