@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository, WrongObjectException
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
-from dulwich.pack import write_pack_index_v2, write_pack_objects
+from dulwich.pack import write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import RawCommit, texts
-from ai_lessons.git.files import translated, write_all, write_new
-from ai_lessons.git.worktree import Worktree, read_head, read_settings
+from ai_lessons.git.files import translated, write_all
+from ai_lessons.git.worktree import Worktree, as_hub, read_head, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,9 +59,8 @@ DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, Wro
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
 Version = TreeEntry | None  # None: no such file
-PACK_FROM, FEW_PACKS, MANY = 24, 50, 120
-"""So many objects become a pack, which a disk syncs in a tenth of the time of as many files, unless there are as many
-packs as `git gc --auto` leaves alone, because reads try one pack after the other. `MANY` objects always become one."""
+PACK_FROM: Final = 100  # So many objects become a pack, which a disk syncs in a tenth of the time of as many files
+PACK_SECONDS: Final = 600.0
 
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
 _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
@@ -116,7 +115,7 @@ class Draft:
 
     def __init__(self, repo: Repo) -> None:
         self._store = repo.object_store
-        self._folder = os.fspath(repo.object_store.path)
+        self._place, self._folder = as_hub(Path(repo.controldir())), os.fspath(repo.object_store.path)
         self._new: dict[ObjectID, ShaFile] = {}
         self._trees: dict[ObjectID, Tree] = {}  # as they were read: edits are made to copies
 
@@ -189,16 +188,22 @@ class Draft:
     def save(self) -> None:
         """Bring every new object, whole, to the disk, surely there when this returns. Raises StorageFailed."""
         new = list(self._new.values())
-        with translated(self._folder, writing=True):
-            packs = sum(1 for _ in Path(self._folder, "pack").glob("*.idx")) if len(new) >= PACK_FROM else 0
-            # whether packs have one already is not asked: to open them all would cost more than a second copy
-            if len(new) >= MANY or (len(new) >= PACK_FROM and packs < FEW_PACKS):
-                _write_pack(self._folder, new)
-            else:
+        if len(new) >= PACK_FROM:
+            self._save_pack(new)
+        else:
+            with translated(self._folder, writing=True):
                 lacking = [made for made in new if not self._is_loose(made.id)]
                 for start in range(0, len(lacking), _SYNC_THREADS):
                     _write_some(self._folder, lacking[start : start + _SYNC_THREADS])
         self._new.clear()
+
+    def _save_pack(self, new: Sequence[ShaFile]) -> None:
+        pack, rows = io.BytesIO(), [(made, None) for made in new]
+        write_pack_objects(pack, rows, new[0].object_format, deltify=False, compression_level=1)
+        durable = ("-c", "core.fsync=objects", "-c", "core.fsyncObjectFiles=true")
+        done = plumbing.run(self._place, *durable, "index-pack", "--stdin", stdin=pack.getvalue(), timeout=PACK_SECONDS)
+        if done.code:
+            raise StorageFailed(f"git could not store {len(new)} objects: {done.err}", hint="is the disk full?")
 
     def _add(self, made: ShaFile) -> ObjectID:
         # as one piece: dulwich's trees come in a piece for each entry, which is slow to hash and to compress
@@ -256,26 +261,6 @@ def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:
             os.close(fd)
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
-
-
-def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
-    """One pack and its index, the index last: git sees the pack only once it is complete. Then their folder."""
-    data, index = io.BytesIO(), io.BytesIO()
-    entries, checksum = write_pack_objects(
-        data, [(made, None) for made in objects], objects[0].object_format, deltify=False, compression_level=1
-    )
-    rows = sorted((name, offset, crc) for name, (offset, crc) in entries.items())
-    write_pack_index_v2(index, rows, checksum)
-    os.makedirs(f"{folder}/pack", exist_ok=True)
-    for content, suffix in ((data, ".pack"), (index, ".idx")):
-        temporary = Path(f"{folder}/pack/tmp_pack_{secrets.token_hex(8)}")
-        write_new(temporary, content.getvalue(), durable=True, mode=0o444)
-        os.rename(temporary, f"{folder}/pack/pack-{checksum.hex()}{suffix}")
-    place = os.open(f"{folder}/pack", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(place)  # its names have to be on the disk before a branch needs the objects
-    finally:
-        os.close(place)
 
 
 _IN: Final = ("filter", "ident", "working-tree-encoding")
