@@ -147,14 +147,14 @@ def _commit_on(store: Store, draft: Draft, branch: str, base: str, old: str | No
     if request.family != PROPOSALS:  # after a squash or rebase only the trailer tells where it was proposed
         about = [(approval.ENTRY_TRAILER, request.entry), (approval.PROPOSED_TRAILER, branch)]
     message = message_of(request.subject, [*request.trailers, *about], request.actor)
-    commit = by.commit(
+    commit = by.write(
         draft, _tree_with(store, draft, base, files), [base], approval.with_report(message, request.report)
     )
     git_commit.point(store.worktree, HEADS + branch, old, commit, f"{'commit' if old else 'branch'}: {request.subject}")
     if branch.startswith(PROPOSALS):  # noted for the verdicts: the branch may be gone before the first of them
         path, stored = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
         text = stored[1].decode() if stored else None
-        proposal = Proposal(branch, commit, request.entry, path, text, person(by.author.encode()), by.when)
+        proposal = Proposal(branch, commit, request.entry, path, text, person((by.author() or "").encode()), by.when)
         state.add_proposals(store.state_dir, [proposal])
     return Made(branch, commit, by.notes)
 
@@ -190,7 +190,7 @@ def approve(
         message = message_of(subject, [pair for proposal in several for pair in _decision_trailers(proposal)])
         tree = _tree_with(store, draft, tip, taken)
         parents = (tip, *(proposal.commit for proposal in several))
-        commit = by.commit(draft, tree, parents, message, sign=sign or None)
+        commit = by.write(draft, tree, parents, message, sign=sign or None)
         return BranchUpdate(commit, f"merge {several[0].branch}: {subject}")
 
     landing = land(store, repo, trunk.ref, build)
@@ -207,7 +207,7 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, recor
         _still_open(repo, store, trunk, proposal, tip)
         version = (PLAIN, objects.blobs(store.worktree, draft, {path: record.render()})[path])
         tree = _tree_with(store, draft, tip, {path: version})
-        commit = by.commit(draft, tree, (tip,), message_of(subject, _decision_trailers(proposal)))
+        commit = by.write(draft, tree, (tip,), message_of(subject, _decision_trailers(proposal)))
         return BranchUpdate(commit, f"commit: {subject}")
 
     landing = land(store, repo, trunk.ref, build)
@@ -271,7 +271,7 @@ def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
         # without the line a proposal that is reopened in the same second would be the commit that was rejected
         message += f"{chr(10) if approval.trailers(message) else chr(10) * 2}Reopens: {decision.commit}\n"
         parents = [trunk.tip] if files else list(source.parents)
-        commit = by.commit(draft, tree, parents, message, str(source.info.author))
+        commit = by.write(draft, tree, parents, message, str(source.info.author))
         git_commit.point(store.worktree, ref, None, commit, f"branch: Reopen {decision.name}")
         if decision.name.startswith(PROPOSALS):
             path, version = next(((path, new) for path, new in files.items() if new), ("", None))
@@ -297,7 +297,7 @@ def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tu
 
         def commit(tree: ObjectID, parents: Sequence[str], subject: str, *, sign: bool = False) -> str:
             trailers = [(approval.PROPOSAL_TRAILER, branch), *about] if sign else about
-            return by.commit(draft, tree, parents, message_of(f"{subject}: {title}", trailers), sign=sign)
+            return by.write(draft, tree, parents, message_of(f"{subject}: {title}", trailers), sign=sign)
 
         removal = commit(_tree_with(store, draft, tip, {path: None}), [tip], "Take out unapproved rule")
         proposal = commit(tree, [removal], "Propose rule")
@@ -334,7 +334,7 @@ def _refuse(proposal: OpenProposal, trunk: Trunk, by: Author) -> None:
     if proposal.faults:
         hint = "propose it again on the text that is there now, and reject this one"
         raise Conflict(f"{branch} cannot be taken as it is: {proposal.faults[0]}", hint=hint)
-    user = person(by.committer.encode())
+    user = person((by.committer() or "").encode())
     if trunk.view.policy.distinct and any(user.same(author) for author in proposal.suggested_by):
         hint = "approval.distinct in the settings of the repository says so"
         raise Refused(
@@ -483,6 +483,6 @@ def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes])
         for path, data in rules.items():
             rule = read_entry(path, data)
             tree = draft.edit(before, {os.fsencode(path): (PLAIN, blobs[path])})
-            commit = by.commit(draft, tree, [start], f"Propose rule: {rule.title}\n", author=AUTHOR)
+            commit = by.write(draft, tree, [start], f"Propose rule: {rule.title}\n", author=AUTHOR)
             branch = f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"
             repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), ObjectID(commit.encode()))

@@ -341,7 +341,7 @@ class GitIdentity:
         committer: Stamp,
         sign: bool | None = None,
     ) -> ObjectID:
-        """A commit by these people, signed if the user's settings ask for it.
+        """A commit by these people; `sign`: it has to be signed, None: as the user's settings say.
 
         If signing fails, `unsigned` has the reason; with `sign` it raises Refused.
         """
@@ -364,24 +364,22 @@ class GitIdentity:
         return draft.commit(tree, parents, message, author=author, committer=committer)
 
 
-class Author:
-    """Makes commits as the user whom git knows here. Raises Refused: git knows none."""
+class Author(GitIdentity):
+    """Makes single commits as the user whom git knows here. Raises Refused: git knows none."""
 
     def __init__(self, worktree: Worktree) -> None:
-        self._people, self.when = GitIdentity(worktree), int(time.time())
-        author, committer = self._people.author(), self._people.committer()
-        if not author or not committer:
+        super().__init__(worktree)
+        self.when = int(time.time())
+        if not self.author() or not self.committer():
             message, _, hint = NO_IDENTITY.partition("; ")
             raise Refused(message, hint=hint)
-        self.author, self.committer = author, committer
-        self.stamp = f"{committer} {self.when} {zone(self.when)}"  # the person and time of a reflog's line
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Why a commit is not signed, where it should be."""
-        return (self._people.unsigned,) if self._people.unsigned else ()
+        return tuple(filter(None, [self.unsigned]))
 
-    def commit(
+    def write(
         self,
         draft: Draft,
         tree: ObjectID,
@@ -391,13 +389,10 @@ class Author:
         *,
         sign: bool | None = None,
     ) -> str:
-        """Write a commit and the new objects of the draft; `author` is `Name <email>`.
-
-        `sign`: whether it has to be signed; None: as the user's settings say. Raises Refused: it cannot be.
-        """
-        by, committer = (_stamp(who, self.when) for who in (author or self.author, self.committer))
+        """`commit` on the disk, with the new objects of the draft; `author` is `Name <email>` if not the user."""
+        by, committer = (_stamp(who or "", self.when) for who in (author or self.author(), self.committer()))
         parent_ids = [ObjectID(parent.encode()) for parent in parents]
-        commit = self._people.commit(draft, tree, parent_ids, message, author=by, committer=committer, sign=sign)
+        commit = self.commit(draft, tree, parent_ids, message, author=by, committer=committer, sign=sign)
         draft.save()
         return commit.decode()
 

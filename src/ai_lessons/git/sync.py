@@ -379,7 +379,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 # approval reads this message: without "into BRANCH" it would claim a merge into the approval branch
                 message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
                 author = Author(store.worktree)
-                target, merged = author.commit(draft, made.tree, (head, tip), message), made.merged
+                target, merged = author.write(draft, made.tree, (head, tip), message), made.merged
                 notes = author.notes
         received = count(store, tip, head)
         check_out(store.worktree, place.name, *FAST_FORWARD, target, log="sync")
