@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from difflib import Match, SequenceMatcher
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ai_lessons.errors import InvalidEntry
@@ -16,49 +17,33 @@ from ai_lessons.model.markdown import REMOVE, Node, compose, edit_mapping, line_
 from ai_lessons.model.texts import SORTED_KEYS, cut, decode, same
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _STEPS = 20_000_000  # A few seconds. Texts of 4,000 lines, each there once, take fewer
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """The same as its base, but for texts that would take it minutes."""
+    """The same as its base; in texts that would take it minutes: lines that both have once, and what follows them."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         """Of two texts, by lines."""
         super().__init__(None, before, after)
-        self._both, self._left = (before, after), _STEPS
+        self._both = before, after
 
     def get_matching_blocks(self) -> list[Match]:
         """The stretches that are the same, and an empty one at the end."""
         before, after = self._both
         if _steps(before, after) <= _STEPS:
             return super().get_matching_blocks()
+        end = len(before), len(after)
         blocks: list[Match] = []
-        for a, b, size in filter(lambda stretch: stretch[2], self._stretches()):
+        for (a, b), (next_a, next_b) in pairwise([(0, 0), *_in_order(before, after), end]):
+            pairs = zip(before[a:next_a], after[b:next_b], strict=False)
+            size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
             if blocks and (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) == (a, b):
                 a, b, size = blocks[-1].a, blocks[-1].b, blocks.pop().size + size  # noqa: PLW2901
-            blocks.append(Match(a, b, size))
-        return [*blocks, Match(len(before), len(after), 0)]
-
-    def _stretches(self) -> Iterator[tuple[int, int, int]]:
-        before, after = self._both
-        a = b = 0
-        for next_a, next_b in (*_in_order(before, after), (len(before), len(after))):
-            start = a
-            while a < next_a and b < next_b and before[a] == after[b]:
-                a, b = a + 1, b + 1
-            yield start, b - (a - start), a - start
-            end, same = next_a, 0
-            while end > a and next_b - same > b and before[end - 1] == after[next_b - same - 1]:
-                end, same = end - 1, same + 1
-            old_lines, new_lines = before[a:end], after[b : next_b - same]
-            if (steps := _steps(old_lines, new_lines)) <= self._left:
-                self._left -= steps
-                for block in SequenceMatcher(None, old_lines, new_lines).get_matching_blocks()[:-1]:
-                    yield a + block.a, b + block.b, block.size
-            yield end, next_b - same, same + (next_a < len(before))
-            a, b = next_a + 1, next_b + 1
+            blocks += [Match(a, b, size)] if size else []
+        return [*blocks, Match(*end, 0)]
 
 
 def _steps(before: Sequence[str], after: Sequence[str]) -> int:
