@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import zlib
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -26,8 +24,6 @@ PATIENCE: Final = 600.0  # seconds for the first reading of a long history
 # Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
 MESSAGE_LIMIT: Final = 64 * 1024
 UNKNOWN: Final = Person("", "")  # who made an odd commit
-_FEW: Final = 64  # up to this number, texts are first read as loose objects
-_MANY: Final = 1000  # above this number of pairs of trees, two runs of git share the work
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Of the year 9999, which is as far as dates can be shown
 _LAST_SECOND: Final = 253_402_300_799
@@ -139,11 +135,9 @@ def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> t
 
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
-    ids = set(blobs)
-    loose = _read_loose(worktree, ids) if len(ids) <= _FEW else {}
-    names = "".join(f"{blob}\n" for blob in sorted(ids - loose.keys())).encode()
+    names = "".join(f"{blob}\n" for blob in sorted({*blobs})).encode()
     if not names:
-        return loose
+        return {}
     sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
     rows = [line.split() for line in sizes.splitlines()]
     small = [row[0].decode() for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
@@ -158,7 +152,7 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
             at = end + 2 + int(size)
         return contents
 
-    return loose | dict(readable(small, read)[0])
+    return dict(readable(small, read)[0])
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
@@ -209,10 +203,7 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
         return {}
     only = ("--", worktree.prefix) if worktree.prefix else ()
     flags = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
-    lines = [f"{old} {new}\n".encode() for old, new in pairs]
-    parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        out = b"".join(pool.map(lambda part: _git(worktree, *flags, stdin=b"".join(part)), parts))
+    out = _git(worktree, *flags, stdin="".join(f"{old} {new}\n" for old, new in pairs).encode())
     start, at = worktree.prefix.encode(), 0
     changes: dict[tuple[str, str], tuple[PathChange, ...]] = {}
     files: list[PathChange] = []
@@ -234,21 +225,6 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
         raise UnsupportedRepository(f"git lists changes in {worktree.top} in an unknown format")
     changes[pair] = tuple(files)
     return changes
-
-
-def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
-    """The blobs among these that are loose objects, as new ones are: reading them costs less than a run of git."""
-    contents = {}
-    for blob in blobs:
-        try:
-            with open(worktree.common_dir / "objects" / blob[:2] / blob[2:], "rb") as file:
-                raw = zlib.decompressobj().decompress(file.read(), TEXT_LIMIT + 100)
-        except (OSError, zlib.error):
-            continue
-        header, _, data = raw.partition(b"\0")
-        if header == b"blob %d" % len(data) and len(data) <= TEXT_LIMIT:
-            contents[blob] = data
-    return contents
 
 
 def behind(commits: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
