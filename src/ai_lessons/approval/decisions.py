@@ -14,14 +14,6 @@ from ai_lessons.approval.proposals import rule_of
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, StorageFailed
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commit import (
-    Author,
-    BranchUpdate,
-    committing,
-    land,
-    refuse_locked,
-    until_done,
-)
 from ai_lessons.git.commits import person
 from ai_lessons.git.objects import (
     EXECUTABLE,
@@ -95,7 +87,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, request: ProposalRequest) ->
     for path, data in request.files.items():
         if data is not None:
             check_path(path)
-    with committing(store):
+    with git_commit.committing(store):
         folder = request.family.rstrip("/")
         if read_ref(trunk.worktree, HEADS + folder) is not None:
             hint = f"git branch -m {folder} NEW-NAME"
@@ -123,7 +115,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, request: ProposalRequest) ->
 def amend(store: Store, repo: Repo, proposal: OpenProposal, request: ProposalRequest) -> Made:
     """Add a commit to a proposal's branch; a remote's branch is made here first. Raises as `propose`."""
     ref = HEADS + proposal.name
-    with committing(store):
+    with git_commit.committing(store):
         old = read_ref(store.worktree, ref)
         if old not in {None, proposal.commit}:
             raise Conflict(f"{proposal.name} says something else than {proposal.branch}; nothing was changed")
@@ -136,7 +128,7 @@ def amend(store: Store, repo: Repo, proposal: OpenProposal, request: ProposalReq
 
 def _commit_on(store: Store, draft: Draft, branch: str, base: str, old: str | None, request: ProposalRequest) -> Made:
     """Commit on top of `base`, and move the branch there from `old`."""
-    by, before = Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
+    by, before = git_commit.Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
     contents = {path: data for path, data in request.files.items() if data is not None}
     files: dict[str, TreeEntry | None] = dict.fromkeys(request.files)
     for path, blob in objects.blobs(store.worktree, draft, contents).items():
@@ -173,9 +165,9 @@ def approve(
 
     Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them cannot be taken.
     """
-    by = Author(store.worktree)
+    by = git_commit.Author(store.worktree)
 
-    def build(draft: Draft, tip: str) -> BranchUpdate:
+    def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
         taken: dict[str, TreeEntry | None] = {}
         for proposal in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
             _refuse(proposal, trunk, by)
@@ -191,26 +183,26 @@ def approve(
         tree = _tree_with(store, draft, tip, taken)
         parents = (tip, *(proposal.commit for proposal in several))
         commit = by.write(draft, tree, parents, message, sign=sign or None)
-        return BranchUpdate(commit, f"merge {several[0].branch}: {subject}")
+        return git_commit.BranchUpdate(commit, f"merge {several[0].branch}: {subject}")
 
-    landing = land(store, repo, trunk.ref, build)
+    landing = git_commit.land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, several)))
 
 
 def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, record: Rejection, name: str) -> Made:
     """Commit a record (`name`: its ULID) to the approval branch; delete the proposal's. Raises Refused, Conflict."""
-    by = Author(store.worktree)
+    by = git_commit.Author(store.worktree)
     path = proposals.record_path(approval.REJECTED, name, record.title, record.at)
     subject = f"Reject {record.what}: {record.title}"
 
-    def build(draft: Draft, tip: str) -> BranchUpdate:
+    def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
         _still_open(repo, store, trunk, proposal, tip)
         version = (PLAIN, objects.blobs(store.worktree, draft, {path: record.render()})[path])
         tree = _tree_with(store, draft, tip, {path: version})
         commit = by.write(draft, tree, (tip,), message_of(subject, _decision_trailers(proposal)))
-        return BranchUpdate(commit, f"commit: {subject}")
+        return git_commit.BranchUpdate(commit, f"commit: {subject}")
 
-    landing = land(store, repo, trunk.ref, build)
+    landing = git_commit.land(store, repo, trunk.ref, build)
     if proposal.is_rule:
         state.forget_proposal(store.state_dir, proposal.entry, proposal.name)
     return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, [proposal])))
@@ -260,8 +252,8 @@ def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
 
     What was rejected comes as it was, what was approved on top of the approval branch, which must lack it by now.
     """
-    by, draft, ref = Author(store.worktree), Draft(repo), HEADS + decision.name
-    with committing(store):
+    by, draft, ref = git_commit.Author(store.worktree), Draft(repo), HEADS + decision.name
+    with git_commit.committing(store):
         if read_ref(store.worktree, ref) is not None:
             raise Conflict(f"there is a branch {decision.name} again; nothing was changed")
         source = read_commit(repo.object_store, ObjectID(decision.proposal.encode()))
@@ -286,10 +278,10 @@ def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tu
 
     A commit removes it, another proposes it, and the merge takes that; no file changes. Raises Refused, Conflict.
     """
-    by, (path, blob) = Author(store.worktree), text
+    by, (path, blob) = git_commit.Author(store.worktree), text
     branch, about = f"{PROPOSALS}R-{rule[-HANDLE_LENGTH:]}-{slug(title)}", [(approval.RULE_TRAILER, rule)]
 
-    def build(draft: Draft, tip: str) -> BranchUpdate:
+    def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
         tree = draft.tree_of(ObjectID(tip.encode()))
         version = draft.lookup(tree, os.fsencode(store.prefix + path))
         if version is None or version[1].decode() != blob:
@@ -302,9 +294,9 @@ def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tu
         removal = commit(_tree_with(store, draft, tip, {path: None}), [tip], "Take out unapproved rule")
         proposal = commit(tree, [removal], "Propose rule")
         merge = commit(tree, [removal, proposal], approval.APPROVE_SUBJECT, sign=True)
-        return BranchUpdate(merge, f"merge {branch}: {approval.APPROVE_SUBJECT}: {title}")
+        return git_commit.BranchUpdate(merge, f"merge {branch}: {approval.APPROVE_SUBJECT}: {title}")
 
-    landing = land(store, repo, trunk.ref, build)
+    landing = git_commit.land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit)
 
 
@@ -326,7 +318,7 @@ def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: OpenProposal, 
     return current
 
 
-def _refuse(proposal: OpenProposal, trunk: Trunk, by: Author) -> None:
+def _refuse(proposal: OpenProposal, trunk: Trunk, by: git_commit.Author) -> None:
     branch = proposal.branch
     if proposal.foreign:
         what = RULE if proposal.is_rule else "entry"
@@ -447,8 +439,8 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
     def run(paths: Sequence[str], *command: str) -> None:
         flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
         stdin = plumbing.listed(paths)
-        done = plumbing.run(worktree, "--literal-pathspecs", *command, *flags, cwd=worktree.root, stdin=stdin)
-        refuse_locked(worktree, done)
+        done = plumbing.run(worktree, *command, *flags, cwd=worktree.root, stdin=stdin)
+        git_commit.refuse_locked(worktree, done)
         if done.code:
             raise StorageFailed(f"git did not put everything back: {done.err}")
 
@@ -466,8 +458,8 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
             run(old, "checkout", "HEAD")
         return tuple(f"your own edit of {path} stays as it is" for path in pairs if path not in same)
 
-    with committing(store), store.writing():
-        return until_done(store.worktree, attempt)
+    with git_commit.committing(store), store.writing():
+        return git_commit.until_done(store.worktree, attempt)
 
 
 AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
@@ -475,7 +467,7 @@ AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
 
 def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
     """Propose these rules (by path) on top of `start`, each on a branch of its own. Raises Refused, StorageFailed."""
-    by = Author(worktree)
+    by = git_commit.Author(worktree)
     with opened(worktree) as repo:
         draft = Draft(repo)
         before = draft.tree_of(ObjectID(start.encode()))

@@ -15,7 +15,6 @@ from dulwich.repo import Repo
 from ai_lessons.errors import InvalidEntry, Refused, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.commits import RawCommit, behind, commits, read_texts
-from ai_lessons.git.history import FIXED, LITERAL
 from ai_lessons.git.objects import DAMAGED, Draft, opened, read_commit, text_of
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of, passed_over, proposal_refs
 from ai_lessons.model import approval, layout, markdown
@@ -143,13 +142,10 @@ def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, st
     end = rule_end(name) if is_rules else entry_end(name)
     named = [entry for entry in every if end and entry.endswith(end)]
     what, several = ("rule", "rules") if is_rules else ("entry", "entries")
-    if len(named) == 1:
-        return named[0], ""
-    if not every:
-        return None, ""
+    if len(named) == 1 or not every:
+        return next(iter(named), None), ""
     if named:
-        fault = f"it changes {len(named)} {several} whose id ends in {end}, so its name does not say which it means"
-        return named[0], fault
+        return named[0], f"it changes {len(named)} {several} whose id ends in {end}, which its name does not tell apart"
     path = next(path for path, ids in owned.items() if every[0] in ids)
     where = place(path)
     kind = where.kind if where and where.kind else Kind.DOC
@@ -328,15 +324,6 @@ def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenPr
     return TakenProposal(entry, title, name, how, str(by or ""), at, author, commit.id)
 
 
-def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:
-    """Whether any commit of `tip` that `base` lacks gave or took the file at `path` this content."""
-    flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--diff-merges=separate", *FIXED)
-    done = plumbing.run(worktree, "log", *flags, f"{base}..{tip}", "--", worktree.prefix + path, extra=LITERAL)
-    if done.code:
-        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read")
-    return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))
-
-
 Repository = Repo  # An open repository, for those who only hand it on
 Sort = Literal["new", "edit", "removal"]
 
@@ -462,11 +449,9 @@ def _with_rivals(proposals: list[OpenProposal]) -> list[OpenProposal]:
         by_entry[proposal.entry].append(proposal)
     result = []
     for proposal in sorted(proposals, key=lambda proposal: (proposal.at, proposal.branch)):
-        rivals = by_entry[proposal.entry]
-        named = [rival.branch for rival in rivals[: RIVALS_NAMED + 1] if rival is not proposal][:RIVALS_NAMED]
-        what, unnamed = "rule" if proposal.is_rule else "entry", len(rivals) - 1 - len(named)
-        faults = [f"{branch} proposes something else for this {what}" for branch in named]
-        faults += [f"and so do {unnamed} more branches"] if unnamed else []
+        rivals = (rival.branch for rival in by_entry[proposal.entry] if rival is not proposal)
+        what = "rule" if proposal.is_rule else "entry"
+        faults = (f"{branch} proposes something else for this {what}" for branch in islice(rivals, RIVALS_NAMED))
         result.append(proposal._replace(faults=(*proposal.faults, *faults)))
     return result
 
@@ -530,9 +515,9 @@ def _is_taken(trunk: Trunk, base: ObjectID | None, name: str, pieces: Sequence[P
         return True
     if name.startswith(PROPOSALS) or base is None:
         return False
+    worktree, since = trunk.worktree, f"{base.decode()}..{trunk.tip}"
     return all(
-        piece.new and piece.here != piece.old and stood(trunk.worktree, base.decode(), trunk.tip, piece.path, piece.new)
-        for piece in pieces
+        p.new and p.here != p.old and plumbing.stood(worktree, since, worktree.prefix + p.path, p.new) for p in pieces
     )
 
 

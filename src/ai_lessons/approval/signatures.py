@@ -162,7 +162,7 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
     """
     if not commits:
         return []
-    from ai_lessons.git.commits import LITERAL, PATIENCE
+    from ai_lessons.git.commits import AS_IT_IS, PATIENCE
 
     with TemporaryDirectory(prefix="ai-lessons-signers-") as name:
         # a repository without settings of its own: its config may name programs and lists, and only the user's count
@@ -177,7 +177,7 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
             *("--no-replace-objects", *settings),
             *("log", "--no-walk=unsorted", "--stdin", "-s", "--encoding=UTF-8", "--format=%H %G? %GF %GP"),
             stdin="".join(f"{commit}\n" for commit in commits).encode(),
-            extra={**LITERAL, "GIT_DIR": name, "GIT_OBJECT_DIRECTORY": str(worktree.common_dir / "objects")},
+            extra={**AS_IT_IS, "GIT_DIR": name, "GIT_OBJECT_DIRECTORY": str(worktree.common_dir / "objects")},
             timeout=PATIENCE,
         )
     if done.code:
@@ -190,13 +190,13 @@ def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
 
     Raises UnsupportedRepository.
     """
-    from ai_lessons.git.commits import LITERAL
+    from ai_lessons.git.commits import AS_IT_IS
 
     lines: dict[str, str] = {}
     for commit, status, *keys in verify(worktree, commits, ()):
         if status not in "GU" or not keys or keys[-1] in lines:
             continue
-        raw = plumbing.run(worktree, "--no-replace-objects", "cat-file", "commit", commit, extra=LITERAL).out
+        raw = plumbing.run(worktree, "--no-replace-objects", "cat-file", "commit", commit, extra=AS_IT_IS).out
         address, ssh = _COMMITTER.search(raw), _SSH_SIGNATURE.search(raw)
         who = address[1].decode(errors="replace") if address else "signer"
         if ssh:  # SSHSIG, a version of 4 bytes, and the key behind its length: OpenSSH's PROTOCOL.sshsig

@@ -8,7 +8,6 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.approval.verdicts import ApprovalHistory, decide, on_protected_branch
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git.commits import Ancestry, RawCommit, behind, read_texts
@@ -329,6 +328,8 @@ class _Derivation:
 
     def run(self) -> CachedView:
         """The view to cache. Raises UnsupportedRepository."""
+        from ai_lessons.approval.verdicts import ApprovalHistory, decide, on_protected_branch  # most jobs judge nothing
+
         commits = git_commits.read(self._worktree, [self._tip])
         if not commits:
             raise UnsupportedRepository(f"{branch_name(self._ref)} points to {self._tip}, which is no commit")

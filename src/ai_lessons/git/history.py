@@ -12,7 +12,6 @@ from ai_lessons.git import files, plumbing
 from ai_lessons.git.objects import data_of, opened
 from ai_lessons.git.worktree import Worktree, read_head
 from ai_lessons.model.approval import trailers
-from ai_lessons.model.merge import LineMatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,8 +23,6 @@ _RECORD = re.compile("\x01([0-9a-f]{40})\0\x01\0")
 FIXED = ("--no-show-signature", "--no-mailmap", "--no-notes", "--no-color", "--no-ext-diff", "--no-relative")
 """What settings of git's log could change about its output."""
 _WHO = "--format=%x01%H%x00%x01%x00%an%x00%ae%x00%cn%x00%ce%x00%B%x00"
-_AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_LITERAL_PATHSPECS": "0"}
-LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(top)x.md`
 
 
 class FileRevision(NamedTuple):
@@ -63,7 +60,7 @@ class History:
             return ()
         count = [] if limit is None else [f"--max-count={limit}"]
         flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", *FIXED, *count]
-        done = plumbing.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
+        done = plumbing.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root)
         revisions = []
         for commit, (author, email, when, message, *change) in _records(done.out, 4) if not done.code else ():
             name = change[-1] if change[1:] else ""  # --follow shows the one name that it follows
@@ -106,17 +103,18 @@ class History:
         """True if the file on disk is not what HEAD holds, as git judges it."""
         files.inside(path)
         flags = ("--porcelain", "-z", "-uall", "--ignored")
-        done = plumbing.run(self._worktree, "status", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
+        done = plumbing.run(self._worktree, "status", *flags, "--", path, cwd=self._worktree.root)
         return bool(done.out)
 
     def introduced(self, paths: Collection[str]) -> Iterator[Introduced]:
         """Every commit of any branch here that changed one of these files (none named: any), children first."""
         prefix = self._worktree.prefix
-        pathspecs = [f":(top,literal){prefix}{path}" for path in paths] or [f":(top){prefix}"]
+        places = [prefix + path for path in paths] or [prefix or "."]
         # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
         flags = ["--topo-order", "--full-history", "--full-diff", "--raw", "-z", "--no-abbrev", "--no-renames"]
         flags += ["--diff-merges=off", "--no-mailmap", "--no-show-signature", "--no-color", "--no-ext-diff", _WHO]
-        done = plumbing.run(self._worktree, "log", *flags, "--all", *self._heads(), "--", *pathspecs, extra=_AS_IT_IS)
+        command = ("--no-replace-objects", "log", *flags, "--all", *self._heads())
+        done = plumbing.run(self._worktree, *command, "--", *places)
         if done.code:
             return
         edge = self._worktree.common_dir / "shallow"
@@ -178,6 +176,8 @@ def _records(out: bytes, fields: int) -> Iterator[tuple[str, list[str]]]:
 
 def unified(path: str, before: bytes | None, after: bytes | None, names: tuple[str, str] | None = None) -> str:
     """A unified diff as git writes it, three lines of context; None is no file, and what is no UTF-8 is replaced."""
+    from ai_lessons.model.merge import LineMatcher  # most jobs show no difference
+
     old, new = ((data or b"").decode(errors="replace").splitlines(keepends=True) for data in (before, after))
     sides = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
     groups = list(LineMatcher(old, new).get_grouped_opcodes(3))

@@ -106,11 +106,12 @@ def leave_running(worktree: Worktree, *arguments: str) -> None:
 
 
 def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The flags before a git command that keep it from starting programs which are not the user's choice."""
+    """The flags before a git command: no programs start that are not the user's choice, and paths are no patterns."""
     command = _command(arguments)
     if worktree and (command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
         return _NO_PROGRAMS
-    return (*_NO_PROGRAMS, "-c", "core.hooksPath=/dev/null")
+    # a file may be called `*.md` or `:(top)x.md`
+    return (*_NO_PROGRAMS, "--literal-pathspecs", "-c", "core.hooksPath=/dev/null")
 
 
 def _command(arguments: Sequence[str]) -> str:
@@ -163,6 +164,12 @@ def is_ancestor(worktree: Worktree, ancestor: str, commit: str) -> bool:
     """True if `commit` is or has that ancestor; False also where either is missing."""
     # not by dulwich, which trusts the times of commits: a slow clock may hide an ancestor from it
     return not run(worktree, "merge-base", "--is-ancestor", ancestor, commit).code
+
+
+def stood(worktree: Worktree, span: str, path: str, blob: str) -> bool:
+    """Whether a commit of these gave or took the file at `path` (from the top) this content."""
+    flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--diff-merges=separate", "-z")
+    return blob.encode() in run(worktree, "log", *flags, span, "--", path).out
 
 
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:

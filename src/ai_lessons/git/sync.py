@@ -172,10 +172,9 @@ def _moves(
     added = {path: new for path, (old, new) in side.items() if not old and path.startswith(inside)} if gone else {}
     plain = {path: entry for path, entry in {**gone, **added}.items() if entry and stat.S_ISREG(entry[0])}
     texts = _texts(worktree, repo, ((path, entry) for path, entry in plain.items() if is_markdown(os.fsdecode(path))))
-    ids = {path: stated_id(texts[blob]) for path, (_, blob) in plain.items() if blob in texts}
-    by_id = {ids[path]: path for path in added if ids.get(path)}
-    by_blob = {plain[path][1]: path for path in added if path in plain}
-    sources = {by_id.get(ids.get(path)) or by_blob.get(plain[path][1]): path for path in gone if path in plain}
+    marks = {path: (blob in texts and stated_id(texts[blob])) or blob for path, (_, blob) in plain.items()}
+    places = {marks[path]: path for path in added if path in marks}
+    sources = {places.get(marks[path]): path for path in gone if path in marks}
     return {path: place for place, path in sources.items() if place}
 
 
@@ -631,9 +630,8 @@ def _push(
         return so_far._replace(commit=remote_tip, notes=(*so_far.notes, *failed))
     if ours:
         _protect(store, name, protected=False)
-    if (
-        plumbing.setting(store.worktree, f"branch.{name}.remote") is None
-    ):  # plain `git pull` and `git push` know it then
+    # plain `git pull` and `git push` know it then
+    if plumbing.setting(store.worktree, f"branch.{name}.remote") is None:
         plumbing.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
         plumbing.run(store.worktree, "config", f"branch.{name}.merge", HEADS + place.branch)
     if to != place and ours:
