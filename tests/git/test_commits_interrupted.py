@@ -22,7 +22,7 @@ def test_a_job_whose_process_died_before_the_commit_is_picked_up_by_the_next(
     pid = os.fork()
     if pid == 0:
         try:
-            commit.Committer.commit = lambda *_: os._exit(9)  # type: ignore[method-assign]
+            commit.Committer.__call__ = lambda *_: os._exit(9)  # type: ignore[method-assign]
             store.apply(add("a.md"))
         finally:
             os._exit(1)

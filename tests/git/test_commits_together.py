@@ -113,4 +113,4 @@ def test_a_process_that_waits_for_the_lock_learns_the_commit_that_another_made_f
     Store(git_repo).apply(add("a.md"))
     (intent,) = first.pending()
     first.save()
-    assert second_half.commit(intent.name).commit == git(git_repo, "rev-parse", "HEAD")
+    assert second_half(intent.name).commit == git(git_repo, "rev-parse", "HEAD")

@@ -25,7 +25,7 @@ A, B = "p/lessons/a.md", "p/lessons/b.md"
 
 
 def kept(store: Store) -> dict[str, bytes | None]:
-    return {one.path: store.journal.content(job, one.path) for job in store.journal.swept() for one in job.paths}
+    return {one.path: store.journal.content(job, one.path) for job in store.journal.kept() for one in job.paths}
 
 
 def in_head(git: Git, root: Path) -> set[str]:
@@ -53,8 +53,8 @@ def test_a_write_that_git_swept_away_is_named_kept_and_brought_back(
     assert git(store.root, "status", "--porcelain") == ""
     assert kept(store) == {path: data}
     assert store.save().notes == ()
-    (swept,) = store.journal.swept()
-    commit.bring_back(store, swept)
+    (swept,) = store.journal.kept()
+    commit.bring_back(store, swept, {path for path, *_ in swept.paths})
     assert len(store.save().commits) == 1
     assert (store.root / path).read_bytes() == data
     assert git(store.root, "log", "-1", "--format=%s") == job.subject
@@ -100,10 +100,10 @@ def test_another_text_in_its_place_is_not_overwritten(store: Store) -> None:
     note_only(store, add("a.md"))
     (store.root / "a.md").unlink()
     store.save()
-    (swept,) = store.journal.swept()
+    (swept,) = store.journal.kept()
     (store.root / "a.md").write_text("mine\n")
     with pytest.raises(Conflict, match="another text"):
-        commit.bring_back(store, swept)
+        commit.bring_back(store, swept, {path for path, *_ in swept.paths})
     assert (store.root / "a.md").read_text() == "mine\n"
     assert kept(store) == {"a.md": b"text\n"}
 
@@ -117,7 +117,7 @@ def test_a_file_that_is_missing_while_a_merge_is_under_way_is_named_and_brought_
     assert "a merge is under way" in saved.waiting
     assert [note.partition(" ")[0] for note in saved.notes] == ["0.md", "1.md", "2.md", "and"]
     for job in store.journal.missing(store.root):
-        commit.bring_back(store, job)
+        commit.bring_back(store, job, {path for path, *_ in job.paths})
     assert store.journal.missing(store.root) == ()
     (store.git_dir / "MERGE_HEAD").unlink()
     assert len(store.save().commits) == 5
@@ -130,7 +130,7 @@ def test_bytes_are_kept_for_thirty_days(store: Store, monkeypatch: pytest.Monkey
     now = time.time()
     for days, there in ((29, True), (31, False)):
         monkeypatch.setattr(time, "time", lambda days=days: now + days * 86_400)
-        assert bool(store.journal.swept()) is there
+        assert bool(store.journal.kept()) is there
 
 
 def stash_that_read_head_before(git: Git, root: Path, before: str) -> None:
@@ -149,8 +149,8 @@ def test_what_a_stash_took_off_the_branch_is_named_and_kept(store: Store, git: G
     assert len(done.notes) == 3
     assert in_head(git, store.root) == {"README.md", "c.md"}
     assert kept(store) == {A: b"text\n", "README.md": b"new\n", B: b"b\n"}
-    for job in store.journal.swept():
-        commit.bring_back(store, job)
+    for job in store.journal.kept():
+        commit.bring_back(store, job, {path for path, *_ in job.paths})
     assert len(store.save().commits) == 2
     assert in_head(git, store.root) == {"README.md", "c.md", A, B}
     assert git(store.root, "status", "--porcelain") == ""

@@ -365,7 +365,8 @@ class KeptFile(NamedTuple):
 def taken_away(repo: RepositorySession) -> list[tuple[PendingCommit, tuple[KeptFile, ...]]]:
     """Jobs with files that are in no commit and were taken away, newest first; none of which the entry is here."""
     store, catalog = repo.store, repo.current()
-    jobs = [(job, tuple(_kept(repo, job))) for job in (*store.journal.swept(), *store.journal.missing(store.root))]
+    swept = (job for job in store.journal.kept() if not job.root)
+    jobs = [(job, tuple(_kept(repo, job))) for job in (*swept, *store.journal.missing(store.root))]
     for job, paths in store.lost():
         files = [file for file in _kept(repo, job) if file.path in paths]
         moved = catalog.many(file.id for file in files)

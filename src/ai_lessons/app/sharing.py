@@ -295,7 +295,7 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     brought: list[KeptFile] = []
     for job, every in chosen:
         if not {file.path for file in every} & {file.path for file in brought}:  # of two versions the newer one
-            bring_back(store, job)
+            bring_back(store, job, {file.path for file in every})
             brought += every
     saved = store.save()
     left = tuple(file for _, every in health.taken_away(repo) for file in every)

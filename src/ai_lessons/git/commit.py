@@ -37,7 +37,7 @@ from ai_lessons.model.approval import is_rule
 from ai_lessons.model.layout import blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dulwich.repo import Repo
@@ -446,7 +446,7 @@ class Committer:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = GitIdentity(store.worktree)
 
-    def commit(self, name: str | None) -> Applied:
+    def __call__(self, name: str | None) -> Applied:
         """Commit every noted job; how the named one ended, or, without a name and with more patience, all.
 
         The files are in place, so a failure is a reason to wait, never an error of the caller's.
@@ -602,9 +602,7 @@ def _was_committed(worktree: Worktree, job: PendingCommit, head: str | None, nam
     if head is None or head == job.head:
         return False
     span = f"{job.head}..{head}" if job.head else head
-    shown = ("--format=", "--raw", "--no-abbrev", "--diff-merges=separate", "-z")
-    done = plumbing.run(worktree, "--literal-pathspecs", "log", *shown, span, "--", os.fsdecode(name))
-    return not done.code and blob.encode() in done.out
+    return plumbing.stood(worktree, span, os.fsdecode(name), blob)
 
 
 def dropped(store: Store, repo: Repo, head: str) -> list[PendingCommit]:
@@ -654,18 +652,15 @@ def messages(jobs: Sequence[PendingCommit]) -> list[str]:
 
 def returned(store: Store) -> None:
     """Make the jobs wait again whose files are back on the disk (`git stash pop`). Under the commit lock."""
-    for job in store.journal.swept():
+    for job in (job for job in store.journal.kept() if not job.root):
         if all(_read(store.worktree, noted.path) == store.journal.content(job, noted.path) for noted in job.paths):
             store.journal.ready(job.name)
 
 
-def bring_back(store: Store, job: PendingCommit) -> None:
-    """Write the files of a swept job again. Raises Conflict: another text is there. StorageFailed."""
+def bring_back(store: Store, job: PendingCommit, paths: Collection[str]) -> None:
+    """Write these files of a job again. Raises Conflict: another text is there. StorageFailed."""
     with store.writing():
-        contents = {noted: store.content(job, noted.path) or b"" for noted in job.paths if not noted.gone}
-        if job.root:  # of these only what is gone is missed
-            gone = next((paths for lost, paths in store.lost() if lost.name == job.name), frozenset[str]())
-            contents = {noted: data for noted, data in contents.items() if noted.path in gone}
+        contents = {noted: store.content(job, noted.path) or b"" for noted in job.paths if noted.path in paths}
         for noted, data in contents.items():
             if store.exists(noted.path) and not job.root and not _replaceable(store, job, noted.path, data):
                 hint = f"move that file away, then: ai-lessons admin recover {noted.path}"
@@ -675,7 +670,8 @@ def bring_back(store: Store, job: PendingCommit) -> None:
                 staging.add(noted.path, data, executable=noted.executable)
             staging.publish()
             staging.settle()
-        store.journal.ready(job.name)
+        if not job.root:
+            store.journal.ready(job.name)
 
 
 def _replaceable(store: Store, job: PendingCommit, path: str, data: bytes) -> bool:

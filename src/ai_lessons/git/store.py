@@ -15,21 +15,10 @@ from enum import Enum
 from functools import cached_property
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.git import files
-from ai_lessons.git.files import (
-    READ_LIMIT,
-    OpenFolders,
-    Staging,
-    append_lines,
-    read_file,
-    replace_file,
-    status_of,
-    translated,
-    write_new,
-)
 from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout, shared_files
 from ai_lessons.model.layout import blob_id, check_path
 
@@ -37,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-_WRITING, _READY, _DAMAGED, _SWEPT, _KEPT = ".writing", ".json", ".damaged", ".swept", ".kept"
+_WRITING, _READY, _DAMAGED, _KEPT = ".writing", ".json", ".damaged", ".kept"
 _NONSENSE = (ValueError, KeyError, TypeError, RecursionError)  # Raised by a note that was damaged
 KEPT = 30 * 86_400.0  # Seconds for which the bytes of a file that was swept away are kept
 _STEPS = (0.0005, 0.005)  # Seconds between tries, first and last: the lock is held for a few milliseconds
@@ -95,12 +84,12 @@ class Journal:
 
     def ready(self, name: str) -> None:
         """The job's files are in place, or again after they were swept away: from now on it is committable."""
-        for state in (_WRITING, _SWEPT):
+        for state in (_WRITING, _KEPT):
             self._rename(name, state, _READY)
 
     def drop(self, name: str) -> None:
-        """Forget a job, in whatever state it is."""
-        for state in (_WRITING, _READY, _SWEPT):
+        """Forget a job, but for what `keep` has of it."""
+        for state in (_WRITING, _READY):
             (self._folder / (name + state)).unlink(missing_ok=True)
 
     def content(self, intent: PendingCommit, path: str) -> bytes | None:
@@ -112,7 +101,7 @@ class Journal:
             start += noted.size or 0
         else:
             return None
-        for suffix in (_KEPT,) if intent.root else (_READY, _WRITING, _SWEPT):
+        for suffix in (_KEPT, _READY, _WRITING):
             with suppress(FileNotFoundError), (self._folder / (intent.name + suffix)).open("rb") as file:
                 file.readline()
                 file.seek(start, os.SEEK_CUR)
@@ -138,7 +127,7 @@ class Journal:
         return tuple(
             job
             for job in self.pending()
-            if any(noted.size is not None and status_of(root, noted.path) is None for noted in job.paths)
+            if any(noted.size is not None and files.status_of(root, noted.path) is None for noted in job.paths)
         )
 
     def waits(self, name: str) -> bool:
@@ -152,8 +141,8 @@ class Journal:
     def settle(self, record: BatchRecord) -> None:
         """Remember how a batch ended, then forget its jobs. Under the commit lock."""
         value = json.dumps(record._asdict()).encode()
-        with translated(str(self._records), writing=True):
-            replace_file(self._records / (new_name() + _READY), value)
+        with files.translated(str(self._records), writing=True):
+            files.replace_file(self._records / (new_name() + _READY), value)
             for job in record.jobs:
                 self.drop(job)
             for old in _listed(self._records, _READY)[:-KEEP_RECORDS]:
@@ -175,28 +164,21 @@ class Journal:
         before = {noted.path: noted for noted in intent.paths}
         paths = [before.get(path, PendingChange(path))._replace(size=len(data)) for path, data in contents.items()]
         swept = intent._replace(name=new_name(), paths=tuple(paths))
-        self._write(swept, b"".join(contents.values()), _SWEPT)
+        self._write(swept, b"".join(contents.values()), _KEPT)
         return swept
-
-    def swept(self) -> list[PendingCommit]:
-        """Jobs whose files were swept away, oldest first; forgets those that are too old."""
-        return self._recent(_SWEPT)
 
     def keep(self, intent: PendingCommit, data: bytes) -> None:
         """Keep what a job wrote for `KEPT` seconds, because no commit may ever have it. Under the write lock."""
-        self._recent(_KEPT)
+        self.kept()
         self._write(intent, data, _KEPT)
 
     def kept(self) -> list[PendingCommit]:
-        """Jobs of which `keep` has the bytes, oldest first."""
-        return self._recent(_KEPT)
-
-    def _recent(self, suffix: str) -> list[PendingCommit]:
-        for name in _listed(self._folder, suffix):
+        """Jobs whose bytes are kept (without `root`: of files that were swept away), oldest first; no too old ones."""
+        for name in _listed(self._folder, _KEPT):
             with suppress(FileNotFoundError):
-                if time.time() - (self._folder / (name + suffix)).stat().st_mtime > KEPT:
-                    (self._folder / (name + suffix)).unlink()
-        return self._read(suffix)
+                if time.time() - (self._folder / (name + _KEPT)).stat().st_mtime > KEPT:
+                    (self._folder / (name + _KEPT)).unlink()
+        return self._read(_KEPT)
 
     def _read(self, suffix: str) -> list[PendingCommit]:
         intents = []
@@ -221,9 +203,9 @@ class Journal:
     def _write(self, intent: PendingCommit, data: bytes, suffix: str) -> None:
         head = {**intent._asdict(), "paths": [noted._asdict() for noted in intent.paths]}
         place = self._folder / (intent.name + suffix)
-        with translated(str(place), writing=True):
+        with files.translated(str(place), writing=True):
             self._folder.mkdir(parents=True, exist_ok=True)
-            write_new(place, json.dumps(head).encode() + b"\n" + data, durable=True)
+            files.write_new(place, json.dumps(head).encode() + b"\n" + data, durable=True)
 
 
 def new_name() -> str:
@@ -232,7 +214,7 @@ def new_name() -> str:
 
 
 def _listed(folder: Path, suffix: str) -> list[str]:
-    with translated(str(folder), writing=True):
+    with files.translated(str(folder), writing=True):
         try:
             names: Sequence[str] = os.listdir(folder)
         except FileNotFoundError:
@@ -243,11 +225,11 @@ def _listed(folder: Path, suffix: str) -> list[str]:
 @contextmanager
 def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
     """Hold the lock, which ends with its holder; yields False after `patience` seconds, or if `give_up` says so."""
-    with translated(str(path), writing=True):
+    with files.translated(str(path), writing=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        with translated(str(path), writing=True):
+        with files.translated(str(path), writing=True):
             locked = _locked(fd, patience, give_up)
         yield locked
     finally:
@@ -331,22 +313,20 @@ class Applied(NamedTuple):
         return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
 
 
-class JobCommitter(Protocol):
-    """Makes commits of the jobs that a store noted."""
-
-    def commit(self, name: str | None) -> Applied:
-        """Commit every job; how the named one ended, or all."""
-
-
 class Store:
     """The files of one knowledge repository, for several threads and processes at once. Knows nothing of entries."""
 
     def __init__(
-        self, path: Path, *, committing: Callable[[Store], JobCommitter] | None = None, spare: Path | None = None
+        self,
+        path: Path,
+        *,
+        committing: Callable[[Store], Callable[[str | None], Applied]] | None = None,
+        spare: Path | None = None,
     ) -> None:
         """The repository at exactly `path`; without `committing` its jobs wait. Raises as `worktree.locate`.
 
-        `spare`: a folder for the bytes of jobs where the git directory cannot be written.
+        What `committing` makes commits every job; it is called with the name of the caller's, or None. `spare`: a
+        folder for the bytes of jobs where the git directory cannot be written.
         """
         self.worktree = worktree = locate(path)
         self.root, self.prefix, self.git_dir = worktree.root, worktree.prefix, worktree.git_dir
@@ -387,7 +367,7 @@ class Store:
         """The branch that is checked out, and its commit."""
         return read_head(self.worktree)
 
-    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+    def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
         """The file as it is on disk; see `files.read_file` for what is raised."""
         return files.read_file(self.root, path, limit)[0]
 
@@ -439,7 +419,7 @@ class Store:
         later: set[tuple[str, str]] = set()
         lost = []
         kept = [*self._common.kept(), *(self._spare.kept() if self._spare else ())]
-        for job in sorted(kept, reverse=True):
+        for job in sorted((job for job in kept if job.root), reverse=True):
             newest = [noted for noted in job.paths if (job.root, noted.path) not in later]
             later |= {(job.root, noted.path) for noted in newest}
             if gone := frozenset(noted.path for noted in newest if self._is_lost(job, noted)):
@@ -478,17 +458,17 @@ class Store:
 
     def save(self, name: str | None = None) -> Applied:
         """Commit every job that waits; `name` is the job of the caller."""
-        return self._committer.commit(name) if self._committer else Applied(waiting="nothing here makes commits")
+        return self._committer(name) if self._committer else Applied(waiting="nothing here makes commits")
 
     @cached_property
-    def _committer(self) -> JobCommitter | None:
+    def _committer(self) -> Callable[[str | None], Applied] | None:
         """Made when it is first needed: who only reads does without."""
         return self._connect(self) if self._connect else None
 
     def _put(self, job: Job) -> str:
         """Write the files; returns the name under which the job is noted."""
         self.head()  # refuses a damaged branch before anything is written
-        with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
+        with files.Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
             with self.writing():
                 if self._takes_notes:
                     self._take_up_orphans()
@@ -521,7 +501,7 @@ class Store:
             staging.settle()
         return intent.name
 
-    def _write(self, job: Job, staging: Staging) -> None:
+    def _write(self, job: Job, staging: files.Staging) -> None:
         """Rename first and remove last: an interrupted move leaves two copies."""
         for tries_left in reversed(range(TRIES)):
             try:
@@ -574,7 +554,7 @@ class Store:
     def _check(self, job: Job) -> None:
         if twice := [path for path, times in Counter(change.path for change in job.changes).items() if times > 1]:
             raise UsageError(f"a job cannot change {twice[0]} twice")
-        with OpenFolders(self.root) as folders:
+        with files.OpenFolders(self.root) as folders:
             for change in job.changes:
                 exists = files.status_in(folders, change.path) is not None
                 if not exists and isinstance(change.data, bytes):
@@ -631,7 +611,7 @@ class LogFile(NamedTuple):
     def read(self) -> bytes:
         """Its bytes as they are now; none where it is gone, too large or not to be read."""
         try:
-            return read_file(self.root, self.path, LOG_LIMIT)[0]
+            return files.read_file(self.root, self.path, LOG_LIMIT)[0]
         except AiLessonsError:
             return b""
 
@@ -647,22 +627,22 @@ class EventLog:
     def clone(self) -> str:
         """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
         file = self._own / "clone"
-        with translated(str(file), writing=True):
+        with files.translated(str(file), writing=True):
             copied = bool(marks := _inodes(file)) and file.stat().st_ino not in marks
             if copied:  # of a folder that was copied, two clones would write the same files
-                replace_file(file, b"")
+                files.replace_file(file, b"")
             if copied or not _names(file):
                 self._own.mkdir(parents=True, exist_ok=True)
-                append_lines(file, os.urandom(6).hex().encode() + b"\n")
+                files.append_lines(file, os.urandom(6).hex().encode() + b"\n")
             if not _inodes(file):
-                append_lines(file, f"inode {file.stat().st_ino}\n".encode())
+                files.append_lines(file, f"inode {file.stat().st_ino}\n".encode())
             return _names(file)[0]  # of several processes that make one at once the first line counts
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
         """Add whole lines to the log of a month (`yyyy-mm`). Raises StorageFailed, Conflict: no place for it."""
         if not lines or not _MONTH.fullmatch(month):
             return
-        with translated(str(self._own), writing=True):
+        with files.translated(str(self._own), writing=True):
             self._own.mkdir(parents=True, exist_ok=True)
             parts = (_PART.fullmatch(name) for name in os.listdir(self._own))
             last = max((int(part[2] or 1) for part in parts if part and part[1] == month), default=1)
@@ -670,7 +650,7 @@ class EventLog:
             file = self._own / names[0]
             if file.exists() and file.stat().st_size >= PART_BYTES:
                 file = self._own / names[1]
-            append_lines(file, b"".join(lines))
+            files.append_lines(file, b"".join(lines))
 
     def recent(self) -> bytes:
         """The part of this clone's own log that was written to last; empty if there is none."""
@@ -691,9 +671,9 @@ class EventLog:
             return  # no log yet, or an unreadable folder
 
     def _shared_files(self) -> Iterator[LogFile]:
-        with translated(str(self._own)):
+        with files.translated(str(self._own)):
             this_clone = next(iter(_names(self._own / "clone")), "")
-        with OpenFolders(self._root) as folders:
+        with files.OpenFolders(self._root) as folders:
             for clone in filter(_CLONE.fullmatch, _listed_logs(folders, FOLDER)):
                 for name in filter(_PART.fullmatch, _listed_logs(folders, f"{FOLDER}/{clone}")):
                     path = f"{FOLDER}/{clone}/{name}"
@@ -739,7 +719,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _listed_logs(folders: OpenFolders, path: str) -> list[str]:
+def _listed_logs(folders: files.OpenFolders, path: str) -> list[str]:
     """The names in a folder, sorted; none where it is missing, a link, or not to be read."""
     try:
         return sorted(os.listdir(folders.to(path.split("/"))))
