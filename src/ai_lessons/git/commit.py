@@ -287,7 +287,7 @@ def check_out(worktree: Worktree, what: str, *command: str, log: str) -> None:
         unnamed = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
         raise UnsavedEdits(
             f"{what} changes files that you have edited and not committed: {', '.join(paths[:3])}{unnamed}",
-            hint="commit them or put them aside (git commit, git stash), then repeat the command",
+            hint="commit them, propose them (rules: contribute propose) or put them aside (git stash), then again",
         )
     raise StorageFailed(f"git did not merge {what}: {done.err.splitlines()[0] if done.err else 'it gave no reason'}")
 
