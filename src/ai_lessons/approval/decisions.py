@@ -349,18 +349,16 @@ def _drop_branches(store: Store, several: Sequence[OpenProposal]) -> list[str]:
             notes.append(f"{name} is checked out, so it was not deleted")
         else:
             refs[ref] = commit
-    moved = (branch_of(ref) for ref in _not_deleted(store, refs))
-    return [*notes, *(f"{name} moved meanwhile, so it was not deleted" for name in moved)]
+    rows = [f"delete {ref} {commit}\n" for ref, commit in refs.items()]
+    if not _update_refs(store, rows):  # one has moved: then each by itself
+        moved = (branch_of(ref) for ref, row in zip(refs, rows, strict=True) if not _update_refs(store, [row]))
+        notes += [f"{name} moved meanwhile, so it was not deleted" for name in moved]
+    return notes
 
 
-def _not_deleted(store: Store, refs: Mapping[str, str]) -> list[str]:
-    """Delete refs that are at these commits, in one run where none has moved; returns the refs that had moved."""
-    rows = "".join(f"delete {ref} {commit}\n" for ref, commit in refs.items()).encode()
-    if not refs or not plumbing.run(store.worktree, "update-ref", "--no-deref", "--stdin", stdin=rows).code:
-        return []
-    if len(refs) == 1:
-        return list(refs)
-    return [ref for ref, commit in refs.items() if _not_deleted(store, {ref: commit})]
+def _update_refs(store: Store, rows: Sequence[str]) -> bool:
+    stdin = "".join(rows).encode()
+    return not plumbing.run(store.worktree, "update-ref", "--no-deref", "--stdin", stdin=stdin).code
 
 
 class Edited(NamedTuple):

@@ -33,7 +33,7 @@ _LINE = re.compile(
 )
 _GPG_LINE = re.compile(rf"(?!\#)(\S+)\s+{OPENPGP}\s+([0-9A-Fa-f]{{40}})")
 _OPTION_NAMES = {"namespaces", "valid-after", "valid-before"}
-_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)")
+_TIME = re.compile(r"[0-9]{8}(?:[0-9]{4}(?:[0-9]{2})?)?Z?")
 _SSH_SIGNATURE = re.compile(
     rb"\ngpgsig -----BEGIN SSH SIGNATURE-----\n((?: [A-Za-z0-9+/=]+\n)+) -----END SSH SIGNATURE-----\n"
 )
@@ -91,11 +91,10 @@ def _moment(text: str | None) -> float | None:
     """YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, local time unless it ends in Z."""
     if text is None:
         return None
-    match = _TIME.fullmatch(text)
-    if match is None:
+    if not _TIME.fullmatch(text):
         raise ValueError(text)
-    numbers = [int(group or 0) for group in match.groups()[:6]]
-    return datetime(*numbers, tzinfo=UTC if match[7] else None).timestamp()  # type: ignore[arg-type,misc]  # six numbers
+    at = datetime.strptime(text.removesuffix("Z").ljust(14, "0"), "%Y%m%d%H%M%S")
+    return (at.replace(tzinfo=UTC) if text.endswith("Z") else at).timestamp()
 
 
 class PinnedSigners:

@@ -239,14 +239,12 @@ def signed_commit(
     `ask`: the user at the terminal may be asked for a passphrase or a touch.
     """
     flags = ["-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
-    if not ask:
-        return run(worktree, "commit-tree", *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+    seconds, stdin = (SIGN_TERMINAL_TIMEOUT, None) if ask else (SIGN_TIMEOUT, b"")
     with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # ssh-keygen asks on the terminal itself
         file.write(message)
         file.flush()
-        flags += ["-F", file.name]
-        seconds = SIGN_TERMINAL_TIMEOUT
-        return run(worktree, "commit-tree", *flags, stdin=None, extra=people, timeout=seconds, terminal=True)
+        command = ("commit-tree", *flags, "-F", file.name)
+        return run(worktree, *command, stdin=stdin, extra=people, timeout=seconds, terminal=ask)
 
 
 REMOTE_SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
