@@ -260,12 +260,13 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Branc
         landing = build(Draft(repo), tip)
         if read_head(store.worktree).ref == ref:
             settings = ("-c", "core.hooksPath=/dev/null", "-c", "merge.verifySignatures=false")
-            check_out(store.worktree, "the decision", *settings, *FAST_FORWARD, landing.commit, log=landing.message)
+            with store.writing():
+                check_out(store.worktree, "the decision", *settings, *FAST_FORWARD, landing.commit, log=landing.message)
         else:
             point(store.worktree, ref, tip, landing.commit, landing.message)
         return landing
 
-    with committing(store), store.writing():
+    with committing(store):
         return until_done(store.worktree, attempt)
 
 
