@@ -460,9 +460,9 @@ class OpenRepository:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog as it was at the last refresh."""
-        committed = self.store.committed
         with worktree.shared_files(self.store.worktree):
-            return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier, committed=committed)
+            file, tier = self.store.state_dir / CATALOG_FILE, self.options.tier
+            return Catalog(file, tier=tier, committed=lambda paths: self.history.in_head(paths))  # noqa: PLW0108  # loads it
 
     @cached_property
     def history(self) -> History:

@@ -371,12 +371,6 @@ class Store:
         """The file as it is on disk; see `files.read_file` for what is raised."""
         return files.read_file(self.root, path, limit)[0]
 
-    def committed(self, paths: Sequence[str]) -> list[str]:
-        """Those of these files that are in HEAD."""
-        from ai_lessons.git import plumbing  # asked only where several files state one id
-
-        return plumbing.run(self.worktree, "ls-tree", "-z", "--name-only", "HEAD", "--", *paths, cwd=self.root).names
-
     def exists(self, path: str) -> bool:
         """True if a file, link or folder has that name."""
         return files.status_of(self.root, path) is not None
