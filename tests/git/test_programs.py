@@ -60,6 +60,13 @@ def test_an_answer_comes_back_whole() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (3, b"in" * 10**5, b"err\n")
 
 
+def test_at_a_terminal_its_words_are_told_while_it_runs_and_come_back_all_the_same() -> None:
+    heard: list[bytes] = []
+    said = "echo one >&2; cat; echo two >&2"
+    done = processes.run(["sh", "-c", said], env=dict(os.environ), timeout=60, stdin=b"in", terminal=heard.append)
+    assert (done.stdout, done.stderr, b"".join(heard)) == (b"in", b"one\ntwo\n", b"one\ntwo\n")
+
+
 def test_a_signing_program_that_waits_for_somebody_is_gone_before_the_commit_is_made(
     git_repo: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

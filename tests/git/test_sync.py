@@ -524,6 +524,24 @@ def refusing(hub: Path, words: str) -> None:
     )
 
 
+def test_at_a_terminal_it_is_shown_how_much_comes_and_goes_and_a_refusal_stays_as_it_is(team: Team) -> None:
+    def shown(clone: Clone) -> dict[str, tuple[int, int]]:
+        told = dict[str, tuple[int, int]]()
+        sync(clone.store, ask=True, progress=lambda what, done, total: told.update({what: (done, total)}))
+        return told
+
+    for number in range(3):
+        team.ann.write(f"p/lessons/{number}.md", f"{number}\n")
+    objects = shown(team.ann)["Writing objects"]
+    assert objects[0] == objects[1] >= 9  # three commits, three trees, three files
+    came = shown(team.bob)
+    assert came["Receiving objects"] == objects
+    refusing(team.hub, "Counting is not allowed")
+    team.ann.write("p/lessons/more.md", "more\n")
+    with pytest.raises(Refused, match=r"does not take pushes to main: .*Counting is not allowed"):
+        shown(team.ann)
+
+
 def test_a_protected_branch_is_said_clearly_and_the_work_stays_here(team: Team) -> None:
     refusing(team.hub, "GH006: Protected branch update failed for refs/heads/main.")
     team.ann.edit(LESSON, "Five.", "5.")

@@ -62,7 +62,7 @@ def run(
     stdin: bytes | None = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
-    terminal: bool = False,
+    terminal: Callable[[bytes], object] | None = None,
 ) -> Done:
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
@@ -244,7 +244,7 @@ def signed_commit(
         file.write(message)
         file.flush()
         command = ("commit-tree", *flags, "-F", file.name)
-        return run(worktree, *command, stdin=stdin, extra=people, timeout=seconds, terminal=ask)
+        return run(worktree, *command, stdin=stdin, extra=people, timeout=seconds, terminal=len if ask else None)
 
 
 REMOTE_SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
@@ -258,25 +258,39 @@ _RACE: Final = re.compile(
     r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
 )
 
+# amounts in the output of `--progress`, and every line of such output
+_AMOUNT: Final = re.compile(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
+_AMOUNTS: Final = re.compile(
+    r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
+    r"|Total \d|Delta compression|Done$).*\n?",
+    re.MULTILINE,
+)
+
 
 class Network:
-    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there."""
+    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there, and show amounts."""
 
     def __init__(
         self, worktree: Worktree, remote: str, *, ask: bool, progress: Callable[[str, int, int], object]
     ) -> None:
         self._worktree, self._remote, self._ask, self.progress = worktree, remote, ask, progress
+        self._shown = ("--progress",) if ask else ()
+
+    def _show_progress(self, output: bytes) -> None:
+        # a piece of output may hold many amounts: the last of each step is shown
+        for step, done, total in {row[0]: row for row in _AMOUNT.findall(output)}.values():
+            self.progress(step.decode(), int(done), int(total))
 
     def fetch(self) -> None:
         """Update the remote-tracking branches, and delete those of deleted branches. Raises Unreachable."""
         # a pulled tree is untrusted: with fsckObjects git refuses objects that no honest client writes.
         # FETCH_HEAD marks a running `git pull` of the user, so our fetch does not write it
-        flags = ("--quiet", "--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        flags = ("--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
         refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
         # no reflog is started for new branches: for thousands it takes half the time
         settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
         self.progress(f"Fetching from {self._remote}", 0, 0)
-        done = self._run(*settings, "fetch", *flags, self._remote, refs)
+        done = self._run(*settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs)
         if done.code:
             raise self._unreachable("fetched from", done.err, f"fetch {self._remote}")
 
@@ -291,7 +305,7 @@ class Network:
         The result of each branch: `done`, `late` (another clone pushed first) or `refused`, and why.
         """
         refs = [f"{source}:{target}" for target, source in wishes.items()]
-        flags = ("--quiet", "--porcelain", "--recurse-submodules=no")
+        flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
         if not refs:
             return {}
         done = self._run("push", *flags, self._remote, *refs)
@@ -313,14 +327,15 @@ class Network:
 
     def _run(self, *arguments: str) -> Done:
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
-        seconds = REMOTE_SECONDS
+        show = self._show_progress if self._ask else None
         try:
-            return run(self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=seconds, terminal=self._ask)
+            done = run(self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=REMOTE_SECONDS, terminal=show)
         except StorageFailed as error:
             raise Unreachable(
-                f"{self._remote} gave no answer within {seconds:.0f} seconds",
+                f"{self._remote} gave no answer within {REMOTE_SECONDS:.0f} seconds",
                 hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
             ) from error
+        return done._replace(err=_AMOUNTS.sub("", done.err))
 
     def _ssh(self) -> dict[str, str]:
         """The ssh command with timeouts, and without questions where no person could answer; not the user's own."""

@@ -43,11 +43,11 @@ def run(
     timeout: float,
     cwd: Path | None = None,
     stdin: bytes | None = b"",
-    terminal: bool = False,
+    terminal: Callable[[bytes], object] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Exit code and output of a program; `timeout` in seconds, `stdin` None: ours.
 
-    `terminal`: it stays in our session and may ask the user.
+    `terminal`: it stays in our session and may ask the user; called with its standard error, from another thread.
     Raises subprocess.TimeoutExpired: it did not end in time and was killed with its children. OSError: no start.
     """
     pipe = subprocess.PIPE
@@ -58,10 +58,18 @@ def run(
         stdin=None if stdin is None else pipe,
         stdout=pipe,
         stderr=pipe,
-        start_new_session=not terminal,
+        start_new_session=terminal is None,
     ) as process:
+        pieces: list[bytes] = []
+        reader = None
         try:
+            if terminal and process.stderr:
+                # `communicate` reads it no longer
+                reader, process.stderr = _listen(process.stderr, pieces.append, terminal), None
             out, err = process.communicate(stdin, timeout)
+            if reader:
+                reader.join(timeout)
+                err = b"".join(pieces)
         except BaseException:
             # also where the program itself has ended: as long as one of its children lives, the number stays theirs
             if terminal:
@@ -73,13 +81,14 @@ def run(
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
-def _listen(pipe: IO[bytes], receive: Callable[[bytes], object]) -> threading.Thread:
-    """Give each piece of the output to `receive`, in another thread, which closes the pipe at its end."""
+def _listen(pipe: IO[bytes], *receivers: Callable[[bytes], object]) -> threading.Thread:
+    """Give each piece of the output to the receivers, in another thread, which closes the pipe at its end."""
 
     def listen() -> None:
         with pipe:
             while piece := os.read(pipe.fileno(), _CHUNK):
-                receive(piece)
+                for receive in receivers:
+                    receive(piece)
 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
