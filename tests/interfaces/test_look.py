@@ -284,8 +284,8 @@ def test_how_an_entry_did_is_counted_by_month() -> None:
 
 def review_of(file: ProposedFile) -> dict[str, object]:
     one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF")
-    lists = {"waiting": [one], "batch": [one, one], "notes": ()}
-    return {"title": "Review", "one": one, "after": None, "text": ""} | lists
+    values: dict[str, object] = {"waiting": [one], "batch": [one, one], "notes": ()}
+    return values | {"title": "Review", "one": one, "after": None, "text": ""}
 
 
 def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pytest.TempPathFactory) -> None:
