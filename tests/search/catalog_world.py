@@ -51,7 +51,7 @@ class World:
         self.read: list[str] = []
         self.parsed: list[str] = []
         self.opened: list[Catalog] = []
-        self.known: dict[str, tuple[str, str]] = {}
+        self.known: dict[str, str] = {}
         self.catalog = self.open()
 
     def __enter__(self) -> Self:
@@ -104,7 +104,7 @@ class World:
 
     def told(self, done: CatalogRefresh, catalog: Catalog | None = None) -> Done:
         """The same with what is shown otherwise than the last time."""
-        now = {entry: (text, meta) for entry, text, meta in (catalog or self.catalog).fingerprints()}
+        now = (catalog or self.catalog).fingerprints()
         before, self.known = self.known, now
         changed = tuple(entry for entry, hashes in now.items() if before.get(entry) != hashes)
         return Done(changed, tuple(entry for entry in before if entry not in now), *done)

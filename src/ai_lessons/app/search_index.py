@@ -272,8 +272,7 @@ class Indexing:
         cut, catalog = str(self._repo.reading_config.chunking), self._repo.catalog
         # what must not be found is not indexed: else it would take the places of what should be
         hidden = {light.id for light in catalog.select(Filter(status=Status.WRONG))}
-        prints = catalog.fingerprints()
-        return {entry: f"{text} {meta} {cut}" for entry, text, meta in prints if entry not in hidden}
+        return {entry: f"{mark} {cut}" for entry, mark in catalog.fingerprints().items() if entry not in hidden}
 
     def _rows(self, ids: Sequence[str]) -> Iterator[EntryRows]:
         from ai_lessons.model.chunks import split  # a search that finds nothing changed needs no parser

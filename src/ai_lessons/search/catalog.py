@@ -379,9 +379,10 @@ class CatalogReader(Database):
         incoming = self._rows(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id))
         return [Edge(*row) for row in outgoing + incoming]
 
-    def fingerprints(self) -> list[tuple[str, str, str]]:
-        """(id, text hash, meta hash) of every entry, by id: what an index compares with its own rows."""
-        return self._rows("SELECT id, text_hash, meta_hash FROM shown ORDER BY id")
+    def fingerprints(self) -> dict[str, str]:
+        """What the passages of every entry were made from, by id: the files, their contents, and how we read them."""
+        query = "SELECT id, ? || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '') || ' ' || path FROM shown"
+        return dict(self._rows(f"{query} ORDER BY id", (VERSION,)))
 
     def unreadable(self) -> list[Problem]:
         """Every reason why a file gives no entry, by path: it cannot be read, is invalid, or its id is taken."""
@@ -467,11 +468,11 @@ CREATE TABLE entries (
     id TEXT NOT NULL, tail TEXT NOT NULL, handle TEXT NOT NULL, kind TEXT NOT NULL,
     project TEXT NOT NULL, path TEXT NOT NULL, side_path TEXT, status TEXT NOT NULL, created TEXT NOT NULL,
     title TEXT NOT NULL, tags TEXT NOT NULL, versions TEXT NOT NULL, snippet TEXT NOT NULL, details TEXT NOT NULL,
-    hash TEXT, side_hash TEXT, text_hash TEXT NOT NULL, meta_hash TEXT NOT NULL
+    hash TEXT, side_hash TEXT
 );
 CREATE UNIQUE INDEX entries_file ON entries (file, source);
 CREATE INDEX entries_id ON entries (id);
-CREATE UNIQUE INDEX shown_id ON entries (id, text_hash, meta_hash) WHERE standing = 0;
+CREATE UNIQUE INDEX shown_id ON entries (id, hash, side_hash, path) WHERE standing = 0;
 CREATE INDEX shown_tail ON entries (tail) WHERE standing = 0;
 CREATE INDEX shown_newest ON entries (created DESC, id DESC, status, kind, project) WHERE standing = 0;
 CREATE INDEX shown_path ON entries (path) WHERE standing = 0;
@@ -523,7 +524,7 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 13  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 14  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from hashlib import blake2b, sha1
+from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
@@ -312,7 +312,6 @@ class Attested(NamedTuple):
 def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> CatalogRecord:
     """What to keep of an entry that was read from `file`. A script outside the repository has only its side file."""
     in_place = entry.path != file
-    details = _json(details_of(entry), ascii_only=False)
     tags, versions = _values(entry.tags), _values(entry.versions)
     row: dict[str, str | int | None] = {
         "file": file,
@@ -330,11 +329,9 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         "tags": SEPARATOR.join(tags),
         "versions": SEPARATOR.join(versions),
         "snippet": snippet(entry),
-        "details": details,
+        "details": _json(details_of(entry), ascii_only=False),
         "hash": None if in_place else file_hash,
         "side_hash": file_hash if in_place else side_hash,
-        "text_hash": text_hash(entry),
-        "meta_hash": meta_hash(entry, details),
     }
     opening, failures = "", dict[str, None]()
     if entry.kind in {Kind.LESSON, Kind.RULE}:
@@ -383,27 +380,6 @@ def details_of(entry: Entry) -> dict[str, Any]:
         details[ABOUT] = entry.fields[ABOUT]
     details["created"] = fields.get("created")
     return details
-
-
-def text_hash(entry: Entry) -> str:
-    """Changes when a passage of the entry could: kind, title, body, code, what is embedded before them."""
-    key = KINDS[entry.kind].opening
-    opening = entry.fields.get(key) if key != "pattern" else None  # a pattern counts as it is shown
-    return _digest(entry.kind.value, entry.title, str(entry.pattern or ""), str(opening or ""), entry.body, entry.code)
-
-
-def meta_hash(entry: Entry, details: str) -> str:
-    """Changes when anything else does that a row of the index could carry: place, lists, links, details."""
-    links = [(link.relation, link.target, link.weight) for link in entry.links]
-    return _digest(entry.project, entry.path, repr(entry.tags), repr(entry.versions), repr(links), details)
-
-
-def _digest(*parts: str) -> str:
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(data) + data)
-    return digest.hexdigest()
 
 
 def snippet(entry: Entry) -> str:
