@@ -57,7 +57,7 @@ def scribble(path: Path) -> None:
     ("spoil", "said"),
     [
         (lambda path: path.write_bytes(b"This is no database. " * 300), "damaged"),
-        (lambda path: path.write_bytes(b""), "not a catalog"),
+        (lambda path: path.write_bytes(b""), "version 0"),
         (cut, "damaged"),
         (scribble, "damaged"),
         (rewritten(lambda db: db.execute("PRAGMA user_version = 999")), "version 999"),

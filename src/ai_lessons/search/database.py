@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import sqlite3
-import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,7 +19,6 @@ T = TypeVar("T")
 
 WAIT_SECONDS = 20.0  # How long another process may hold the write lock before we go on in memory
 
-_STEP = 0.002
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT))
 _MISTAKE = frozenset((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_MISMATCH))
 
@@ -75,7 +73,7 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Hold the write lock, waiting for the process that has it; undo everything if anything is raised."""
         db = self.connection
-        _begin(db)
+        db.execute("BEGIN IMMEDIATE")
         try:
             yield db
         except BaseException:
@@ -137,8 +135,6 @@ class Database:
         if tables and version == self._schema.version:
             return ""
         db.close()
-        if not tables:
-            return f"was not a {self._schema.name}"
         return f"had version {version}, this program writes {self._schema.version}"
 
     def _put_empty(self) -> None:
@@ -155,24 +151,6 @@ class Database:
     def _lay_tables(self, connection: sqlite3.Connection) -> None:
         _, tables, version = self._schema
         connection.executescript(f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA user_version = {version}; COMMIT;")
-
-
-def _begin(db: sqlite3.Connection) -> None:
-    """Take the write lock. SQLite's own waiting sleeps ten times as long as the lock is usually held."""
-    give_up = time.monotonic() + WAIT_SECONDS
-    db.execute("PRAGMA busy_timeout = 0")
-    try:
-        while True:
-            try:
-                db.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
-                    raise
-                time.sleep(_STEP)
-            else:
-                return
-    finally:
-        db.execute(f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000:.0f}")
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
@@ -204,8 +182,7 @@ def _exclusive(path: Path) -> Iterator[None]:
         yield
 
 
-WRITE = "write"  # Held for every commit to the table in use: short
-BUILD = "build"  # Held while a new table is made beside it: seconds to minutes
+WRITE = "write"  # Held while the table in use is written, or a new one is made beside it
 EMBED = "embed"  # Held while vectors are computed, so that two processes do not compute the same ones
 
 
