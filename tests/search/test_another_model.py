@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.search.database import BUILD, RefreshState
+from ai_lessons.search.database import WRITE, RefreshState
 from ai_lessons.search.model_files import ModelUnavailable
 from hash_embedder import HashEmbedder
 from search.index_world import World, entry, many
@@ -69,9 +69,9 @@ def test_a_new_model_that_cannot_be_had_leaves_text(world: World) -> None:
 
 
 def test_while_another_process_makes_the_new_table_the_old_one_answers_without_its_vectors(world: World) -> None:
-    with RefreshState(world.folder / "state").locked(BUILD, 0):
+    with RefreshState(world.folder / "state").locked(WRITE, 0):
         done = world.refresh()
-    assert "another process is building the index" in done.notes[-1]
+    assert "another process is updating the index" in done.notes[-1]
     found = world.index.candidates("word7")
     assert (found.vectors, found.text[0].entry_id) == ((), "e00007")
     assert found.note == "full text only: the vectors here are of hash, not of other"

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from ai_lessons.search import index, table
-from ai_lessons.search.database import BUILD, EMBED, RefreshState
+from ai_lessons.search.database import EMBED, WRITE, RefreshState
 from ai_lessons.search.index import IndexDamaged
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus, PassageFilter
@@ -254,9 +254,9 @@ def test_a_reader_goes_on_with_the_old_table_while_a_new_one_is_built(world: Wor
 
 def test_the_first_build_of_another_process_is_waited_for_only_so_long(world: World) -> None:
     world.put(*many(3))
-    with RefreshState(world.folder / "state").locked(BUILD, 0):
+    with RefreshState(world.folder / "state").locked(WRITE, 0):
         done = world.refresh(wait=0.05)
-    assert "building" in done.notes[0]
+    assert "another process" in done.notes[0]
     assert world.refresh().entries == 3
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from ai_lessons.errors import Conflict, StorageFailed, Unreachable
-from ai_lessons.search.database import BUILD, EMBED, WRITE, Database, RefreshState, Schema
+from ai_lessons.search.database import EMBED, WRITE, Database, RefreshState, Schema
 from ai_lessons.search.model_files import ModelUnavailable, Progress, first_line, silent
 from ai_lessons.search.ranking import (
     Candidates,
@@ -516,7 +516,6 @@ FEW = 200  # Missing vectors that a search with little time still completes at o
 
 FIRST = "there was none"
 BUSY = "another process is updating the index; the latest changes may be missing"
-BUILDING = "another process is building the index; results may be incomplete"
 
 
 class RefreshJob(NamedTuple):
@@ -673,24 +672,23 @@ class Index:
             raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 
     def _refresh_text(self, job: RefreshJob, wait: float, *, full: bool = False) -> IndexRefresh:
-        reason = "it was asked for" if full else self._why_rebuild(self.query.newest())
-        if reason:
-            return self._rebuild(job, wait, reason)
-        if job.embed and self._few_changed(job):
+        before = self.query.newest()
+        reason = self._why_rebuild(before)
+        if job.embed and not reason and self._few_changed(job):
             self._filler.embedder()  # before the lock: it may have to be downloaded
-        with self._state.locked(WRITE, wait) as locked:
+        # another process makes the new table: the old one answers meanwhile
+        with self._state.locked(WRITE, 0.0 if reason and before else wait) as locked:
             table = self.query.newest()
             if not locked:
                 return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
-            try:
-                indexed = table.fingerprints() if table else {}
-            except LANCE_ERRORS as error:
-                reason = f"it could not be read ({first_line(error)})"
-            else:
-                reason = self._why_rebuild(table)
-                if table and not reason:
-                    return self._update(job, table, indexed)
-        return self._rebuild(job, wait, reason or FIRST)
+            reason = "it was asked for" if full else self._why_rebuild(table)
+            indexed: Mapping[str, str] = {}
+            if table and not reason:
+                try:
+                    indexed = table.fingerprints()
+                except LANCE_ERRORS as error:
+                    reason = f"it could not be read ({first_line(error)})"
+            return self._update(job, table, indexed) if table and not reason else self._rebuild(job, reason)
 
     def _few_changed(self, job: RefreshJob) -> bool:
         """Whether so little changed that vectors are computed before the rows are written."""
@@ -737,26 +735,17 @@ class Index:
             yield part, [row for entry in entries.values() for row in rows_of(entry, self.model)]
         show("Indexing text", len(ids), len(ids))
 
-    def _rebuild(self, job: RefreshJob, wait: float, reason: str) -> IndexRefresh:
-        before = self.query.newest()
-        with self._state.locked(BUILD, 0.0 if before else wait) as locked:
-            if not locked:
-                return IndexRefresh(notes=(self._state.trouble or BUILDING,))
-            if (after := self.query.newest()) and (before is None or after.number != before.number):
-                # Another process finished one while we waited: only the differences are left.
-                return self._refresh_text(job, wait)
-            table, entries = self.query.tables.begin(self._made), 0
-            for _, rows in self._loaded(list(job.fingerprints()), job):
-                table.add(rows, self._vectors.get(row.text_key for row in rows))
-                entries += len({row.entry_id for row in rows})
-            table.finish()
-            # a process that writes to the old table finishes first; what it wrote is found again by its fingerprint
-            with self._state.locked(WRITE, PATIENCE):
-                self.query.tables.drop_others(table)
-            missing = table.missing()
-            self._state.remember(job.generation, table.number, table.version, missing)
-            rebuilt = "" if reason == FIRST else f"the index was rebuilt: {reason}"
-            return IndexRefresh(entries, 0, table.count(), 0, missing, rebuilt)
+    def _rebuild(self, job: RefreshJob, reason: str) -> IndexRefresh:
+        table, entries = self.query.tables.begin(self._made), 0
+        for _, rows in self._loaded(list(job.fingerprints()), job):
+            table.add(rows, self._vectors.get(row.text_key for row in rows))
+            entries += len({row.entry_id for row in rows})
+        table.finish()
+        self.query.tables.drop_others(table)
+        missing = table.missing()
+        self._state.remember(job.generation, table.number, table.version, missing)
+        rebuilt = "" if reason == FIRST else f"the index was rebuilt: {reason}"
+        return IndexRefresh(entries, 0, table.count(), 0, missing, rebuilt)
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether more than half of many vectors are missing."""
