@@ -176,14 +176,6 @@ def test_a_snippet_of_a_script_shows_its_description_and_its_code_without_commen
     assert snippet(module, "x", code=True) == "Counts **kinds**. def __init__(self, **kind): a[0](kind)"
 
 
-def test_a_sentence_longer_than_a_snippet_shows_its_beginning_and_where_it_answers() -> None:
-    text = "The command " + "does many things and " * 20 + "at last removes the lock " + "and goes on " * 20
-    shown = snippet(text, "what removes a lock")
-    assert shown.startswith("The command does")
-    assert "removes the lock" in shown
-    assert len(shown) <= 155
-
-
 @given(st.text(alphabet="ab .:*_`[]()#|<>-\n\\é", max_size=400), st.text(alphabet="ab c", max_size=10))
 def test_a_snippet_of_any_text_is_one_line_of_bounded_length(text: str, query: str) -> None:
     shown = snippet(text, query, title="a", code=len(text) % 2 == 0)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_right
 from collections import Counter
 from functools import cache, lru_cache
-from itertools import accumulate, chain
+from itertools import chain
 from math import exp, log
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -618,7 +617,6 @@ def rank(
 QUERY_WORD = re.compile(r"\w+")
 SHORT_WORD = 3
 LEADING = 120  # Characters of a sentence with a colon that belongs to what follows
-LEAD_IN = 30  # Characters before the first word that matched, where a sentence is longer than a snippet
 SNIPPET_READ = 20_000  # Characters of a text that a snippet is taken from
 
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -716,27 +714,14 @@ def snippet(
         return _joined(parts, 2 * width)
     stems = {stem(word) for word in words_of(query) if len(word) >= SHORT_WORD or not word.isascii()}
     folded = [fold(part) for part in parts]
-    starts = list(accumulate((len(part) + 1 for part in folded), initial=0))
-    inside: list[list[tuple[int, str]]] = [[] for _ in parts]
-    for at, word in stem_positions("\n".join(folded), stems):
-        place = min(bisect_right(starts, at), len(parts)) - 1
-        inside[place].append((at - starts[place], word))
     plain = (re.sub("[*`~]", " ", phrase) for phrase in phrases)
     expressions = [re.compile(expression) for expression in map(pattern, plain) if expression]
 
     def answers(place: int) -> tuple[int, int]:
-        held, near = {word for _, word in inside[place]}, set[str]()
-        for n in range(place, len(parts) if held else place):
-            if n > place and starts[n + 1] - starts[place] > width:
-                break
-            near |= {word for _, word in inside[n]}
-        return sum(bool(x.search(folded[place])) for x in expressions), 2 * sum(map(len, held)) + sum(map(len, near))
+        held = {word for _, word in stem_positions(folded[place], stems)}
+        return sum(bool(expression.search(folded[place])) for expression in expressions), sum(map(len, held))
 
     best = max(range(len(parts)), key=answers)
-    at = _densest(inside[best], width) if len(parts[best]) > width else 0
-    if any(start >= width for start, _ in inside[best]) and at:
-        tail = parts[best][at:].partition(" ")[2] or parts[best][at:]
-        return f"{_cut(parts[best], width // 3)} {_cut(tail, width - width // 3)}"
     return _cut(_joined(parts[best:], width), width)
 
 
@@ -807,16 +792,6 @@ def _likely_words(folded: str, stems: frozenset[str]) -> Iterator[tuple[int, str
 def _beginnings(stems: frozenset[str]) -> re.Pattern[str]:
     starts = {re.escape(word[: max(2, min(len(word) - 1, 3))]) for word in stems if word.isascii()}
     return re.compile(rf"\b(?:{'|'.join(starts)})\w*" if starts else r"(?!)")
-
-
-def _densest(positions: Sequence[tuple[int, str]], width: int) -> int:
-    """Where to start so that most different words of the query are inside; long words count more."""
-    best, start = 0, 0
-    for n, (at, _) in enumerate(positions):
-        weight = sum(map(len, {stem for position, stem in positions[n:] if position < at + width - LEAD_IN}))
-        if weight > best:
-            best, start = weight, at
-    return max(0, start - LEAD_IN)
 
 
 ADVICE: Mapping[str, str] = {
