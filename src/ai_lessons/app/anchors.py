@@ -328,7 +328,7 @@ class CodeFolder:
             from ai_lessons.connectors import packages  # it takes half a second
 
             uses = packages.pins(packages.stating(self._cwd))
-            row = [stamps, {name: (use.version, use.path) for name, use in uses.items()}]
+            row = [stamps, {name: (first.version, first.path) for name, (first, *_) in uses.items()}]
             self._kept["packages"][str(self._cwd)], self._changed = row, True
         return {name: (version, path) for name, (version, path) in row[1].items()}
 

@@ -63,22 +63,16 @@ def in_use(
 ) -> dict[str, tuple[Use, ...]]:
     """The versions in use of every project that is a package here, as the nearest files say, a lock file first.
 
-    Packages of one name in several languages or folders count all. `aliases` are other names of packages and projects.
+    Packages of one name in several languages count all. `aliases` are other names of packages and projects.
     """
     by_name: dict[str, list[str]] = {}
     for project in projects:
         for name in names_of_project(project, aliases or {}):
             by_name.setdefault(name, []).append(project)
-    least: dict[tuple[str, ...], int] = {}
     uses_of: dict[str, set[Use]] = {}
-    for manifest in sorted(manifests, key=lambda candidate: (candidate.distance, _language(candidate.path)[1])):
-        (language, order), folder = _language(manifest.path), manifest.path.rpartition("/")[0]
-        for package, version in packages(manifest.path, manifest.text):
-            for project in {match for name in names_of_package(package) for match in by_name.get(name, ())}:
-                nearest = least.setdefault((project,), manifest.distance)
-                first = least.setdefault((project, language, folder), order)
-                if (nearest, first) == (manifest.distance, order):
-                    uses_of.setdefault(project, set()).add(Use(package, version, manifest.path))
+    for uses in pins(manifests).values():
+        for project in {match for name in names_of_package(uses[0].package) for match in by_name.get(name, ())}:
+            uses_of.setdefault(project, set()).update(uses)
     return {
         project: tuple(sorted(uses, key=lambda use: (use.path, use.version)))
         for project, uses in sorted(uses_of.items())
@@ -286,9 +280,9 @@ def _folders(cwd: Path) -> list[Path]:
     return [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)] if top else [cwd]
 
 
-def pins(files: Iterable[Manifest]) -> dict[str, Use]:
-    """What these files pin, the nearest first and a lock file before others, by registry and name: `pypi/click`."""
-    uses: dict[str, Use] = {}
+def pins(files: Iterable[Manifest]) -> dict[str, list[Use]]:
+    """What the nearest file pins, a lock file before others, by registry and name: `pypi/click`; none is empty."""
+    uses: dict[str, list[Use]] = {}
     for manifest in sorted(
         files, key=lambda file: (file.distance, file.path.endswith(_STATING), _language(file.path)[1])
     ):
@@ -302,7 +296,9 @@ def pins(files: Iterable[Manifest]) -> dict[str, Use]:
                 stated = [*_requirements(_asked_of(toml(manifest.text)))]
         for package, version in stated:
             if len(package) <= LONGEST_NAME >= len(version):
-                uses.setdefault(f"{_REGISTRIES[language]}/{normal(package)}", Use(package, version, manifest.path))
+                named = uses.setdefault(f"{_REGISTRIES[language]}/{normal(package)}", [])
+                if not named or named[0].path == manifest.path:
+                    named.append(Use(package, version, manifest.path))
     return uses
 
 
