@@ -444,8 +444,6 @@ def _array(values: Iterable[str]) -> str | None:
     return json.dumps(distinct) if distinct else None
 
 
-_HOPEFUL_TRIES = 3  # How often a refresh reads first and locks after; then it holds the write lock while it reads
-
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE folders (folder TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
@@ -692,17 +690,12 @@ class Catalog(CatalogReader):
         self.ask(put)
 
     def _refresh(self) -> CatalogRefresh:
-        """Read and parse without a lock; survey again where another process wrote meanwhile."""
-        for _ in range(_HOPEFUL_TRIES):
-            base = self.generation
-            if not (changes := self._survey()):
-                return self._refreshed()
-            with self.transaction():
-                if self.generation == base:
-                    write_folders(self.connection, changes, self._committed)
-                    return self._written()
+        """Read and parse without a lock; survey again under it where another process wrote meanwhile."""
+        base = self.generation
+        if not (changes := self._survey()):
+            return self._refreshed()
         with self.transaction():
-            if not (changes := self._survey()):
+            if self.generation != base and not (changes := self._survey()):
                 return self._refreshed()
             write_folders(self.connection, changes, self._committed)
             return self._written()
@@ -725,12 +718,11 @@ class Catalog(CatalogReader):
     def _written(self) -> CatalogRefresh:
         # from the clock, so that a catalog made anew does not count through the numbers of the last one
         self._put_meta("generation", max(self._clock(), self.generation + 1))
-        self._put_meta("unreadable", self._one(UNREADABLE))
         return self._refreshed()
 
     def _refreshed(self) -> CatalogRefresh:
         notice, self.notice = self.notice, ""
-        return CatalogRefresh(self.generation, int(self._meta("unreadable") or 0), notice)
+        return CatalogRefresh(self.generation, self._one(UNREADABLE), notice)
 
     def _refill(self) -> None:
         """Fill a new database, and keep its notice for the next refresh."""
