@@ -21,7 +21,6 @@ from ai_lessons.learning.statistics import (
     TURNS,
     USES,
     Event,
-    Row,
     Tallies,
 )
 
@@ -55,14 +54,14 @@ def chance(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - no keys are made of it
 
 
-def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
+def fold_uses(events: Iterable[Event]) -> dict[str, Tallies]:
     """The tallies of every entry. An id that comes again is the same event; with other words, neither counts.
 
     What spoke against an entry counts from when it was restored, and where it came unused from when it last helped.
     """
-    known: dict[str, Row] = {}
+    known: dict[str, tuple[str, ...]] = {}
     void: set[str] = set()
-    for row in rows:
+    for row in ((each.id, each.at, each.event, each.entry, each.session) for each in events):
         if known.setdefault(row[0], row) != row:
             void.add(row[0])
     counts: Counter[tuple[str, str]] = Counter()

@@ -83,8 +83,8 @@ def test_harm_is_more_contradictions_than_help() -> None:
     assert harmful(Tallies(contradicted=1)) == "contradicted more often (1) than helpful (0)"
     assert not harmful(Tallies(helpful=1, contradicted=1))
     assert not harmful(Tallies(recurred=2))
-    assert not harmful(Tallies(recurred=3, worked=2, followed=1))
-    assert harmful(Tallies(recurred=3, worked=1)).startswith("the same failure came again in 3 sessions")
+    assert not harmful(Tallies(recurred=3, followed=3))
+    assert harmful(Tallies(recurred=3, followed=1)).startswith("the same failure came again in 3 sessions")
 
 
 TWO = BARS._replace(budget=2)

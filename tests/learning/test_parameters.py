@@ -1,4 +1,4 @@
-"""Parameters of the repository: the update of the specification, bounds, samples, and where outcomes lead."""
+"""Parameters of the repository: the update of the specification, samples, and where outcomes lead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.learning import statistics
 from ai_lessons.learning.statistics import (
-    BOUNDS,
     BUDGET,
     CONFIDENCE,
     DEFINITIONS,
@@ -69,7 +68,7 @@ def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event
         said(BUDGET, OBSERVED, 1.5),
         said(BUDGET, OBSERVED, 0.5, -1),
         said(BUDGET, OBSERVED, 0.5, 1e6),
-        said(BUDGET, BOUNDS, 9, 3),
+        said(BUDGET, "bounds", 9, 3),
         said(BUDGET, "applauded", 1),
     ],
 )

@@ -81,13 +81,13 @@ def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_it
 
 
 def test_only_this_clone_says_how_parameters_stand(cache: UsageCache, logs: Logs) -> None:
-    bounds = Event(IDS[0], TIMES[0], "bounds", "injection_budget", value=1.0, weight=1.0)
-    logs.add("other/a", bounds)
+    observed = Event(IDS[0], TIMES[0], "observed", "injection_budget", value=1.0, weight=1.0)
+    logs.add("other/a", observed)
     cache.refresh(logs)
     assert cache.turns() == []
-    logs.add("own", bounds)
+    logs.add("own", observed)
     cache.refresh(logs)
-    assert cache.turns() == [bounds]
+    assert cache.turns() == [observed]
 
 
 @pytest.fixture
@@ -108,7 +108,8 @@ def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
 
 
 def expected(logs: Logs) -> dict[str, Tallies]:
-    return fold_uses(row for data in logs.files.values() for row in read_lines(data[: data.rfind(b"\n") + 1]).rows)
+    every = (read_lines(data[: data.rfind(b"\n") + 1])[0] for data in logs.files.values())
+    return fold_uses(event for events in every for event in events)
 
 
 def event(number: int, word: str = "helpful", entry: str = ENTRIES[0]) -> Event:

@@ -585,7 +585,7 @@ def params(library: Library, name: str | None = None) -> tuple[ParameterState, .
 
 
 def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
-    """Forget what one parameter, or all, learned, and their bounds. Raises NotFound, Refused: no events here."""
+    """Forget what one parameter, or all, learned. Raises NotFound, Refused: no events here."""
     params(library, name)
     repo = library.primary
     repo.refuse_other_formats()

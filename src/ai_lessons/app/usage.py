@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import LogFile
     from ai_lessons.learning.statistics import ParameterState, UsageTally
 
-VERSION = 9
+VERSION = 10
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
@@ -167,14 +167,15 @@ class UsageCache(Database):
         db, data = self.connection, log.read()
         # the last line may still be being written
         end = max(data.rfind(b"\n") + 1, done)
-        uses, turns, damaged = statistics.read_lines(data[done:end])
-        rows = [(*use, log.clone) for use in uses]
+        happened, damaged = statistics.read_lines(data[done:end])
+        rows = [(x.id, x.at, x.event, x.entry, x.session, log.clone) for x in happened if x.event in USES]
         # an event that comes again with another entry takes the old one away
         ids = json.dumps([row[0] for row in rows])
         before = db.execute(f"SELECT entry FROM events WHERE id {_LISTED}", (ids,)).fetchall()  # noqa: S608 - our own words
         db.executemany(_EVENT, rows)
         if not log.clone:  # parameters of other clones do not count here
-            db.executemany(_TURN, ((*turn[:4], turn.value, turn.weight) for turn in turns))
+            turns = ((*x[:4], x.value, x.weight) for x in happened if x.event in statistics.TURNS)
+            db.executemany(_TURN, turns)
         db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
         return {row[3] for row in rows} | {entry for (entry,) in before}
 

@@ -326,7 +326,7 @@ def usage(value: answers.Usage, view: View) -> list[str]:
     counts = (
         ("injected", tallies.injected), ("helpful", tallies.helpful), ("ignored", tallies.ignored),
         ("contradicted", tallies.contradicted), ("runs", tallies.script_ok), ("failed runs", tallies.script_failed),
-        ("seen to help", tallies.followed + tallies.worked), ("seen to fail again", tallies.recurred),
+        ("seen to help", tallies.followed), ("seen to fail again", tallies.recurred),
     )  # fmt: skip
     counted = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
     last = f" | last used: {view.when(tallies.last_used)}" if tallies.last_used else ""
@@ -341,8 +341,8 @@ def left_out(values: Sequence[answers.Left], view: View) -> str:
 
 
 def params(values: Sequence[answers.Parameter], view: View) -> str:
-    """Parameters that learn: where each stands, within which bounds, and how sure that is."""
-    header = ("PARAMETER", "VALUE", "BOUNDS", "UNCERTAINTY", "SEEN", "WHAT IT IS")
+    """Parameters that learn: where each stands, in which range, and how sure that is."""
+    header = ("PARAMETER", "VALUE", "RANGE", "UNCERTAINTY", "SEEN", "WHAT IT IS")
     rows = [
         (
             param.name, f"{param.value:.3g}", f"{param.low:g} to {param.high:g}", f"{param.uncertainty:.2f}",

@@ -214,7 +214,7 @@ def harmful(tallies: Tallies) -> str:
     local = tallies.local or tallies
     if local.contradicted > local.helpful:
         return f"contradicted more often ({local.contradicted}) than helpful ({local.helpful})"
-    helped = local.helpful + local.followed + local.worked
+    helped = local.helpful + local.followed
     if local.recurred > max(helped, 2):
         return f"the same failure came again in {local.recurred} sessions that were told, and {helped} times it helped"
     return ""

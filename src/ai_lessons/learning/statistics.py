@@ -20,45 +20,34 @@ INJECTED, LEFT_OUT = "injected", "left_out"
 HELPFUL, IGNORED, CONTRADICTED = "helpful", "ignored", "contradicted"
 SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
-FOLLOWED, WORKED, RECURRED = "followed", "worked", "recurred"  # Seen in a session, not stated by a person
+FOLLOWED, RECURRED = "followed", "recurred"  # Seen in a session, not stated by a person
 HELD, PASSED = "held", "passed"  # The command that a lesson says will fail did fail, or worked
-OBSERVED, BOUNDS, RESET = "observed", "bounds", "reset"
+OBSERVED, RESET = "observed", "reset"
 
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can state of an entry that was shown
 USES = (
     INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
-    FOLLOWED, WORKED, RECURRED, HELD, PASSED,
+    FOLLOWED, RECURRED, HELD, PASSED,
 )  # fmt: skip
 """Words about an entry. Their order is that of `Tallies`."""
 
-TURNS = (OBSERVED, BOUNDS, RESET)  # Words about a parameter: these are folded in the order of their ids
+TURNS = (OBSERVED, RESET)  # Words about a parameter: these are folded in the order of their ids
 LINE_BYTES = 4096  # Longer lines are not read, and not written: a note is cut
 LARGEST = 1e9  # No number of ours is larger
 NOTE_LENGTH = 500
 SESSION_LENGTH = 64
 
-Row = tuple[str, str, str, str, str]  # A use as caches take it: id, at, event, entry, session (empty for none)
-_ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
-_AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
-_NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
-_EDGE = rf'(?:,"edge":\{{"[a-z_]{{1,40}}":{_NUMBER}(?:,"[a-z_]{{1,40}}":{_NUMBER}){{0,4}}\}})?'
-_PLAIN = re.compile(
-    rf'^\{{"id":"({_ULID})","at":"({_AT})","event":"({"|".join(USES)})","entry":"({_ULID})"'
-    rf'(?:,"session":"([\w.:@/+-]{{1,{SESSION_LENGTH}}})")?{_EDGE}\}}$',
-    re.ASCII | re.MULTILINE,
-)  # A use exactly as `line_of` writes it: a million of these take half a second, as JSON six times as long
-_IS_ULID = re.compile(_ULID)
-_IS_AT = re.compile(_AT, re.ASCII)
+_IS_ULID = re.compile("[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_IS_AT = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 _IS_WORD = re.compile("[a-z_]{1,40}")
 _NOT_IN_SESSION = re.compile(r"[^\w.:@/+-]+", re.ASCII)
-_USES, _TURNS = frozenset(USES), frozenset(TURNS)
 
 
 class Event(NamedTuple):
     """One event.
 
     `edge` of an injected lesson: where the parameters stood (0 to 1) at whose limit it was. `value` is the outcome of
-    an observation (0 to 1) or the lower bound, `weight` that of the observation or the upper bound.
+    an observation (0 to 1), `weight` its weight.
     """
 
     id: str
@@ -70,17 +59,6 @@ class Event(NamedTuple):
     value: float | None = None
     weight: float | None = None
     note: str = ""
-
-
-class Read(NamedTuple):
-    """What some bytes of a log hold: uses as rows, and how many lines were left out as damaged.
-
-    `turns` are events about parameters.
-    """
-
-    rows: list[Row]
-    turns: list[Event]
-    damaged: int
 
 
 def line_of(event: Event) -> bytes:
@@ -104,26 +82,11 @@ def clean_session(name: str) -> str:
     return _NOT_IN_SESSION.sub("_", name)[:SESSION_LENGTH]
 
 
-def read_lines(data: bytes) -> Read:
-    """The events of whole lines of a log, in their order; the end of `data` counts as a line end."""
-    text = data.decode("utf-8", "replace")
-    rows: list[Row] = _PLAIN.findall(text)
-    lines = text.count("\n") + (not text.endswith("\n") and bool(text))
-    if len(rows) == lines:
-        return Read(rows, [], 0)
-    turns: list[Event] = []
-    damaged = 0
-    for line in text.split("\n"):
-        if not line.strip() or _PLAIN.fullmatch(line):
-            continue
-        event = read_line(line)
-        if event is None:
-            damaged += 1
-        elif event.event in _TURNS:
-            turns.append(event)
-        elif event.event in _USES:
-            rows.append((event.id, event.at, event.event, event.entry, event.session))
-    return Read(rows, turns, damaged)
+def read_lines(data: bytes) -> tuple[list[Event], int]:
+    """The events of the lines of a log, in their order, and how many lines state none."""
+    lines = [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
+    events = [event for line in lines if (event := read_line(line))]
+    return events, len(lines) - len(events)
 
 
 def read_line(line: str) -> Event | None:
@@ -136,20 +99,20 @@ def read_line(line: str) -> Event | None:
         return None
     if not isinstance(fields, dict):
         return None
-    entry_id, at, word, entry = (fields.get(key) for key in ("id", "at", "event", "entry"))
-    if not (_is(_IS_ULID, entry_id) and _is(_IS_AT, at) and _is(_IS_WORD, word) and isinstance(entry, str)):
-        return None
-    if not (_IS_WORD if word in _TURNS else _IS_ULID).fullmatch(entry):
-        return None
+    entry_id, at, word, entry, value, weight = map(fields.get, ("id", "at", "event", "entry", "value", "weight"))
     session, note, edge = fields.get("session", ""), fields.get("note", ""), fields.get("edge", {})
-    value, weight = fields.get("value"), fields.get("weight")
-    if not (isinstance(session, str) and isinstance(note, str) and isinstance(edge, dict)):
-        return None
-    if not all(number is None or _is_number(number) for number in (value, weight)):
-        return None
-    if not all(_is(_IS_WORD, name) and _is_number(position) for name, position in edge.items()):
-        return None
-    return Event(str(entry_id), str(at), str(word), entry, clean_session(session), edge, value, weight, note)
+    is_event = (
+        _is(_IS_ULID, entry_id)
+        and _is(_IS_AT, at)
+        and _is(_IS_WORD, word)
+        and _is(_IS_WORD if word in TURNS else _IS_ULID, entry)
+        and isinstance(session, str)
+        and isinstance(note, str)
+        and isinstance(edge, dict)
+        and all(_is(_IS_WORD, name) and _is_number(position) for name, position in edge.items())
+        and all(number is None or _is_number(number) for number in (value, weight))
+    )
+    return Event(entry_id, at, word, entry, clean_session(session), edge, value, weight, note) if is_event else None
 
 
 def _refuse(name: str) -> float:
@@ -167,7 +130,7 @@ def _is_number(value: object) -> bool:
 HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
 """What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
 
-SEEN = {FOLLOWED: 1.0, WORKED: 0.5, RECURRED: 0.25}
+SEEN = {FOLLOWED: 1.0, RECURRED: 0.25}
 """The weight of an outcome that a session showed, compared with one that a person stated (helpful, contradicted)."""
 
 WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
@@ -200,7 +163,6 @@ class Tallies(NamedTuple):
     restored: int = 0
     left_out: int = 0
     followed: int = 0
-    worked: int = 0
     recurred: int = 0
     held: int = 0
     passed: int = 0
@@ -242,7 +204,7 @@ class UsageTally(NamedTuple):
             "alpha": self.alpha,
             "beta": self.beta,
             "confidence": self.confidence,
-            "seen_helpful": counts.followed + counts.worked,
+            "seen_helpful": counts.followed,
             "seen_again": counts.recurred,
         }
 
@@ -254,7 +216,7 @@ def prior(word: object) -> float:
 
 def usage(tallies: Tallies, start: float) -> UsageTally:
     """The Beta distribution after these outcomes, for an entry that began at `start` (0 to 1)."""
-    good = tallies.helpful + SEEN[FOLLOWED] * tallies.followed + SEEN[WORKED] * tallies.worked
+    good = tallies.helpful + SEEN[FOLLOWED] * tallies.followed
     bad = tallies.contradicted + SEEN[RECURRED] * tallies.recurred
     return UsageTally(
         tallies,
@@ -323,14 +285,22 @@ class ParameterState(NamedTuple):
     beta: float
     uncertainty: float = 1.0
     observations: int = 0
-    low: float = 0.0
-    high: float = 1.0
     updated_at: str | None = None
 
     @property
     def help(self) -> str:
         """What it is."""
         return DEFINITIONS[self.name].help
+
+    @property
+    def low(self) -> float:
+        """The low end of its range."""
+        return DEFINITIONS[self.name].low
+
+    @property
+    def high(self) -> float:
+        """The high end of its range."""
+        return DEFINITIONS[self.name].high
 
     @property
     def position(self) -> float:
@@ -343,10 +313,9 @@ class ParameterState(NamedTuple):
         return self.at(self.position)
 
     def at(self, position: float) -> float:
-        """A position in the parameter's own unit, inside the bounds that are set."""
-        definition = DEFINITIONS[self.name]
-        value = definition.low + position * (definition.high - definition.low)
-        return min(max(float(round(value)) if definition.whole else value, self.low), self.high)
+        """A position in the parameter's own unit."""
+        value = self.low + position * (self.high - self.low)
+        return float(round(value)) if DEFINITIONS[self.name].whole else value
 
     def update(self, outcome: float, weight: float = 1.0, at: str | None = None) -> ParameterState:
         """With one more outcome (0 to 1)."""
@@ -365,39 +334,23 @@ class ParameterState(NamedTuple):
         return draw(self.alpha, self.beta) if self.observations else self.position
 
 
-def initial(name: str, start: float | None = None) -> ParameterState:
-    """A parameter without observations, at `start` or at our default."""
+def initial(name: str) -> ParameterState:
+    """A parameter without observations, at our default."""
     definition = DEFINITIONS[name]
-    low, high = definition.low, definition.high
-    value = min(max(definition.start if start is None else start, low), high)
-    # never quite at an end, where the distribution has no width
-    position = min(max((value - low) / (high - low), 0.01), 0.99)
-    return ParameterState(name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position), low=low, high=high)
+    position = (definition.start - definition.low) / (definition.high - definition.low)
+    return ParameterState(name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position))
 
 
 def fold_parameters(happened: Iterable[Event]) -> dict[str, ParameterState]:
     """Every parameter after these events, in the order of their ids. Nonsense changes nothing."""
-    state = {name: initial(name) for name in DEFINITIONS}
-    for event in happened:
-        if event.entry in state:
-            state[event.entry] = _turned(state[event.entry], event)
-    return state
-
-
-def _turned(parameter: ParameterState, event: Event) -> ParameterState:
-    definition = DEFINITIONS[parameter.name]
-    if event.event == OBSERVED and event.value is not None:
+    states = {name: initial(name) for name in DEFINITIONS}
+    for event in (event for event in happened if event.entry in states):
         weight = 1.0 if event.weight is None else event.weight
-        valid = 0 <= event.value <= 1 and 0 <= weight <= HEAVIEST
-        return parameter.update(event.value, weight, event.at) if valid else parameter
-    if event.event == BOUNDS:
-        low = definition.low if event.value is None else max(event.value, definition.low)
-        high = definition.high if event.weight is None else min(event.weight, definition.high)
-        return parameter._replace(low=low, high=high, updated_at=event.at) if low <= high else parameter
-    if event.event == RESET:
-        fresh = initial(parameter.name, event.value)._replace(updated_at=event.at)
-        return fresh if event.value is None else fresh._replace(low=parameter.low, high=parameter.high)
-    return parameter
+        if event.event == RESET:
+            states[event.entry] = initial(event.entry)._replace(updated_at=event.at)
+        elif event.event == OBSERVED and event.value is not None and 0 <= event.value <= 1 and 0 <= weight <= HEAVIEST:
+            states[event.entry] = states[event.entry].update(event.value, weight, event.at)
+    return states
 
 
 def learned(outcome: str, edge: Mapping[str, float]) -> list[Event]:

@@ -528,7 +528,7 @@ admin.commands.update(review.to_admin.commands)
 
 @admin.command("params", examples=["", "injection_budget --reset", "--reset"])
 @click.argument("name", required=False)
-@click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; without a NAME, of all.")
+@click.option("--reset", is_flag=True, help="Forget what was learned; without a NAME, of all.")
 def params(call: Call, name: str | None, reset: bool) -> None:
     """Show the parameters that are learned from outcomes, or reset them."""
     job = app.health.params_reset if reset else app.health.params
