@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.app.hints import Failure
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library, RepositorySession
 
@@ -112,24 +113,22 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
     if not options.agent or transcripts.keeps_one(draft.content):
         return ""
     state, name = options.state_dir, options.session or ""
-    if is_known := app.hints.is_remembered(state, name):
-        with app.hints.opened(state, name) as session:
-            kept = session.failures_kept
-    else:
-        kept = app.hints.kept_in(state, options.cwd)
+    is_known = app.hints.is_remembered(state, name)
+    kept = app.hints.failures_of(state, name) if is_known else app.hints.failures_in(state, options.cwd)
     text = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
     quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(text)), text))
 
-    def fits(row: list[Any]) -> tuple[int, int]:
-        programs = {program.lower() for program in transcripts.programs(row[0])}
-        about = {*_WORD.findall(row[0].lower())} | transcripts.words_of(transcripts.shape(row[1]))
+    def fits(failure: Failure) -> tuple[int, int]:
+        programs = {program.lower() for program in transcripts.programs(failure.command)}
+        about = {*_WORD.findall(failure.command.lower())} | transcripts.words_of(transcripts.shape(failure.output))
         return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(about & words)
 
-    named = [row for row in kept if fits(row)[0]] or [row for row in kept if is_known and row[4]][-1:]
+    named = [failure for failure in kept if fits(failure)[0]]
+    named = named or [failure for failure in kept if is_known and failure.solved and not failure.settled][-1:]
     if not named:
         return ""
-    command, output, *_ = max(reversed(named), key=fits)
-    block = escaped(transcripts.in_block(command, output))
+    failure = max(reversed(named), key=fits)
+    block = escaped(transcripts.in_block(failure.command, failure.output))
     return "" if secrets.secrets_in(block) else block
 
 

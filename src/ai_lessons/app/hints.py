@@ -45,25 +45,35 @@ BEFORE = Moment.BEFORE_TOOL.value
 KEPT_SECONDS = 7 * 24 * 3600  # Time without an event after which a session is forgotten
 _AT_WORK = 3600.0  # Seconds after its last event in which a session counts as active
 _LIMIT = 1 << 20
-_KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and of each as much of command and output
+_KEPT, _KEPT_CHARACTERS = 20, 2_000  # Failures of a session that are kept, and of each as much of command and output
+
+
+class Failure(NamedTuple):
+    """A command that failed (or a tool, without `output`), without secrets, and the one that did its job later.
+
+    `settled`: a stored entry has the answer, or a lesson was added since. `missing`: what no entry helped with.
+    """
+
+    command: str
+    output: str
+    folder: str
+    solved: str = ""
+    settled: bool = False
+    missing: str = ""
 
 
 class Session:
     """The memory of a session that began in `folder`. `shown`: ids of entries by agent.
 
-    `told`: the entries shown, from `turn` on since the last prompt.
-    `failed`: each command that failed, and the one that did its job later; `missed`: failures without a helpful entry;
-    `asked`: whether the agent was reminded at the end. `failures_kept`: the last failures, for a lesson about one of
-    them: command, output, folder, attempts, and whether one of these succeeded since.
+    `told`: the entries shown, from `turn` on since the last prompt. `failed`: the last of all `failures`.
+    `asked`: whether the agent was reminded at the end.
     """
 
     def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
         self.name, self.host, self.folder = "", "", ""
         self.shown: dict[str, list[str]] = {}
         self.told: list[ShownEntry] = []
-        self.failed: list[list[str]] = []
-        self.missed: list[str] = []
-        self.failures_kept: list[list[Any]] = []
+        self.failed: list[Failure] = []
         self.turn, self.failures = 0, 0
         self.asked = False
         vars(self).update(fields)
@@ -83,19 +93,18 @@ class Session:
         shown += new
         return tuple(new)
 
-    def keep_failure(self, command: str, output: str, folder: Path, attempts: Iterable[str]) -> None:
-        """Keep a failure, without secrets, for a lesson about it."""
-        row = [command[:_KEPT_CHARACTERS], output[:_KEPT_CHARACTERS], str(folder), [*attempts], False]
-        self.failures_kept = [*(kept for kept in self.failures_kept if kept[:2] != row[:2]), row][-_KEPT:]
+    def note_failure(self, command: str, output: str, folder: Path) -> None:
+        """A command failed."""
+        texts = (secrets.without_suspects(text)[:_KEPT_CHARACTERS] for text in (command, output))
+        self.failures += 1
+        self.failed = [*self.failed, Failure(*texts, str(folder))][-_KEPT:]
 
-    def note_success(self, attempts: Iterable[str]) -> None:
-        """Attempts succeeded; a failure of one of them is solved now."""
-        done = set(attempts)
-        self.failures_kept = [[*row[:4], row[4] or not done.isdisjoint(row[3])] for row in self.failures_kept]
-
-    def note_lesson(self) -> None:
-        """A lesson was added: the next one is about an earlier failure only if it names it."""
-        self.failures_kept = [[*row[:4], False] for row in self.failures_kept]
+    def note_success(self, command: str, earlier: Iterable[ShownEntry]) -> None:
+        """A command succeeded: it solves the failures that it did the job of, perhaps as a shown entry says."""
+        answered = any(carried_out(entry.does, command, entry.command) for entry in earlier)
+        for n, failure in enumerate(self.failed):
+            if not failure.solved and same_job(failure.command, command):
+                self.failed[n] = failure._replace(solved=command[:_DOES], settled=answered or failure.settled)
 
 
 @contextmanager
@@ -136,11 +145,17 @@ def recent(state_dir: Path) -> list[tuple[float, Session]]:
     return sorted(sessions, key=lambda row: -row[0])
 
 
-def kept_in(state_dir: Path, folder: Path) -> list[list[Any]]:
-    """The failures kept of the session that last worked in this folder or below it, within the last hour."""
+def failures_of(state_dir: Path, name: str) -> list[Failure]:
+    """The failures with an output that a session keeps."""
+    return [failure for failure in _read(_file(state_dir, name)).failed if failure.output]
+
+
+def failures_in(state_dir: Path, folder: Path) -> list[Failure]:
+    """As `failures_of`, of the session that last worked in this folder or below it, within the last hour."""
     for at, session in recent(state_dir):
-        if at > time.time() - _AT_WORK and any(Path(row[2]).is_relative_to(folder) for row in session.failures_kept):
-            return [row for row in session.failures_kept if Path(row[2]).is_relative_to(folder)]
+        failed = [x for x in session.failed if x.output and Path(x.folder).is_relative_to(folder)]
+        if failed and at > time.time() - _AT_WORK:
+            return failed
     return []
 
 
@@ -171,7 +186,8 @@ def _parsed(data: bytes) -> Session:
     with suppress(ValueError, RecursionError, TypeError, AttributeError):
         fields = json.loads(data)
         if fields.keys() == vars(Session()).keys():
-            return Session(**{**fields, "told": list(map(ShownEntry._make, fields["told"]))})
+            told, failed = map(ShownEntry._make, fields["told"]), map(Failure._make, fields["failed"])
+            return Session(**{**fields, "told": [*told], "failed": [*failed]})
     return Session()
 
 
@@ -341,7 +357,6 @@ def _about(repo: Reading, text: str) -> list[EntrySummary]:
 
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
 _SHORT = 3  # words of a prompt about which nothing is looked for
-_MISSED = 50  # failures of a session for which nothing was known, as many as it remembers
 _DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
 _OURS = "ai-lessons"
 _SHELLS = frozenset(
@@ -498,17 +513,12 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
         earlier = [judged(entry, event.command, None) if worked else entry for entry in session.told]
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
-            session.failures += 1
-            session.failed = [*session.failed, [(event.command or event.tool)[:_DOES], ""]][-_MISSED:]
-            if event.command and message:
-                command, output = map(secrets.without_suspects, (event.command, transcripts.telling(event.text)))
-                session.keep_failure(command, output, event.cwd, attempts)
-        elif wrote and not failed:
-            session.failed = []
-            session.note_lesson()
+            output = transcripts.telling(event.text) if event.command and message else ""
+            session.note_failure(event.command or event.tool, output, event.cwd)
+        elif wrote and not failed:  # the next lesson is about an earlier failure only if it names it
+            session.failed = [failure._replace(settled=True) for failure in session.failed]
         elif worked:
-            _solve(session, event.command or event.tool, earlier)
-            session.note_success(attempts)
+            session.note_success(event.command or event.tool, earlier)
         happened += _seen_again(session, event, failed=failed)
         shown_ids = tuple(set(session.ids(event.agent)) - session.only_before())
         folders = str(event.cwd), session.folder
@@ -523,7 +533,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
         earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in session.told]
         happened = _happened(session, earlier)
     _record(asking, event, happened)
-    return _tell(asking, event, offered, fitting, attempts or transcripts.programs(event.command), sorted(message))
+    return _tell(asking, event, offered, fitting, attempts, sorted(message))
 
 
 def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Event]:
@@ -536,15 +546,6 @@ def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Ev
         if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
             events.append(Event("", "", HELD if failed else PASSED, entry.id))
     return events
-
-
-def _solve(session: Session, command: str, earlier: Sequence[ShownEntry]) -> None:
-    """Note which failures this command did the job of; those that a stored entry had the answer to are settled."""
-    solved = [failure for failure in session.failed if not failure[1] and same_job(failure[0], command)]
-    if any(carried_out(entry.does, command, entry.command) for entry in earlier):
-        session.failed = [failure for failure in session.failed if failure not in solved]
-    for failure in solved:
-        failure[1] = command[:_DOES]
 
 
 def _happened(session: Session, earlier: Sequence[ShownEntry]) -> list[Event]:
@@ -582,9 +583,9 @@ def _tell(
         for n, earlier in enumerate(session.told):
             if earlier.id in at_stake and not earlier.shape:
                 session.told[n] = earlier._replace(command=event.command, shape=[*shape])
-        if shape and not at_stake and not entries:
-            missed = f"{', '.join(attempts) or event.tool}: {transcripts.headline(event.text)}"
-            session.missed = [*session.missed, missed][-_MISSED:]
+        if attempts and session.failed and not at_stake and not entries:
+            missing = f"{', '.join(attempts)}: {transcripts.headline(event.text)}"
+            session.failed[-1] = session.failed[-1]._replace(missing=missing)
         command = event.command[:_DOES]
         for entry in entries:
             does, why = str(entry.details.get("pattern") or offered.texts.get(entry.id, "")), offered.why[entry.id]
@@ -600,11 +601,11 @@ def _stop(state_dir: Path, event: AgentEvent) -> Hints:
     if event.again or event.unfinished or not (event.trial or is_remembered(state_dir, event.session)):
         return NOTHING
     with _memory(state_dir, event) as session:
-        solved = next((failure for failure in session.failed if failure[1]), None)
-        if session.asked or not solved:
+        failure = next((failure for failure in session.failed if failure.solved and not failure.settled), None)
+        if session.asked or not failure:
             return NOTHING
         session.asked = True
-    return Hints(Moment.STOP, failed=solved[0], solved=solved[1])
+    return Hints(Moment.STOP, failed=failure.command, solved=failure.solved)
 
 
 class SessionTold(NamedTuple):
@@ -625,7 +626,7 @@ def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
     """
     sessions, missing = [], Counter[str]()
     for at, session in recent(state_dir):
-        missing.update(map(secrets.masked, session.missed))
+        missing.update(secrets.masked(failure.missing) for failure in session.failed if failure.missing)
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
         shown = tuple(entry._replace(command=secrets.masked(entry.command)) for entry in session.told)
         sessions.append(SessionTold(session.name, session.host, session.folder, when, session.failures, shown))
