@@ -176,7 +176,7 @@ def hook_times(home: Path) -> dict[str, list[float]]:
             gc.collect()  # a hook is a process of its own: it never pays for the rounds before it
             began = time.process_time()
             with Library(home / f"{name}-anchors", options(home, top)) as library:
-                context = hints.before_a_tool(library, [str(top / "shop.py")], (), "", [str(top)], ())
+                context = hints.before_a_tool(library, [str(top / "shop.py")], "", [str(top)], ())
             times.setdefault(name, []).append(time.process_time() - began)
             assert context.entries
     return {name: rows[WARM:] for name, rows in times.items()}

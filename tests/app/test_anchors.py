@@ -55,7 +55,7 @@ def about(world: World, entry_id: str) -> Any:
 def told(world: World, shop: Path) -> Context:
     """What a hook tells before an edit of the cart."""
     opened = world.fresh(cwd=shop, session="s")
-    return before_a_tool(opened, [str(shop / "src/cart.py")], (), "", [str(shop)], ())
+    return before_a_tool(opened, [str(shop / "src/cart.py")], "", [str(shop)], ())
 
 
 def edit(shop: Path, old: str, new: str, name: str = "src/cart.py") -> None:

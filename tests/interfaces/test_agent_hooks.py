@@ -138,17 +138,6 @@ def test_a_notebook_is_a_file(host: Host, knowledge: Path) -> None:
     assert "L-7CCCCC" in host.hear("before_edit", tool_name="NotebookEdit", tool_input=call)
 
 
-def test_a_tool_of_an_mcp_server_brings_what_is_known_of_it(host: Host, knowledge: Path) -> None:
-    add(knowledge, "git/lessons/d.md", "7DDDDD", "Push moves the remote branch")
-    assert "L-7DDDDD" in host.hear("before_git_push", tool_name="mcp__git__commit", tool_input={})
-    assert host.hear("before_git_push", tool_name="git", tool_input={}) == ""
-
-
-def test_our_own_tools_bring_nothing(host: Host, knowledge: Path) -> None:
-    add(knowledge, "ai-lessons/lessons/e.md", "7EEEEE", "About ourselves")
-    assert host.hear("before_git_push", tool_name="mcp__ai-lessons__search", tool_input={}) == ""
-
-
 def test_one_edit_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowledge: Path) -> None:
     for n in range(7):
         add(knowledge, f"python/lessons/{n}.md", f"7FFFF{n}", f"Lesson {n}", 'applies_to:\n  - "workflows/"\n')
@@ -342,15 +331,17 @@ def test_trouble_is_written_down(host: Host, hermetic: Path) -> None:
 
 
 def test_a_broken_entry_keeps_the_others(host: Host, knowledge: Path) -> None:
+    add(knowledge, "python/lessons/c.md", "7CCCCC", "Clear the output", 'applies_to:\n  - "workflows/a.py"\n')
     (knowledge / "jira-api/lessons/broken.md").write_text("---\n[[[[\n---\n")
     assert "Note: 1 file is left out as unreadable" in host.hear("session_start")
-    assert "L-8F3K2A" in host.hear("before_git_push", tool_name="mcp__jira-api__put", tool_input={})
+    assert "L-7CCCCC" in host.hear("before_edit")
 
 
 def test_a_git_that_cannot_be_read_keeps_the_lessons(host: Host, knowledge: Path) -> None:
+    add(knowledge, "python/lessons/c.md", "7CCCCC", "Clear the output", 'applies_to:\n  - "workflows/a.py"\n')
     (knowledge / ".git/HEAD").write_text("nonsense")
     assert "Note: the rules in force are those of an earlier look" in host.hear("session_start")
-    assert "L-8F3K2A" in host.hear("before_git_push", tool_name="mcp__jira-api__put", tool_input={})
+    assert "L-7CCCCC" in host.hear("before_edit")
 
 
 def test_a_memory_that_was_half_written_is_forgotten(host: Host, approved: str, hermetic: Path) -> None:

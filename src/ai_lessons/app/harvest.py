@@ -344,7 +344,7 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
     warnings, helped = dict[str, EntrySummary](), set[str]()
     for at, step in enumerate(steps):
         folders = (step.cwd, transcript.first_cwd)
-        result = app.hints.before_a_tool(opened, (), (), step.text, folders, {*helped, *warnings})
+        result = app.hints.before_a_tool(opened, (), step.text, folders, {*helped, *warnings})
         warnings |= {light.id: light for light in result.entries}
         before = bool(result.entries)
         counts.update(calls=1, before=before, before_right=before and bool(step.failed), characters=_length(result))

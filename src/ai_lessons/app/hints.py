@@ -29,7 +29,6 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, DENY
-from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -192,7 +191,6 @@ def _parsed(data: bytes) -> Session:
 
 
 AT_THE_START = 8  # Rules and lessons told when a session begins
-_LOOKED_AT = 100
 _HINT_KINDS = frozenset({Kind.RULE, Kind.LESSON})
 _NAMES = {
     EXACT: "names this file", BELOW: "names its folder", BY_NAME: "names files called like it",
@@ -262,7 +260,6 @@ def at_a_prompt(opened: Library, text: str, shown_before: Collection[str]) -> Co
 def before_a_tool(
     opened: Library,
     paths: Sequence[str],
-    servers: Collection[str],
     command: str,
     folders: Sequence[str],
     shown_before: Collection[str],
@@ -271,13 +268,13 @@ def before_a_tool(
 ) -> Context:
     """Rules and lessons about a call that is to be made.
 
-    They name a file that it touches (`paths`), are of a project called like its MCP server, or say of the command that
-    it fails more often than not. `folders`: where it is called, and where the session began; `text`: what is written.
+    They name a file that it touches (`paths`), or say of the command that it fails more often than not. `folders`:
+    where it is called, and where the session began; `text`: what is written.
     What names every file, or every one of its kind, may come if it is about the text that is written. A rule with a
     check comes only where one of the `edits` (path, old text, new text) breaks it.
     """
     repo = opened.reading
-    catalog = repo.current()
+    repo.current()
     named = app.contexts.naming(repo, paths) if paths else []
     broken: list[Broken] = []
     if paths:
@@ -287,10 +284,6 @@ def before_a_tool(
     entries = {light.id: (light, near, _NAMES[near]) for light, near in named}
     loosely = any(near <= BY_KIND for _, near in named)
     likely = {light.id: light.score or 0.0 for light in _about(repo, text)} if loosely else {}
-    projects = {tally.name for tally in catalog.projects()} if servers else set()
-    for server in projects.intersection(servers):
-        for light in catalog.select(Filter(kinds=_HINT_KINDS, project=server, limit=_LOOKED_AT)):
-            entries.setdefault(light.id, (light, BY_NAME, f"about {server}"))
     calls = commands.called(command, folders[0]) if command else []
     here = app.contexts.commands_here(repo, folders) if calls else []
     about = app.contexts.about_command(here, calls, folders)
@@ -358,7 +351,6 @@ def _about(repo: Reading, text: str) -> list[EntrySummary]:
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
 _SHORT = 3  # words of a prompt about which nothing is looked for
 _DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
-_OURS = "ai-lessons"
 _SHELLS = frozenset(
     {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
 )
@@ -472,32 +464,22 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
 
 def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
     calls = commands.called(event.command, str(event.cwd))
-    servers, names = servers_of(event.tool), list[str]()
+    names = list[str]()
     for words, folder in calls:
         names += [f"{folder} {form}" for form in (*commands.forms(words), commands.inside(words, folder)) if form]
     with _memory(asking.options.state_dir, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
-        new = session.fresh(event.agent, (f"call {name}" for name in (*servers, *names)))
+        new = session.fresh(event.agent, (f"call {name}" for name in names))
         shown_ids, folders = session.ids(event.agent), (str(event.cwd), session.folder)
     if not new and not event.paths:
         return NOTHING
-    asked = event.paths, servers, event.command if new else "", folders, shown_ids
+    asked = event.paths, event.command if new else "", folders, shown_ids
     if event.paths and event.text:
         warm = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT], event.edits)
         offered = warm or asking.here("before_a_tool", *asked, "", event.edits)
     else:
         offered = asking("before_a_tool", *asked, "", event.edits)
     return _tell(asking, event, offered, fitting)
-
-
-def servers_of(tool: str) -> tuple[str, ...]:
-    """The MCP server that a tool is of, unless it is ours.
-
-    >>> servers_of("mcp__jira__create_issue")
-    ('jira',)
-    """
-    server = tool.split("__")[1] if tool.startswith("mcp__") and tool.count("__") > 1 else ""
-    return (server,) if server and _OURS not in server else ()
 
 
 def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
