@@ -203,7 +203,7 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
 
 
 def test_a_parameter_is_said_in_plain_numbers() -> None:
-    parameter = ParameterState("ablation_frequency", 30.0, 70.0, 0.1, 60, 0, 0.2)
+    parameter = ParameterState("ablation_frequency", 30.0, 70.0, 0.1, 60)
     assert pages.plainly(parameter) == (
         "A lesson is left out on purpose in 6 of 100 cases, to see whether it helps.", "4 and 8", "60 outcomes"
     )  # fmt: skip
