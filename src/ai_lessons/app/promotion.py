@@ -11,32 +11,10 @@ from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import secrets
-from ai_lessons.app.answers import (
-    ASKED,
-    COPIED,
-    LONGEST,
-    PRESENT,
-    PROPOSED,
-    Promoted,
-    PromotionRequest,
-    Suggested,
-    render,
-    ties,
-)
+from ai_lessons.app import answers, proposals, secrets
 from ai_lessons.app.contexts import weakest_origin
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.open_repository import Trust
-from ai_lessons.app.proposals import (
-    ProposalContext,
-    copies,
-    entry_of,
-    evaluate,
-    make,
-    open_proposals,
-    promoted_from,
-    says_the_same,
-)
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.write_checks import checked
 from ai_lessons.approval.proposals import file_at
@@ -46,20 +24,7 @@ from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, tracking
 from ai_lessons.learning import statistics
-from ai_lessons.model import frontmatter, layout, lessons, markdown
-from ai_lessons.model.config import (
-    PERSONAL,
-    RELEASED,
-    PolicyValue,
-    PolicyVerdict,
-    answer,
-    defaults,
-    known_fields,
-    questions,
-    read,
-    stricter,
-    strictest,
-)
+from ai_lessons.model import config, frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import (
     ENTERPRISE,
     GLOBAL_PROJECT,
@@ -88,7 +53,7 @@ class Governed(NamedTuple):
     """The policies of one enterprise as they hold; `repo` is None where its repository is not on this machine."""
 
     repo: RepositorySession | None
-    values: tuple[PolicyValue, ...]
+    values: tuple[config.PolicyValue, ...]
 
 
 def governed(library: Library, tier: str) -> Governed:
@@ -96,13 +61,13 @@ def governed(library: Library, tier: str) -> Governed:
     try:
         repo = library.open(tier)
         values = [_stated(repo, ref, commit) for ref, commit in counting(repo)]
-        none = defaults(f"{repo.store.root} has no approval branch yet, so the defaults hold")
-        return Governed(repo, reduce(stricter, values) if values else none)
+        none = config.defaults(f"{repo.store.root} has no approval branch yet, so the defaults hold")
+        return Governed(repo, reduce(config.stricter, values) if values else none)
     except NotFound:
-        return Governed(None, defaults(f"the repository of {tier} is not on this machine, so the defaults hold"))
+        return Governed(None, config.defaults(f"the repository of {tier} is not on this machine, so the defaults hold"))
     except AiLessonsError as error:
         note = f"the policies of {tier} cannot be read, so the strictest hold: {error.message}"
-        return Governed(None, strictest(note))
+        return Governed(None, config.strictest(note))
 
 
 def counting(repo: RepositorySession) -> list[tuple[str, str]]:
@@ -114,7 +79,7 @@ def counting(repo: RepositorySession) -> list[tuple[str, str]]:
     return [(name, commit) for name in dict.fromkeys(refs) if (commit := read_ref(repo.store.worktree, name))]
 
 
-def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[PolicyValue, ...]:
+def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[config.PolicyValue, ...]:
     """What the settings in a commit say. Raises UnsupportedRepository: an object is missing, also for git."""
     try:
         data = file_at(repo.store.worktree, commit, CONFIG_PATH)
@@ -125,13 +90,13 @@ def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[PolicyValue
             raise error from None
     branch = branch_name(ref)
     try:
-        values = read(known_fields((data or b"").decode()))
+        values = config.read(config.known_fields((data or b"").decode()))
     except (InvalidEntry, UnicodeDecodeError, UnsupportedRepository):
-        values = strictest(f"{CONFIG_PATH} on {branch} cannot be read, so the strictest policies hold")
+        values = config.strictest(f"{CONFIG_PATH} on {branch} cannot be read, so the strictest policies hold")
     return tuple(value._replace(place=f"{CONFIG_PATH} on {branch} at {commit[:10]}") for value in values)
 
 
-LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", RELEASED)
+LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", config.RELEASED)
 """What is said of the original and not of its copy."""
 
 _OWN = frozenset((*LEFT_BEHIND, "id", "kind", "title", "created", "source", "links", "status", "allow_secrets"))
@@ -159,7 +124,7 @@ def digest(entry: Entry) -> str:
 
 def releases(entry: Entry) -> dict[str, str]:
     """The tiers that an entry may go to, each with the digest of the text that was meant."""
-    stated = entry.fields.get(RELEASED)
+    stated = entry.fields.get(config.RELEASED)
     rows = [row for row in stated if isinstance(row, dict)] if isinstance(stated, list) else []
     return {str(tier): str(name) for row in rows for tier, name in row.items()}
 
@@ -179,10 +144,10 @@ def released(repo: RepositorySession, original: Entry, target: str) -> bool:
 
     def says_so(commit: str, path: str) -> bool:
         files = {name: file_at(repo.store.worktree, commit, name) for name in (path, layout.side_of(path))}
-        entry = entry_of(path, {name: data for name, data in files.items() if data is not None})
+        entry = proposals.entry_of(path, {name: data for name, data in files.items() if data is not None})
         return entry is not None and lets_go(entry, original, target)
 
-    paths = [light.path for light in repo.catalog.many(copies(repo, original)).values()]
+    paths = [light.path for light in repo.catalog.many(proposals.copies(repo, original)).values()]
     return bool(branches) and any(all(says_so(commit, path) for _, commit in branches) for path in paths)
 
 
@@ -192,9 +157,9 @@ class PolicyDecision(NamedTuple):
     `released`: it asks for more than this, and a person let the text go. `notes`: what to mend in any of the policies.
     """
 
-    verdict: PolicyVerdict = PolicyVerdict.AS_IS
+    verdict: config.PolicyVerdict = config.PolicyVerdict.AS_IS
     enterprise: str = ""
-    stated: PolicyValue | None = None
+    stated: config.PolicyValue | None = None
     released: bool = False
     notes: tuple[str, ...] = ()
 
@@ -211,17 +176,17 @@ def decide(library: Library, move: Move) -> PolicyDecision:
     Raises Refused: one forbids it, or asks for a general form.
     """
     decisions, notes = [], dict[str, None]()
-    for enterprise, policy in questions(move.source, move.target, library.belongs_to):
+    for enterprise, policy in config.questions(move.source, move.target, library.belongs_to):
         repo, values = governed(library, enterprise)
         notes |= dict.fromkeys(value.note for value in values if value.note)
         stated = next(value for value in values if value.policy == policy)
-        verdict, let_go = answer(policy, stated.value, code=move.code, tied=bool(move.ties)), False
-        if repo and move.entry and verdict in {PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE}:
+        verdict, let_go = config.answer(policy, stated.value, code=move.code, tied=bool(move.ties)), False
+        if repo and move.entry and verdict in {config.PolicyVerdict.GENERIC, config.PolicyVerdict.NEEDS_RELEASE}:
             let_go = released(repo, move.entry, move.target)
-        decisions.append(PolicyDecision(PolicyVerdict.AS_IS if let_go else verdict, enterprise, stated, let_go))
-    order = list(PolicyVerdict)
+        decisions.append(PolicyDecision(config.PolicyVerdict.AS_IS if let_go else verdict, enterprise, stated, let_go))
+    order = list(config.PolicyVerdict)
     decision = max(decisions, key=lambda made: order.index(made.verdict), default=PolicyDecision())
-    if decision.verdict in {PolicyVerdict.GENERIC, PolicyVerdict.REFUSED}:
+    if decision.verdict in {config.PolicyVerdict.GENERIC, config.PolicyVerdict.REFUSED}:
         raise _refused(move, decision)
     return decision._replace(notes=tuple(notes))
 
@@ -270,10 +235,8 @@ def _strings(value: Any) -> list[str]:
 
 
 def _refused(move: Move, decision: PolicyDecision) -> Refused:
-    generic, personal = (
-        decision.verdict is PolicyVerdict.GENERIC,
-        decision.stated and decision.stated.policy == PERSONAL,
-    )
+    generic = decision.verdict is config.PolicyVerdict.GENERIC
+    personal = decision.stated and decision.stated.policy == config.PERSONAL
     if move.entry and generic:
         holds = (*(("code",) if move.code else ()), *(() if personal else move.ties))
         return Refused(
@@ -372,7 +335,7 @@ def _links(entry: Entry, target: RepositorySession) -> list[Link]:
     """The links of the copy that lead to something in the target, the one to its original last."""
     kept = []
     for link in entry.links:
-        lights = target.catalog.many([link.target, *promoted_from(target, link.target)])
+        lights = target.catalog.many([link.target, *proposals.promoted_from(target, link.target)])
         kept += [link._replace(target=link.target if link.target in lights else copy) for copy in list(lights)[:1]]
     return list(dict.fromkeys([*kept, Link(Relation.DERIVED_FROM.value, entry.id)]))
 
@@ -399,7 +362,7 @@ def place_of(repo: RepositorySession) -> str:
 TRAILER = "Promoted-from"
 
 
-def promote(library: Library, ref: str, to: str, request: PromotionRequest | None = None) -> Promoted:
+def promote(library: Library, ref: str, to: str, request: answers.PromotionRequest | None = None) -> answers.Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
     Raises UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
@@ -413,7 +376,7 @@ def promote(library: Library, ref: str, to: str, request: PromotionRequest | Non
     target.refuse_other_formats()
     target.current()
     refuse_wrong(light)
-    return _Promotion(library, source, target, light, request or PromotionRequest()).carry_out()
+    return _Promotion(library, source, target, light, request or answers.PromotionRequest()).carry_out()
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,9 +387,9 @@ class _Promotion:
     source: RepositorySession
     target: RepositorySession
     light: EntrySummary
-    request: PromotionRequest
+    request: answers.PromotionRequest
 
-    def carry_out(self) -> Promoted:
+    def carry_out(self) -> answers.Promoted:
         to = self.target.options.tier
         original = source_entry(self.source, self.light)
         weakest = weakest_origin(self.library.reading, self.light) if self.light.kind is Kind.LESSON else None
@@ -435,14 +398,16 @@ class _Promotion:
         move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
         decision = decide(self.library, move)
         plan = self._plan(copy, decision)
-        if plan.outcome == PRESENT:
+        if plan.outcome == answers.PRESENT:
             return plan
-        if not self.request.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
+        if not self.request.person and (
+            plan.outcome == answers.COPIED or self.source.options.tier.startswith(ENTERPRISE)
+        ):
             hint = f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}"
             raise Refused(f"an agent only proposes: a person takes {self.light.handle} to {to}", hint=hint)
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
-        if plan.outcome == ASKED:
+        if plan.outcome == answers.ASKED:
             return plan._replace(proposal=self._ask(original, decision))
         return self._write(copy, plan)
 
@@ -459,13 +424,8 @@ class _Promotion:
         changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in fields}
         changes |= {"id": entry_id, "kind": entry.kind.value, "title": entry.title, "created": created}
         changes |= lessons.weakened(fields, weakest) if weakest else {}
-        changes["source"] = promoted(
-            changes.get("source", fields.get("source")),
-            entry.id,
-            scope_of(source, entry),
-            source.options.tier,
-            self._start(),
-        )
+        stated = changes.get("source", fields.get("source"))
+        changes["source"] = promoted(stated, entry.id, scope_of(source, entry), source.options.tier, self._start())
         changes["links"] = frontmatter.link_items(_links(entry, target))
         changes |= {"status": "active"} if entry.kind is Kind.LESSON else {}
         changes |= secrets.fields(self.request.allow_secrets, existing=fields, text=original.whole)
@@ -473,7 +433,7 @@ class _Promotion:
         files = _files(path, markdown.edit(original.text, changes), original.code)
         return TargetCopy(read_entry(path, *files.values()), files, (path,) if original.executable else ())
 
-    def _ask(self, original: SourceEntry, decision: PolicyDecision) -> Suggested:
+    def _ask(self, original: SourceEntry, decision: PolicyDecision) -> answers.Suggested:
         """Propose to the enterprise's people that they let exactly this text go; once.
 
         Raises as `make`. NotFound: the enterprise's repository is not on this machine.
@@ -487,19 +447,21 @@ class _Promotion:
             f"exactly as it stands here. {decision.stated}.\n\n"
             "Who takes this lets all people here do so with this text."
         )
-        with open_proposals(enterprise) as at:
+        with proposals.open_proposals(enterprise) as at:
             for waiting in at.waiting:
                 entry, branch = at.entry(waiting), waiting.branch
                 if entry and lets_go(entry, original.entry, to):
                     note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
-                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
+                    return answers.Suggested(
+                        waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,)
+                    )
             return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
 
     def _propose(
-        self, at: ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
-    ) -> Suggested:
-        return make(
+        self, at: proposals.ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
+    ) -> answers.Suggested:
+        return proposals.make(
             at, copy.entry, copy.files, subject,
             report=report, trailers=[self._trailer], executable=copy.executable, decided=decided,
         )  # fmt: skip
@@ -511,7 +473,7 @@ class _Promotion:
     def _to_release(self, original: SourceEntry, enterprise: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
         text = digest(original.entry)
-        lights = enterprise.catalog.many(copies(enterprise, original.entry)).values()
+        lights = enterprise.catalog.many(proposals.copies(enterprise, original.entry)).values()
         readable = (x for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
         near = (source_entry(enterprise, light) for light in readable)
         same = next((entry for entry in near if digest(entry.entry) == text), None)
@@ -522,7 +484,7 @@ class _Promotion:
             copy = TargetCopy(same.entry, _files(path, same.text, same.code), (path,) if same.executable else ())
         file = list(copy.files)[-1]
         named = {**releases(copy.entry), self.target.options.tier: text}
-        rows = {RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
+        rows = {config.RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
         return copy._replace(files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()})
 
     def _ties(self, original: SourceEntry) -> tuple[str, ...]:
@@ -534,19 +496,21 @@ class _Promotion:
         ):
             projects.append(project)
         text = f"{original.entry.project}\n{original.whole}"
-        return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in ties(text, projects)))
+        return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in answers.ties(text, projects)))
 
-    def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> Promoted:
+    def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> answers.Promoted:
         """What is to be done, decided without doing any of it."""
-        same, asks = self._same_there(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
-        outcome = PRESENT if same else ASKED if asks else PROPOSED if self._proposes else COPIED
-        decided_in = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
-        return Promoted(
+        same, asks = self._same_there(copy), decision.verdict is config.PolicyVerdict.NEEDS_RELEASE
+        outcome = answers.PROPOSED if self._proposes else answers.COPIED
+        if same or asks:
+            outcome = answers.PRESENT if same else answers.ASKED
+        decided_in = {answers.PROPOSED: self.target.options.tier, answers.ASKED: decision.enterprise}
+        return answers.Promoted(
             entry=self.light,
             from_=self.source.options.tier,
             to=self.target.options.tier,
             outcome=outcome,
-            evaluation=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
+            evaluation=proposals.evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
             policy=decision.sentence,
             decided_in=decided_in.get(outcome, ""),
             notes=(*decision.notes, *same),
@@ -572,21 +536,21 @@ class _Promotion:
         target, entry = self.target, copy.entry
         lights = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
         near = {light.id: light for light in lights if light.title == entry.title}
-        for light in (near | target.catalog.many(copies(target, entry))).values():
-            if says_the_same(target.load(light.id)[0], entry):
+        for light in (near | target.catalog.many(proposals.copies(target, entry))).values():
+            if proposals.says_the_same(target.load(light.id)[0], entry):
                 return [f"{light.handle} {light.title} ({target.options.tier}) says the same already"]
         if not self._proposes or target.rules.ref() is None:
             return []
-        with open_proposals(target) as at:
+        with proposals.open_proposals(target) as at:
             for waiting in at.waiting:
                 proposed = at.entry(waiting)
                 ours = proposed and original_of(proposed.fields.get("source")) == self.light.id
-                if proposed and ours and says_the_same(proposed, entry):
+                if proposed and ours and proposals.says_the_same(proposed, entry):
                     return [f"{waiting.branch} ({target.options.tier}) proposes the same already"]
         return []
 
-    def _write(self, copy: TargetCopy, plan: Promoted) -> Promoted:
-        reason = one_line(self.request.reason, LONGEST)
+    def _write(self, copy: TargetCopy, plan: answers.Promoted) -> answers.Promoted:
+        reason = one_line(self.request.reason, answers.LONGEST)
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
             trailers = [("Entry", copy.entry.id), self._trailer, *([("Reason", reason)] if reason else [])]
@@ -596,6 +560,6 @@ class _Promotion:
             ]
             applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(copy=self.target.written_one(copy.entry, applied))
-        report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
-        with open_proposals(self.target) as at:
+        report = (f"Reason: {reason}\n\n" if reason else "") + answers.render(plan.evaluation)
+        with proposals.open_proposals(self.target) as at:
             return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))

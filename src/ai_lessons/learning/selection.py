@@ -8,23 +8,7 @@ from itertools import chain, zip_longest
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning.statistics import (
-    BUDGET,
-    CONFIDENCE,
-    CONTRADICTED,
-    FOLLOWED,
-    HELPFUL,
-    INJECTED,
-    LEFT_OUT,
-    NOTHING,
-    RECURRED,
-    SCRIPT_FAILED,
-    SCRIPT_OK,
-    SIMILARITY,
-    WRONG,
-    Tallies,
-    UsageTally,
-)
+from ai_lessons.learning import statistics
 from ai_lessons.model import transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment, Status, json_fields
 from ai_lessons.model.layout import BY_KIND, EXACT
@@ -40,7 +24,7 @@ TIRED = 12  # Sessions that a lesson is shown in without use, before it is shown
 TIE = 0.1  # Chances that differ by no more count as equal
 
 Why = tuple[str, str]  # A word and a sentence
-UNUSED = UsageTally(NOTHING, 1.0, 1.0)
+UNUSED = statistics.UsageTally(statistics.NOTHING, 1.0, 1.0)
 
 
 class Candidate(NamedTuple):
@@ -53,7 +37,7 @@ class Candidate(NamedTuple):
 
     entry: EntrySummary
     why: str = ""
-    usage: UsageTally = UNUSED
+    usage: statistics.UsageTally = UNUSED
     level: float = EXACT
     chance: float = 1.0
     closeness: float = 0.0
@@ -200,16 +184,16 @@ def _edges(chosen: Sequence[Candidate], bars: Thresholds, *, spent: bool) -> dic
     edges: dict[str, Mapping[str, float]] = {}
     for fit in (fit for fit in chosen if fit.entry.kind is Kind.LESSON):
         near = {
-            CONFIDENCE: fit.usage.confidence - bars.confidence <= NEAR,
-            SIMILARITY: fit.similarity is not None and fit.similarity - bars.similarity <= NEAR,
-            BUDGET: spent and fit is chosen[-1],
+            statistics.CONFIDENCE: fit.usage.confidence - bars.confidence <= NEAR,
+            statistics.SIMILARITY: fit.similarity is not None and fit.similarity - bars.similarity <= NEAR,
+            statistics.BUDGET: spent and fit is chosen[-1],
         }
         if just := {name: bars.positions[name] for name, is_near in near.items() if is_near and name in bars.positions}:
             edges[fit.entry.id] = just
     return edges
 
 
-def harmful(tallies: Tallies) -> str:
+def harmful(tallies: statistics.Tallies) -> str:
     """Why a lesson must not come unasked, in a sentence; empty if it may. Events of other clones do not count."""
     local = tallies.local or tallies
     if local.contradicted > local.helpful:
@@ -220,14 +204,14 @@ def harmful(tallies: Tallies) -> str:
     return ""
 
 
-def unused(tallies: Tallies) -> str:
+def unused(tallies: statistics.Tallies) -> str:
     """Why a lesson is not shown unasked any more, in a sentence; empty if it is."""
     if tallies.unused < TIRED:
         return ""
     return f"told in {tallies.unused} sessions without use since it was written, edited, or last helped"
 
 
-def silent(light: EntrySummary, used: UsageTally, bar: float) -> str:
+def silent(light: EntrySummary, used: statistics.UsageTally, bar: float) -> str:
     """Why an entry is never shown unasked, whatever the moment, in a sentence; empty if it is.
 
     `bar`: the confidence that a lesson needs; it counts only once outcomes moved the confidence.
@@ -243,8 +227,8 @@ def silent(light: EntrySummary, used: UsageTally, bar: float) -> str:
     )
 
 
-GOOD = frozenset({HELPFUL, SCRIPT_OK})
-BAD = frozenset({CONTRADICTED, SCRIPT_FAILED, WRONG})
+GOOD = frozenset({statistics.HELPFUL, statistics.SCRIPT_OK})
+BAD = frozenset({statistics.CONTRADICTED, statistics.SCRIPT_FAILED, statistics.WRONG})
 
 NORMAL_95 = 1.959964  # Standard deviations on either side that hold 95 % of a normal distribution
 
@@ -288,16 +272,16 @@ def measured(happened: Iterable[tuple[str, str, str]]) -> Effect | None:
     for session, entry, event in happened:
         if event in GOOD or event in BAD:
             balance[session][entry] += 1 if event in GOOD else -1
-        elif event in {INJECTED, LEFT_OUT}:
+        elif event in {statistics.INJECTED, statistics.LEFT_OUT}:
             arms[session, entry].add(event)
-    tried = {entry for (_, entry), arm in arms.items() if LEFT_OUT in arm}
+    tried = {entry for (_, entry), arm in arms.items() if statistics.LEFT_OUT in arm}
     counts: Counter[tuple[str, bool]] = Counter()
     for (session, entry), arm in arms.items():
         outcomes = [value for other, value in balance[session].items() if other != entry]
         if entry in tried and len(arm) == 1 and outcomes:
             counts[next(iter(arm)), sum(outcomes) > 0] += 1
-    shown, left = (counts[word, True] + counts[word, False] for word in (INJECTED, LEFT_OUT))
-    return effect(counts[INJECTED, True], shown, counts[LEFT_OUT, True], left)
+    shown, left = (counts[word, True] + counts[word, False] for word in (statistics.INJECTED, statistics.LEFT_OUT))
+    return effect(counts[statistics.INJECTED, True], shown, counts[statistics.LEFT_OUT, True], left)
 
 
 @json_fields(hidden=("shape", "does"), optional=("silent",))
@@ -331,10 +315,10 @@ def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, k
     if shown.outcome or not carried_out(shown.does, command, shown.command):
         return shown
     if failed is None:
-        return shown._replace(outcome=FOLLOWED)
+        return shown._replace(outcome=statistics.FOLLOWED)
     shape = set(shown.shape)
     same = bool(shape) and len(shape & set(failed)) >= SAME * len(shape | set(failed))
-    return shown._replace(outcome=RECURRED) if same or kept else shown
+    return shown._replace(outcome=statistics.RECURRED) if same or kept else shown
 
 
 _SPAN = re.compile(r"`([^`\n]+)`")
