@@ -172,12 +172,12 @@ def check(
 
 
 class _Run:
-    """Rules on their way through texts."""
+    """Rules on their way through texts; `stopped` has the ids of those that could not be checked to the end."""
 
-    def __init__(self, rules: Sequence[_Rule]) -> None:
+    def __init__(self, rules: Iterable[_Rule], hurry: Callable[[], bool] | None = None) -> None:
         self.findings: list[Finding] = []
-        self.allowed = 0
-        self._prefilter = Prefilter({rule.light.id: rule.check for rule in rules})
+        self.allowed, self.stopped = 0, set[str]()
+        self._hurry, self._prefilter = hurry, Prefilter({rule.light.id: rule.check for rule in rules})
         self._by_files: dict[tuple[str, ...], list[_Rule]] = {}
         for rule in rules:
             self._by_files.setdefault(rule.check.files, []).append(rule)
@@ -191,14 +191,15 @@ class _Run:
         rows, possible = text.split("\n"), self._prefilter.possible(text)
         for rule in (rule for rule in rules if rule.light.id in possible):
             try:
-                for match in matches(rule.check, text, path, lines, _hurry(PER_TEXT)):
+                for match in matches(rule.check, text, path, lines, self._hurry or _hurry(PER_TEXT)):
                     self._note(rule, path, rows, range(match.line, match.last + 1), lines)
-            except TooSlow:
+            except (TooSlow, InvalidPattern) as error:
                 # a file must not be able to keep a rule from being checked
-                slow = f"{rule.light.handle} was not checked to the end: this file takes too long"
-                self.findings.append(_finding(rule, path, 1, "", slow)._replace(level=ERROR))
-            except InvalidPattern as error:
-                self.findings.append(_finding(rule, path, 1, "", str(error)))
+                slow, light = isinstance(error, TooSlow), rule.light
+                message = f"{light.handle} was not checked to the end: this file takes too long" if slow else str(error)
+                finding = _finding(rule, path, 1, message)
+                self.findings.append(finding._replace(level=ERROR) if slow else finding)
+                self.stopped.add(light.id)
 
     def _note(self, rule: _Rule, path: str, rows: Sequence[str], at: range, lines: frozenset[int] | None) -> None:
         allowed = allowance(rule.light, rows, at)
@@ -206,16 +207,14 @@ class _Run:
             self.allowed += 1
             return
         line = next((number for number in at if lines is None or number in lines), at.start)
-        finding = _finding(rule, path, line, rows[line - 1].strip()[:200])
-        if allowed is not None:
-            finding = finding._replace(message=f"{finding.message} (allowed without a reason: say `because …`)")
-        self.findings.append(finding)
+        reasonless = " (allowed without a reason: say `because …`)" if allowed is not None else ""
+        text = rows[line - 1].strip()[:200]
+        self.findings.append(_finding(rule, path, line, f"{rule.light.title}{reasonless}", text))
 
 
-def _finding(rule: _Rule, path: str, line: int, text: str, message: str = "") -> Finding:
-    light = rule.light
+def _finding(rule: _Rule, path: str, line: int, message: str, text: str = "") -> Finding:
     level = ERROR if rule.check.enforce == DENY else WARNING
-    return Finding(path, line, level, light.id, light.handle, light.title, message or light.title, text)
+    return Finding(path, line, level, rule.light.id, rule.light.handle, rule.light.title, message, text)
 
 
 def allowance(light: EntrySummary, rows: Sequence[str], at: range) -> str | None:
@@ -413,31 +412,19 @@ def broken_by(
     for light in named:
         if (check := from_details(light.details)) and runs(check):
             rules.setdefault(light.id, _Rule(light, check))
-    broken, looked = dict[str, Broken](), set(rules)
-    if not (edits and rules):
-        return [], looked
-    hurry = _hurry(PER_EDIT)
-    prefilter = Prefilter({name: rule.check for name, rule in rules.items()})
-    by_path: dict[str, list[Edit]] = {}
-    for edit in edits:
+    run, by_path = _Run(rules.values(), _hurry(PER_EDIT)), dict[str, list[Edit]]()
+    for edit in edits if rules else ():
         by_path.setdefault(edit.path, []).append(edit)
     for path, its_edits in by_path.items():
-        name = app.contexts.in_project(path, cwd)
-        text, lines = _after(Path(path), its_edits)
-        rows, possible = text.split("\n"), prefilter.possible(text) if lines else ()
-        for rule in (rules[key] for key in rules if key in possible):
-            if rule.light.id in broken or not rule.check.concerns(name):
-                continue
-            try:
-                for match in matches(rule.check, text, name, lines, hurry):
-                    at = range(match.line, match.last + 1)
-                    if not allowance(rule.light, rows, at):
-                        line = next(number for number in at if number in lines)
-                        broken[rule.light.id] = Broken(rule.light, line, rule.check.enforce)
-                        break
-            except (TooSlow, InvalidPattern):
-                looked.discard(rule.light.id)  # it is told as a rule without a check
-    return list(broken.values()), looked
+        name, (text, lines) = app.contexts.in_project(path, cwd), _after(Path(path), its_edits)
+        if lines:
+            run.look(run.concerned(name), name, text, lines)
+    broken = dict[str, Broken]()
+    for finding in run.findings:
+        light, check = rules[finding.id]
+        if light.id not in run.stopped:  # it is told as a rule without a check
+            broken.setdefault(light.id, Broken(light, finding.line, check.enforce))
+    return list(broken.values()), rules.keys() - run.stopped
 
 
 def _after(file: Path, edits: Sequence[Edit]) -> tuple[str, frozenset[int]]:
