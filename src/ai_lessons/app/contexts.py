@@ -639,6 +639,7 @@ def in_project(path: str, cwd: Path) -> str:
     return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix().lstrip("/")
 
 
+LOOKED_THROUGH = 10  # Entries whose code is looked at, for each that may come
 NEAREST = 60  # Nearest lessons among which are chosen, beside three times the budget
 
 ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
@@ -684,21 +685,18 @@ class Injecting:
         could = tell(moment, every, shown_ids, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
         often = [light for light in lessons if usages[light.id].tallies.injected >= OFTEN]
-        looked_at, gone = dict[str, EntrySummary](), dict[str, tuple[str, str]]()
-        while True:  # until no lesson is chosen whose code is gone; only what comes is looked at
-            away = suppressed(self._repo, [light for light in lessons if light.id not in gone], project) | gone
-            every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
-            beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
-            bars = self._bars._replace(budget=self.budget - beside)
-            choice = tell(moment, every, shown_ids, bars, self._ablation(often).__contains__)
-            ahead = [candidate.entry for candidate in (*choice.chosen, *could[: 4 * len(gone)])]
-            unseen = {light.id: light for light in ahead if light.id not in looked_at}
-            looked_at |= {light.id: light for light in judged(self._repo, [*unseen.values()], unasked=unasked)}
-            silenced = [x for x in looked_at.values() if is_silenced(x.details) and x.kind is Kind.LESSON]
-            if not unasked or len(silenced) == len(gone):
-                break
-            gone = {light.id: (light.details["verdict"], light.details["warning"]) for light in silenced}
-        entries = tuple(looked_at[candidate.entry.id] for candidate in choice.chosen)
+        most = LOOKED_THROUGH * self.budget
+        seen = judged(self._repo, [candidate.entry for candidate in could[:most]], unasked=unasked)
+        gone = {candidate.entry.id: ("budget", "too many fit to look at their code") for candidate in could[most:]}
+        gone |= {x.id: (x.details["verdict"], x.details["warning"]) for x in seen if is_silenced(x.details)}
+        gone = {light.id: gone[light.id] for light in lessons if unasked and light.id in gone}
+        away = suppressed(self._repo, [light for light in lessons if light.id not in gone], project) | gone
+        every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
+        beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
+        bars = self._bars._replace(budget=self.budget - beside)
+        choice = tell(moment, every, shown_ids, bars, self._ablation(often).__contains__)
+        looked_at = {light.id: light for light in seen}
+        entries = tuple(looked_at.get(candidate.entry.id, candidate.entry) for candidate in choice.chosen)
         why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
         approved = [light for light in entries if light.kind is Kind.RULE]
         approvals = app.entries.approvals_of(self._repo, approved) if approved else {}
