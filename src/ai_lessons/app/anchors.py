@@ -108,12 +108,9 @@ class CodeFolder:
         self.top, self._cwd, self.whole, self._questions = top, cwd, bool(knowledge), questions
         self._not_code = knowledge or ".git/"
         self.worktree: Worktree = locate(top)
-        self._folder, self._file = state_dir / FOLDER, f"{sha256(os.fsencode(top)).hexdigest()[:16]}.json"
-        self._kept: dict[str, dict[str, Any]] = {"files": {}, "verdicts": {}, "packages": {}}
-        with suppress(AiLessonsError, ValueError, RecursionError):  # mostly, because it is the first look
-            kept = json.loads(files.read_file(self._folder, self._file, 1 << 26)[0])
-            if isinstance(kept, dict) and kept.keys() == self._kept.keys():
-                self._kept = kept
+        self._file = state_dir / FOLDER / f"{sha256(os.fsencode(top)).hexdigest()[:16]}.json"
+        kept = files.read_json(self._file) or {"files": {}, "verdicts": {}, "packages": {}}
+        self._kept: dict[str, dict[str, Any]] = kept
         self._changed = False
 
     def close(self) -> None:
@@ -123,8 +120,8 @@ class CodeFolder:
                 for name in list(rows)[:-_MOST_KEPT]:
                     del rows[name]
             with suppress(AiLessonsError, OSError):  # then the next look costs as much
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                files.write_file(self._folder, self._file, json.dumps(self._kept).encode(), durable=False)
+                self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                files.write_json(self._file, self._kept)
 
     @cached_property
     def names(self) -> list[str]:

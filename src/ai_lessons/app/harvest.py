@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter, defaultdict
@@ -20,7 +19,7 @@ from ai_lessons.app.contexts import named_commands
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files as git_files
-from ai_lessons.git.files import read_file, translated, write_file
+from ai_lessons.git.files import translated
 from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import lessons
@@ -28,6 +27,7 @@ from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 from ai_lessons.model.layout import check_path
+from ai_lessons.model.texts import one_line
 from ai_lessons.model.transcripts import READER, Transcript, base_name
 from ai_lessons.search.catalog import Filter
 
@@ -190,7 +190,7 @@ def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
         _id(name),
         _PATTERN if pattern.before else _FAILURE,
         GLOBAL_PROJECT if machine else next(iter(projects)),
-        _short(title), when, do, because, "\n".join(blocks), (), pattern.seen, pattern.done,
+        one_line(title, _TITLE), when, do, because, "\n".join(blocks), (), pattern.seen, pattern.done,
         _evidence(pattern.examples), edited=edited,
     )  # fmt: skip
 
@@ -214,8 +214,8 @@ def _of_remarks(remarks: Iterable[Remark]) -> Iterator[HarvestedLesson]:
         files = (newest.file.lstrip("/"),) if newest.file and not newest.file.startswith("/") else ()
         because = f"the user said so, in {commands.count(sessions, 'session')}"
         yield HarvestedLesson(
-            _id(key), _CORRECTION, newest.project, _short(do), when, do, because, "", files, Seen(sessions=sessions),
-            (), _evidence(group), edited=(newest.file,) if newest.file else (),
+            _id(key), _CORRECTION, newest.project, one_line(do, _TITLE), when, do, because, "", files,
+            Seen(sessions=sessions), (), _evidence(group), edited=(newest.file,) if newest.file else (),
         )  # fmt: skip
 
 
@@ -275,11 +275,6 @@ def measured(sessions: Sequence[Sequence[Happened]], candidates: Sequence[Harves
 
 def _same(shape: Shape, other: Shape) -> bool:
     return model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _TITLE else f"{words[: _TITLE - 1].rstrip()}…"
 
 
 NEXT = 5  # Commands that worked after a failure, among which the way out is looked for
@@ -375,7 +370,6 @@ def _length(result: Context) -> int:
 
 FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"
 _WORDS, _WORD, _LINE = 6, 60, 300  # Words of a command that worked, characters of a word and of a line that are kept
-_MEMORY_LIMIT = 1 << 29
 _UNKNOWN = "…"  # Stands in a draft for what only a person can say
 _DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
 
@@ -425,7 +419,7 @@ def harvest(
     if not folder and not since:
         helping = (each for each in candidates if each.do and each.content)
         rows = ((x.id, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
-        _save_next(repo.options.state_dir / FOLDER, rows)
+        git_files.write_json(repo.options.state_dir / FOLDER / NEXT_STEP, list(rows))
     chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
     effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
     unread = sum(transcript.unread for transcript in seen)
@@ -497,11 +491,11 @@ def keep_these(opened: Library, harvested: Harvest, names: Sequence[str], origin
 
 def decide(opened: Library, candidate: HarvestedLesson, how: str) -> None:
     """Do not propose it again: it was `kept`, or is `never` wanted."""
-    memory = _Memory(opened.options.state_dir / FOLDER)
+    folder = opened.options.state_dir / FOLDER
+    memory = _Memory(folder)
     memory.decided[candidate.id] = how
     memory.save()
-    folder = opened.options.state_dir / FOLDER
-    _save_next(folder, [row for row in _next(folder) if row[0] != candidate.id])
+    git_files.write_json(folder / NEXT_STEP, [row for row in _next(folder) if row[0] != candidate.id])
 
 
 def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
@@ -602,15 +596,8 @@ Next = tuple[str, str, str, str, int]
 
 
 def _next(folder: Path) -> list[Next]:
-    with suppress(AiLessonsError, ValueError, TypeError):  # mostly, because nothing was harvested
-        return [
-            (str(a), str(b), str(c), str(d), int(e)) for a, b, c, d, e in json.loads(read_file(folder, NEXT_STEP)[0])
-        ]
-    return []
-
-
-def _save_next(folder: Path, rows: Iterable[Next]) -> None:
-    write_file(folder, NEXT_STEP, json.dumps(list(rows)).encode(), durable=False)
+    rows = git_files.read_json(folder / NEXT_STEP)
+    return [(a, b, c, d, e) for a, b, c, d, e in rows] if isinstance(rows, list) else []
 
 
 class TranscriptContents(NamedTuple):
@@ -635,10 +622,8 @@ class _Memory:
         self._folder = folder
         self._files: dict[str, Any] = {}
         self.decided: dict[str, str] = {}
-        # it is not there, or of another version
-        with suppress(AiLessonsError, ValueError, KeyError, AttributeError, TypeError):
-            stored = json.loads(read_file(folder, FILE, _MEMORY_LIMIT)[0])
-            self.decided = {str(candidate_id): str(how) for candidate_id, how in stored["decided"].items()}
+        if stored := git_files.read_json(folder / FILE):
+            self.decided = stored["decided"]
             self._files = stored["files"] if stored["reader"] == READER else {}
 
     def seen(self, file: Path, status: os.stat_result) -> TranscriptContents:
@@ -666,4 +651,4 @@ class _Memory:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = {file: seen for file, seen in self._files.items() if os.path.exists(file)}
         data = {"reader": READER, "decided": self.decided, "files": files}
-        write_file(self._folder, FILE, json.dumps(data).encode(), durable=False)
+        git_files.write_json(self._folder / FILE, data)

@@ -186,7 +186,6 @@ def _digest(data: bytes) -> bytes:
 
 AT_ONCE = 2.0  # Seconds between an edit and its commit where one job does both; git keeps whole seconds
 JUDGED = 5  # Entries with the best feedback, and as many with the worst
-BATCH = 500  # Events of another repository that are written down at once
 
 SHARE_BYTES = 16 * 1024
 """So much has to wait before a write takes it along: not every lesson shall bring a commit of events with it."""
@@ -402,9 +401,8 @@ class Usages:
         if new and not self.recording and not dry_run:
             return 0, 0, ("this repository records no events, so none were taken over",)
         for month in sorted({event.at[:7] for event in new.values()}) if not dry_run else ():
-            lines_of_month = [statistics.line_of(event) for event in sorted(new.values()) if event.at[:7] == month]
-            for start in range(0, len(lines_of_month), BATCH):  # a log begins a new part between two batches
-                self.log.append(lines_of_month[start : start + BATCH], month)
+            lines_of_month = (statistics.line_of(event) for event in sorted(new.values()) if event.at[:7] == month)
+            self.log.append([*lines_of_month], month)
         return len(new), len({event.entry for event in new.values() if event.event in statistics.TURNS}), ()
 
     def all_events(self, entries: set[str]) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ DESTROYS = re.compile(
 _PLAIN = re.compile(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
 _PATHS = re.compile(r"[/\\]|\.[A-Za-z]|\d{3}")
 _INSIDE = re.compile(r"\binside (?:of )?`([^`\s]+)`")
-_PATTERN = re.compile(r"(?s)WHEN (.*?) -> (DO(?: NOT)? .*) -> BECAUSE ")
+_PATTERN = re.compile(r"(?s)WHEN (.*?) -> DO(?: NOT)? .* -> BECAUSE ")
 _SPAN = re.compile(r"`([^`\n]+)`")
 
 Called = tuple[tuple[str, ...], str]
@@ -217,15 +217,10 @@ def named_forms(when: str) -> tuple[Form, ...]:
     return tuple(Form((base_name(commands[0][0]), *commands[0][1:]), folder) for commands in spans if commands)
 
 
-def when_and_does(pattern: str) -> tuple[str, str]:
-    """The WHEN, and the DO or DO NOT, of a pattern as text; empty where it is none."""
-    match = _PATTERN.match(pattern)
-    return (match[1], match[2]) if match else ("", "")
-
-
 def forms_of(pattern: str) -> tuple[Form, ...]:
     """The forms that the WHEN of a whole pattern names."""
-    return named_forms(when_and_does(pattern)[0])
+    match = _PATTERN.match(pattern)
+    return named_forms(match[1]) if match else ()
 
 
 def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
