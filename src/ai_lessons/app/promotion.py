@@ -237,25 +237,19 @@ def _strings(value: Any) -> list[str]:
 def _refused(move: Move, decision: PolicyDecision) -> Refused:
     generic = decision.verdict is config.PolicyVerdict.GENERIC
     personal = decision.stated and decision.stated.policy == config.PERSONAL
+    title, policy = move.entry.title if move.entry else "", decision.stated
     if move.entry and generic:
-        holds = (*(("code",) if move.code else ()), *(() if personal else move.ties))
-        return Refused(
-            f"{move.entry.title!r} may go to {move.target} in a general form only, and holds {', '.join(holds)}:"
-            f" {decision.sentence}",
-            hint=f"write a general form of it: ai-lessons --tier {move.source} contribute add-lesson, and promote that",
-        )
-    if move.entry and not personal:
-        return Refused(
-            f"{decision.enterprise} does not let {move.entry.title!r} go from {move.source} to {move.target}:"
-            f" {decision.stated}",
-            hint=f"only who approves in {decision.enterprise} can change that: ask them",
-        )
-    where = "write it to the project: --tier project"
-    return Refused(
-        f"{'no code' if generic else 'nothing'} is written to the user's repository while a project of"
-        f" {decision.enterprise} is worked in: {decision.stated}",
-        hint=f"{where}, or leave the code out" if generic else where,
-    )
+        holds = ", ".join((*(("code",) if move.code else ()), *(() if personal else move.ties)))
+        why = f"{title!r} may go to {move.target} in a general form only, and holds {holds}: {decision.sentence}"
+        hint = f"write a general form of it: ai-lessons --tier {move.source} contribute add-lesson, and promote that"
+    elif move.entry and not personal:
+        why = f"{decision.enterprise} does not let {title!r} go from {move.source} to {move.target}: {policy}"
+        hint = f"only who approves in {decision.enterprise} can change that: ask them"
+    else:
+        project = f"while a project of {decision.enterprise} is worked in: {policy}"
+        why = f"{'no code' if generic else 'nothing'} is written to the user's repository {project}"
+        hint = "write it to the project: --tier project" + (", or leave the code out" if generic else "")
+    return Refused(why, hint=hint)
 
 
 _SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
@@ -489,11 +483,9 @@ class _Promotion:
 
     def _ties(self, original: SourceEntry) -> tuple[str, ...]:
         """What in the entry belongs to one place: paths and projects, also its own unless the target knows that."""
-        projects = [place_of(self.source)]
-        project = original.entry.project
-        if project not in {"", GLOBAL_PROJECT} and not self.target.catalog.select(
-            Filter(project=project, status=None, limit=1)
-        ):
+        projects, project = [place_of(self.source)], original.entry.project
+        same = Filter(project=project, status=None, limit=1)
+        if project not in {"", GLOBAL_PROJECT} and not self.target.catalog.select(same):
             projects.append(project)
         text = f"{original.entry.project}\n{original.whole}"
         return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in answers.ties(text, projects)))
@@ -534,8 +526,8 @@ class _Promotion:
     def _same_there(self, copy: TargetCopy) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
         target, entry = self.target, copy.entry
-        lights = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
-        near = {light.id: light for light in lights if light.title == entry.title}
+        lights = target.catalog.select(Filter(kinds=frozenset({entry.kind}), title=entry.title, status=None))
+        near = {light.id: light for light in lights}
         for light in (near | target.catalog.many(proposals.copies(target, entry))).values():
             if proposals.says_the_same(target.load(light.id)[0], entry):
                 return [f"{light.handle} {light.title} ({target.options.tier}) says the same already"]

@@ -265,15 +265,11 @@ def _demand_trust(
         trust.add_all((name, fingerprint(files[name], by if name == file.name else "")) for name in new)
         return
     named = light.path if repo.store.exists(light.path) else str(file)
-    if file.name in new:
-        raise Refused(
-            f"{named} has never been run on this machine with this content",
-            hint=f"read it (`ai-lessons recall show {light.handle}`), "
-            f"then allow it: ai-lessons admin trust-script {light.handle}",
-        )
+    beside_it = f"may use {', '.join(new)} beside it, which was never allowed"
+    what = "has never been run" if file.name in new else beside_it
+    read, allow = f"ai-lessons recall show {light.handle}", f"ai-lessons admin trust-script {light.handle}"
     raise Refused(
-        f"{named} may use files beside it that were not allowed on this machine with this content: {', '.join(new)}",
-        hint=f"read them, then allow them and the script: ai-lessons admin trust-script {light.handle}",
+        f"{named} {what} on this machine with this content", hint=f"read it (`{read}`), then allow it: {allow}"
     )
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import LogFile
     from ai_lessons.learning.statistics import ParameterState, UsageTally
 
-VERSION = 10
+VERSION = 11
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
@@ -46,12 +46,9 @@ CREATE TABLE logs (
 ) WITHOUT ROWID;
 CREATE TABLE events (
     id TEXT PRIMARY KEY, at TEXT NOT NULL, word TEXT NOT NULL, entry TEXT NOT NULL, session TEXT NOT NULL,
-    clone TEXT NOT NULL
+    value REAL, weight REAL, clone TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX events_entry ON events (entry, word, at);
-CREATE TABLE turns (
-    id TEXT PRIMARY KEY, at TEXT NOT NULL, word TEXT NOT NULL, entry TEXT NOT NULL, value REAL, weight REAL
-) WITHOUT ROWID;
 CREATE TABLE tallies (
     entry TEXT PRIMARY KEY, {", ".join(f"local_{word} INTEGER NOT NULL" for word in USES)},
     {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
@@ -74,12 +71,13 @@ SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
 """  # noqa: S608 - our own words
 _OURS = "(excluded.clone = '' AND clone <> '')"  # An event of this clone wins over others with its id
 _EVENT = (
-    "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"  # noqa: S608 - our own words
+    "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"  # noqa: S608 - our own words
     f" word = CASE WHEN {_OURS} THEN excluded.word ELSE '' END,"
     f" entry = CASE WHEN {_OURS} THEN excluded.entry ELSE entry END,"
-    " at = excluded.at, session = excluded.session, clone = min(clone, excluded.clone)"
-    f" WHERE {_OURS} OR ((clone = '') = (excluded.clone = '') AND"
-    " (entry, word, at, session) <> (excluded.entry, excluded.word, excluded.at, excluded.session))"
+    " at = excluded.at, session = excluded.session, value = excluded.value, weight = excluded.weight,"
+    f" clone = min(clone, excluded.clone) WHERE {_OURS} OR ((clone = '') = (excluded.clone = '') AND"
+    " (entry, word, at, session, value, weight) IS NOT"
+    " (excluded.entry, excluded.word, excluded.at, excluded.session, excluded.value, excluded.weight))"
 )
 _LOG = (
     "INSERT INTO logs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET mtime = excluded.mtime,"
@@ -87,11 +85,6 @@ _LOG = (
     " damaged = damaged + excluded.damaged"
 )
 _LISTED = "IN (SELECT value FROM json_each(?))"
-_TURN = (
-    "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET word = ''"
-    " WHERE (at, word, entry, value, weight)"
-    " IS NOT (excluded.at, excluded.word, excluded.entry, excluded.value, excluded.weight)"
-)
 
 
 class UsageCache(Database):
@@ -127,9 +120,10 @@ class UsageCache(Database):
         return int(self._rows(f"{query} AND clone = '' AND session <> ''", values)[0][0])
 
     def turns(self) -> list[Event]:
-        """The events about parameters, in the order of their ids; none whose id says different things."""
-        rows = self._rows("SELECT * FROM turns WHERE word <> '' ORDER BY id")
-        return [Event(i, at, word, name, value=value, weight=weight) for i, at, word, name, value, weight in rows]
+        """The events of this clone about parameters, in the order of their ids; none whose id says different things."""
+        query = f"SELECT * FROM events WHERE entry {_LISTED} AND word <> '' AND clone = '' ORDER BY id"  # noqa: S608 - ours
+        rows = self._rows(query, (json.dumps(list(statistics.DEFINITIONS)),))
+        return [Event(*row[:5], value=row[5], weight=row[6]) for row in rows]
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event of this clone that says in which session it was."""
@@ -148,12 +142,12 @@ class UsageCache(Database):
             changed = [log for name, log in logs.items() if name not in folded or folded[name][0] != log.stamp]
             grown = [(log, *folded[log.name][1:]) for log in changed if log.name in folded]
             if folded.keys() - logs.keys() or any(_digest(log.read()[:done]) != begin for log, done, begin in grown):
-                for table in ("logs", "events", "turns", "tallies"):
+                for table in ("logs", "events", "tallies"):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 changed, folded = list(logs.values()), {}
             done = {name: size for name, (_, size, _) in folded.items()}
             entries = {entry for log in changed for entry in self._fold(log, done.get(log.name, 0))}
-            values = [{"entry": entry} for entry in entries]
+            values = [{"entry": entry} for entry in entries - statistics.DEFINITIONS.keys()]
             db.executemany("DELETE FROM tallies WHERE entry = :entry", values)
             db.executemany(f"INSERT INTO tallies {_FOLD}", values)
 
@@ -168,14 +162,12 @@ class UsageCache(Database):
         # the last line may still be being written
         end = max(data.rfind(b"\n") + 1, done)
         happened, damaged = statistics.read_lines(data[done:end])
-        rows = [(x.id, x.at, x.event, x.entry, x.session, log.clone) for x in happened if x.event in USES]
+        words = {*USES, *statistics.TURNS}
+        rows = [(*event[:5], event.value, event.weight, log.clone) for event in happened if event.event in words]
         # an event that comes again with another entry takes the old one away
         ids = json.dumps([row[0] for row in rows])
         before = db.execute(f"SELECT entry FROM events WHERE id {_LISTED}", (ids,)).fetchall()  # noqa: S608 - our own words
         db.executemany(_EVENT, rows)
-        if not log.clone:  # parameters of other clones do not count here
-            turns = ((*x[:4], x.value, x.weight) for x in happened if x.event in statistics.TURNS)
-            db.executemany(_TURN, turns)
         db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
         return {row[3] for row in rows} | {entry for (entry,) in before}
 
