@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning import statistics
-from ai_lessons.learning.selection import Candidate, Thresholds, choose
+from ai_lessons.learning.selection import Candidate, Thresholds, choose, fitting
 from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, initial, learned
 from ai_lessons.model.entries import EntrySummary, Kind
 
@@ -95,14 +95,15 @@ def learn(user: User, count: int, seed: int) -> Run:
     dice = random.Random(f"learning {seed}")
     parameters = {name: initial(name) for name in NAMES}
     run = Run([], {name: [] for name in NAMES})
-    for fitting in sessions(user, count, seed):
+    for met in sessions(user, count, seed):
         positions = {name: one.sample(dice.betavariate) for name, one in parameters.items()}
         at = {name: parameters[name].at(position) for name, position in positions.items()}
-        candidates = [_candidate(str(n), lesson) for n, (lesson, _) in enumerate(fitting)]
-        choice = choose(candidates, Thresholds(int(at[BUDGET]), at[CONFIDENCE], at[SIMILARITY], positions))
+        candidates = [_candidate(n, lesson) for n, (lesson, _) in enumerate(met)]
+        bars = Thresholds(int(at[BUDGET]), at[CONFIDENCE], at[SIMILARITY], positions)
+        choice = choose(None, fitting(None, candidates, None, bars)[0], bars)
         worth = 0.0
         for place, entry in enumerate(one.entry.id for one in choice.chosen):
-            lesson, number = fitting[int(entry)]
+            lesson, number = met[int(entry)]
             said = outcome(lesson, place, user, number)
             worth += statistics.WORTH[said]
             for event in learned(said, choice.edges.get(entry, {})):
@@ -115,19 +116,19 @@ def learn(user: User, count: int, seed: int) -> Run:
     return run
 
 
-def _candidate(name: str, lesson: Lesson) -> Candidate:
+def _candidate(number: int, lesson: Lesson) -> Candidate:
     alpha, beta = statistics.PRIOR_STRENGTH * lesson.confidence, statistics.PRIOR_STRENGTH * (1 - lesson.confidence)
     usage = statistics.UsageTally(statistics.NOTHING, alpha, beta)
-    light = EntrySummary(name, "", Kind.LESSON, "", "", (), (), "")
-    return Candidate(light, usage=usage, similarity=lesson.similarity)
+    light = EntrySummary(str(number), "", Kind.LESSON, "", "", (), (), "")
+    return Candidate(light, usage=usage, level=-number, similarity=lesson.similarity)
 
 
 def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[str, float]) -> float:
     """What a session is worth on average under a setting that does not learn."""
     total = 0.0
-    for fitting in given:
+    for met in given:
         place = 0
-        for lesson, number in fitting:
+        for lesson, number in met:
             if place >= setting[BUDGET]:
                 break
             if lesson.confidence >= setting[CONFIDENCE] and lesson.similarity >= setting[SIMILARITY]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
 from ai_lessons.app import contexts, editing, entries, health
 from ai_lessons.app import health as params_jobs
 from ai_lessons.app.answers import Context, ContextQuery
-from ai_lessons.learning.statistics import INJECTED, RESET, Event
+from ai_lessons.learning.statistics import DEFINITIONS, INJECTED, Event
 from ai_lessons.search.model_files import PINNED
 from app.world import LESSON, OTHER, CountingEmbedder, World, lesson
 
@@ -35,9 +36,13 @@ def logged(world: World) -> list[dict[str, object]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def set_parameter(world: World, name: str, value: float) -> None:
-    """Start a parameter anew from a value, as logs of others may say."""
-    world.library.primary.usages.record([Event("", "", RESET, name, value=value)])
+SetParameter = Callable[[str, float], None]
+
+
+@pytest.fixture
+def set_parameter(monkeypatch: pytest.MonkeyPatch) -> SetParameter:
+    """Lets a parameter start at another value than the one that we ship."""
+    return lambda name, value: monkeypatch.setitem(DEFINITIONS, name, DEFINITIONS[name]._replace(start=value))
 
 
 def test_what_came_is_written_down_and_counted(world: World) -> None:
@@ -87,12 +92,12 @@ def test_the_proven_come_before_the_others(world: World) -> None:
     assert context(world, budget=2).lessons[0].id == IDS[2]
 
 
-def test_without_a_budget_as_many_come_as_is_set(world: World) -> None:
+def test_without_a_budget_as_many_come_as_is_set(world: World, set_parameter: SetParameter) -> None:
     place(world, *IDS)
     found = context(world)
     assert len(found.lessons) == 10
     assert set(reasons(found).values()) == {"budget"}
-    set_parameter(world, "injection_budget", 4)
+    set_parameter("injection_budget", 4)
     assert len(context(world).lessons) == 4
     assert len(context(world, budget=6).lessons) == 6
 
@@ -126,9 +131,11 @@ def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
     assert len(set(sizes.values())) > 1, "between sessions it tries other settings"
 
 
-def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world: World) -> None:
+def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(
+    world: World, set_parameter: SetParameter
+) -> None:
     place(world, *IDS[:8])
-    set_parameter(world, "ablation_frequency", 0.2)
+    set_parameter("ablation_frequency", 0.2)
     assert not context(world).left_out
     every = [context(world, f"session {n}") for n in range(20)]
     assert not any(found.left_out for found in every[:9]), "what was hardly told yet is not left out"
@@ -140,23 +147,23 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world:
     assert not any(context(world, f"session {n}").left_out for n in range(20)), "nothing is measured"
 
 
-def test_some_sessions_are_asked_how_lessons_did(world: World) -> None:
+def test_some_sessions_are_asked_how_lessons_did(world: World, set_parameter: SetParameter) -> None:
     place(world, LESSON)
-    set_parameter(world, "assessment_sample_rate", 0.5)
+    set_parameter("assessment_sample_rate", 0.5)
     asked = [any("contribute feedback" in note for note in context(world, f"s{n}").notes) for n in range(30)]
     assert 3 < sum(asked) < 27
     assert not any("contribute feedback" in note for note in context(world).notes)
 
 
 def test_a_lesson_far_from_the_words_stays_away(
-    world: World, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+    world: World, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch, set_parameter: SetParameter
 ) -> None:
     monkeypatch.setattr(embedder, "name", PINNED.name)  # vectors of another model are not compared
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
     world.committed(
         "global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n")
     )
-    set_parameter(world, "semantic_similarity_threshold", 0.6)
+    set_parameter("semantic_similarity_threshold", 0.6)
     found = context(world, query="workflow replaced whole")
     assert [light.id for light in found.lessons] == [LESSON]
     assert reasons(found) == {OTHER: "similarity"}
@@ -179,9 +186,11 @@ def test_where_events_are_off_nothing_is_written_down(world: World, said: str) -
     assert not (world.root / ".git/ai-lessons/events").exists()
 
 
-def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(world: World) -> None:
+def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(
+    world: World, set_parameter: SetParameter
+) -> None:
     place(world, *IDS[:4])
-    set_parameter(world, "ablation_frequency", 0.2)
+    set_parameter("ablation_frequency", 0.2)
     for n in range(30):
         found = context(world, f"session {n}")
         library = world.fresh(session=f"session {n}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning.selection import STARTER, Candidate, Choice, Thresholds, choose, harmful, tell
+from ai_lessons.learning.selection import STARTER, Candidate, Choice, Thresholds, choose, fitting, harmful
 from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 from ai_lessons.model.entries import EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME
@@ -31,6 +32,18 @@ def one(
     return fit(name, usage=used, similarity=similarity)
 
 
+def tell(
+    moment: Moment | None,
+    every: list[Candidate],
+    told: Collection[str] | None,
+    bars: Thresholds,
+    ablate: Callable[[str], bool] = lambda _: False,
+) -> Choice:
+    ranked, left_out = fitting(moment, every, told, bars)
+    choice = choose(moment, ranked, bars, told or (), ablate)
+    return choice._replace(left_out=(*left_out, *choice.left_out))
+
+
 def ids(choice: Choice) -> list[str]:
     return [one.entry.id for one in choice.chosen]
 
@@ -40,7 +53,7 @@ def why_not(choice: Choice) -> dict[str, str]:
 
 
 def test_they_come_in_their_order_while_the_budget_lasts() -> None:
-    choice = choose([one(name) for name in "abcde"], BARS)
+    choice = tell(None, [one(name) for name in "abcde"], None, BARS)
     assert ids(choice) == ["a", "b", "c"]
     assert why_not(choice) == {"d": "budget", "e": "budget"}
     assert choice.left_out[0].detail == "the budget of 3 is spent"
@@ -54,26 +67,30 @@ def test_each_that_does_not_come_has_its_reason() -> None:
         one("near", similarity=0.6),
         one("fine"),
     ]
-    assert why_not(choose(candidates, BARS)) == {"unsure": "confidence", "far": "similarity", "harmful": "harm"}
+    assert why_not(tell(None, candidates, None, BARS)) == {
+        "unsure": "confidence",
+        "far": "similarity",
+        "harmful": "harm",
+    }
 
 
 def test_what_is_left_out_takes_nobodys_place() -> None:
-    choice = choose([one("a", 0.1), one("b"), one("c"), one("d")], BARS, lambda name: name == "b")
+    choice = tell(None, [one("a", 0.1), one("b"), one("c"), one("d")], None, BARS, lambda name: name == "b")
     assert ids(choice) == ["c", "d"]
     assert why_not(choice) == {"a": "confidence", "b": "ablation"}
 
 
 def test_nobody_is_left_out_on_purpose_who_would_not_have_come() -> None:
-    nobody = choose([one(name) for name in "abcd"], BARS._replace(budget=0))
+    nobody = tell(None, [one(name) for name in "abcd"], None, BARS._replace(budget=0))
     assert why_not(nobody) == dict.fromkeys("abcd", "budget")
-    choice = choose([one("a", 0.1)], BARS, lambda _: True)
+    choice = tell(None, [one("a", 0.1)], None, BARS, lambda _: True)
     assert choice.left_out[0].reason == "confidence"
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(0, 5), st.integers(0, 5))), st.integers(0, 6))
 def test_every_candidate_either_comes_or_has_a_reason(lessons: list[tuple[float, int, int]], budget: int) -> None:
     candidates = [one(str(n), start, helpful=h, contradicted=c) for n, (start, h, c) in enumerate(lessons)]
-    choice = choose(candidates, BARS._replace(budget=budget))
+    choice = tell(None, candidates, None, BARS._replace(budget=budget))
     assert sorted([*ids(choice), *why_not(choice)]) == sorted(x.entry.id for x in candidates)
     assert len(choice.chosen) <= budget
 
@@ -164,7 +181,6 @@ def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons
             level=st.integers(0, 4),
             chance=st.floats(0, 1),
             closeness=st.floats(0, 1),
-            against=st.sampled_from([None, ("superseded", "by another")]),
         ),
         unique_by=lambda fit: fit.entry.id,
     ),
@@ -177,4 +193,4 @@ def test_every_entry_is_told_or_has_one_reason_not_to_be(
     choice = tell(moment, every, told, BARS._replace(budget=budget))
     assert sorted([*ids(choice), *why_not(choice)]) == sorted(one.entry.id for one in every)
     assert len(choice.chosen) <= budget
-    assert not any(STARTER in one.entry.tags or one.against or one.entry.id in told for one in choice.chosen)
+    assert not any(STARTER in one.entry.tags or one.entry.id in told for one in choice.chosen)

@@ -17,7 +17,7 @@ from ai_lessons.app.authorship import may_silence
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.git import files
 from ai_lessons.learning import statistics
-from ai_lessons.learning.selection import FEW, Candidate, Thresholds, tell
+from ai_lessons.learning.selection import FEW, Candidate, NotShown, Thresholds, choose, fitting
 from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
@@ -682,7 +682,8 @@ class Injecting:
         """
         usages, unasked = self._repo.usages.several([candidate.entry for candidate in fits]), shown_ids is not None
         every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
-        could = tell(moment, every, shown_ids, self._bars._replace(budget=len(every) + 1)).chosen
+        ranked, left_out = fitting(moment, every, shown_ids, self._bars)
+        could = [candidate for candidate in ranked if candidate.entry.id not in (shown_ids or ())]
         lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
         often = [light for light in lessons if usages[light.id].tallies.injected >= OFTEN]
         most = LOOKED_THROUGH * self.budget
@@ -691,17 +692,18 @@ class Injecting:
         gone |= {x.id: (x.details["verdict"], x.details["warning"]) for x in seen if is_silenced(x.details)}
         gone = {light.id: gone[light.id] for light in lessons if unasked and light.id in gone}
         away = suppressed(self._repo, [light for light in lessons if light.id not in gone], project) | gone
-        every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
+        left_out += [NotShown(light, *away[light.id]) for light in lessons if light.id in away]
+        ranked = [candidate for candidate in ranked if candidate.entry.id not in away]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)
-        choice = tell(moment, every, shown_ids, bars, self._ablation(often).__contains__)
+        choice = choose(moment, ranked, bars, shown_ids or (), self._ablation(often).__contains__)
         looked_at = {light.id: light for light in seen}
         entries = tuple(looked_at.get(candidate.entry.id, candidate.entry) for candidate in choice.chosen)
         why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
         approved = [light for light in entries if light.kind is Kind.RULE]
         approvals = app.entries.approvals_of(self._repo, approved) if approved else {}
         texts, notes = self._repo.catalog.openings(why), tuple(self._repo.notes())
-        return Context(entries, why, texts, approvals, choice.left_out, choice.edges, notes)
+        return Context(entries, why, texts, approvals, (*left_out, *choice.left_out), choice.edges, notes)
 
     def _ablation(self, lessons: Sequence[EntrySummary]) -> frozenset[str]:
         """Lessons to leave out on purpose. Only in a session with a name that is recorded: else it measures nothing."""

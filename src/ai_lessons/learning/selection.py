@@ -32,7 +32,7 @@ class Candidate(NamedTuple):
 
     `level`: how closely it names the touched file or command (`layout.specificity`), or its evidence. `chance`: that
     it is about the text, or helps with the failure; `similarity`: to the words of the question. `closeness`: 0 to 1,
-    more for entries of this project. `against`: why another entry comes in its place.
+    more for entries of this project.
     """
 
     entry: EntrySummary
@@ -41,7 +41,6 @@ class Candidate(NamedTuple):
     level: float = EXACT
     chance: float = 1.0
     closeness: float = 0.0
-    against: Why | None = None
     similarity: float | None = None
 
     @property
@@ -83,51 +82,49 @@ class Choice(NamedTuple):
     left_out: tuple[NotShown, ...]
 
 
-def choose(
-    candidates: Sequence[Candidate], bars: Thresholds, ablate: Callable[[str], bool] = lambda _: False
-) -> Choice:
-    """Take candidates in order while the budget lasts; `ablate` says whether to leave one out that is not firm."""
-    chosen: list[Candidate] = []
-    left_out: list[NotShown] = []
-    for fit in candidates:
-        reason = _objection(fit, bars)
-        if not reason and len(chosen) >= bars.budget:
-            reason = "budget", f"the budget of {bars.budget} is spent"
-        if not reason and not fit.firm and ablate(fit.entry.id):
-            reason = "ablation", "left out on purpose, to measure whether it makes a difference"
-        if reason:
-            left_out.append(NotShown(fit.entry, *reason))
-        else:
-            chosen.append(fit)
-    spent = any(entry.reason == "budget" for entry in left_out)
-    return Choice(tuple(chosen), _edges(chosen, bars, spent=spent), tuple(left_out))
-
-
-def tell(
-    moment: Moment | None,
-    fits: Sequence[Candidate],
-    shown: Collection[str] | None,
-    bars: Thresholds,
-    ablate: Callable[[str], bool] = lambda _: False,
-) -> Choice:
-    """The entries to show at a moment of a session, best first, and why the others are left out.
+def fitting(
+    moment: Moment | None, fits: Sequence[Candidate], shown: Collection[str] | None, bars: Thresholds
+) -> tuple[list[Candidate], list[NotShown]]:
+    """The entries that may be shown at a moment of a session, best first, and why the others may not.
 
     At no moment (None) the entry with most evidence comes first, the surest of equal ones. Before a tool runs, it is
     the one that names its file or command most closely; at a prompt and a failure, the likeliest; at the start, global
     entries and those of the project take turns, in each rules and what a person stated first. `shown` has the ids of
-    entries shown before (None: a person asks, who gets starters, too); at a failure those keep their place, so that the
-    next best does not take it. `ablate` is as in `choose`.
+    entries shown before (None: a person asks, who gets starters, too).
     """
     best = max((fit.chance for fit in fits if shown is None or STARTER not in fit.entry.tags), default=0.0)
-    unfit = [NotShown(fit.entry, *why) for fit in fits if (why := _unfit(moment, fit, shown, best))]
-    out = {entry.entry.id for entry in unfit}
-    ranked = _ranked(moment, [fit for fit in fits if fit.entry.id not in out], best)
-    if moment is Moment.TOOL_FAILED and sum(best - fit.chance <= TIE for fit in ranked) > 1 and bars.budget <= FEW:
-        bars = bars._replace(budget=1)  # words do not decide which of them helps: one is tried
-    choice, before = choose(ranked, bars, ablate), shown or ()
-    fresh = tuple(fit for fit in choice.chosen if fit.entry.id not in before)
-    repeated = (NotShown(fit.entry, *_SHOWN) for fit in choice.chosen if fit.entry.id in before)
-    return choice._replace(chosen=fresh, left_out=(*unfit, *repeated, *choice.left_out))
+    whys = [(fit, _unfit(moment, fit, shown, best) or _objection(fit, bars)) for fit in fits]
+    ranked = _ranked(moment, [fit for fit, why in whys if not why], best)
+    return ranked, [NotShown(fit.entry, *why) for fit, why in whys if why]
+
+
+def choose(
+    moment: Moment | None,
+    ranked: Sequence[Candidate],
+    bars: Thresholds,
+    shown: Collection[str] = (),
+    ablate: Callable[[str], bool] = lambda _: False,
+) -> Choice:
+    """Take entries in their order while the budget lasts; `ablate` says whether to leave one out that is not firm.
+
+    What was `shown` before keeps its place, so that the next best does not take it.
+    """
+    budget, likeliest = bars.budget, max((fit.chance for fit in ranked), default=0.0)
+    tied = sum(likeliest - fit.chance <= TIE for fit in ranked) > 1
+    if moment is Moment.TOOL_FAILED and tied and budget <= FEW:
+        budget = 1  # words do not decide which of them helps: one is tried
+    chosen, left_out = list[Candidate](), list[NotShown]()
+    for fit in ranked:
+        if len(chosen) >= budget:
+            left_out.append(NotShown(fit.entry, "budget", f"the budget of {budget} is spent"))
+        elif not fit.firm and ablate(fit.entry.id):
+            why = "left out on purpose, to measure whether it makes a difference"
+            left_out.append(NotShown(fit.entry, "ablation", why))
+        else:
+            chosen.append(fit)
+    edges = _edges(chosen, bars, spent=any(entry.reason == "budget" for entry in left_out))
+    left_out += [NotShown(fit.entry, *_SHOWN) for fit in chosen if fit.entry.id in shown]
+    return Choice(tuple(fit for fit in chosen if fit.entry.id not in shown), edges, tuple(left_out))
 
 
 _SHOWN = "told", "told earlier in this session"
@@ -146,7 +143,7 @@ def _unfit(moment: Moment | None, fit: Candidate, shown: Collection[str] | None,
         bar = transcripts.BAR if best - fit.chance <= TIE else transcripts.SECOND
     if fit.chance < bar:
         return "chance", f"the chance that it helps is {fit.chance:.2f}, below {bar:.2f}"
-    return fit.against
+    return None
 
 
 def _ranked(moment: Moment | None, fits: Sequence[Candidate], best: float) -> list[Candidate]:
