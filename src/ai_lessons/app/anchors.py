@@ -55,7 +55,6 @@ _MANIFEST = re.compile(
     r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
 )
 _OUTDATED = frozenset({Verdict.CHANGED, *anchors.SILENCED})
-_MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
 
 class AnchorVerdict(NamedTuple):
@@ -384,8 +383,7 @@ def _day(text: str) -> str:
         day = date.fromisoformat(text)
     except ValueError:
         return text
-    year = "" if day.year == date.today().year else f" {day.year}"
-    return f"{day.day} {_MONTHS[day.month - 1]}{year}"
+    return f"{day.day} {day:%B}{'' if day.year == date.today().year else day.strftime(' %Y')}"
 
 
 # --- entries ---

@@ -561,16 +561,15 @@ class _Asked:
         # the settings are worth loading YAML only where there are tags that may have other names
         self._aliases = repo.reading_config.tag_aliases if query.context_tags else {}
         self._weights = context_weights(query.context_tags, self._aliases)
-        anything = query.paths or query.context_tags or query.query.strip()
-        self._project = query.project or (None if anything else GLOBAL_PROJECT)
-        self._only_paths = not (self._project or query.context_tags or query.query.strip())
+        asks = bool(query.context_tags or query.query.strip())
+        self._project = query.project or (None if asks or query.paths else GLOBAL_PROJECT)
+        self._only_paths = not (self._project or asks)
 
     def rules(self) -> list[EntrySummary]:
         """The rules that apply, nearest first."""
         if not any(place.rules.count for place in self._repo.every):
             return []
-        catalog, kinds = self._repo.catalog, frozenset({Kind.RULE})
-        lights = catalog.with_globs(kinds) if self._only_paths else catalog.select(Filter(kinds=kinds))
+        lights = self._repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
         return self._with_searched(self._nearest(lights), frozenset(), Kind.RULE)
 
     def lessons(self) -> list[EntrySummary]:
@@ -580,10 +579,8 @@ class _Asked:
         if self._query.query.strip():
             named = self._nearest(light for light in candidates.values() if self._names_a_path(light))
             return self._with_searched(named, kinds, Kind.LESSON)
-        filters = []
-        if self._project:
-            filters.append(Filter(kinds=kinds, project=self._project, limit=LOOKED_AT))
-            filters.append(Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT))
+        everywhere = Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT)
+        filters = [Filter(kinds=kinds, project=self._project, limit=LOOKED_AT), everywhere] if self._project else []
         tags = {tag for tag, weight in self._weights.items() if weight > 0}
         tags |= {alias for alias, tag in self._aliases.items() if tag in tags}
         filters += [Filter(kinds=kinds, tags=(tag,), limit=LOOKED_AT) for tag in sorted(tags)]

@@ -94,9 +94,9 @@ class Session:
 
     def note_failure(self, command: str, output: str, folder: Path) -> None:
         """A command failed."""
-        texts = (secrets.without_suspects(text)[:_KEPT_CHARACTERS] for text in (command, output))
+        line, text = (secrets.without_suspects(text)[:_KEPT_CHARACTERS] for text in (command, output))
         self.failures += 1
-        self.failed = [*self.failed, Failure(*texts, str(folder))][-_KEPT:]
+        self.failed = [*self.failed, Failure(line, text, str(folder))][-_KEPT:]
 
     def note_success(self, command: str, earlier: Iterable[ShownEntry]) -> None:
         """A command succeeded: it solves the failures that it did the job of, perhaps as a shown entry says."""
@@ -185,8 +185,8 @@ def _parsed(data: bytes) -> Session:
     with suppress(ValueError, RecursionError, TypeError, AttributeError):
         fields = json.loads(data)
         if fields.keys() == vars(Session()).keys():
-            told, failed = map(ShownEntry._make, fields["told"]), map(Failure._make, fields["failed"])
-            return Session(**{**fields, "told": [*told], "failed": [*failed]})
+            shown, failed = map(ShownEntry._make, fields["told"]), map(Failure._make, fields["failed"])
+            return Session(**{**fields, "told": [*shown], "failed": [*failed]})
     return Session()
 
 

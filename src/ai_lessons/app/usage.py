@@ -123,7 +123,10 @@ class UsageCache(Database):
         """The events of this clone about parameters, in the order of their ids; none whose id says different things."""
         query = f"SELECT * FROM events WHERE entry {_LISTED} AND word <> '' AND clone = '' ORDER BY id"  # noqa: S608 - ours
         rows = self._rows(query, (json.dumps(list(statistics.DEFINITIONS)),))
-        return [Event(*row[:5], value=row[5], weight=row[6]) for row in rows]
+        return [
+            Event(i, at, word, name, who, value=value, weight=weight)
+            for i, at, word, name, who, value, weight, _ in rows
+        ]
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event of this clone that says in which session it was."""

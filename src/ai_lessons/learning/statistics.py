@@ -99,7 +99,8 @@ def read_line(line: str) -> Event | None:
         return None
     if not isinstance(fields, dict):
         return None
-    entry_id, at, word, entry, value, weight = map(fields.get, ("id", "at", "event", "entry", "value", "weight"))
+    keys: list[Any] = [fields.get(key) for key in ("id", "at", "event", "entry", "value", "weight")]
+    entry_id, at, word, entry, value, weight = keys
     session, note, edge = fields.get("session", ""), fields.get("note", ""), fields.get("edge", {})
     is_event = (
         _is(_IS_ULID, entry_id)
