@@ -106,7 +106,7 @@ def speed(home: World, outcome: Outcome, count: int, rounds: int) -> None:
     title = f"folding {count:,} events of {CLONES} clones ({size / 1e6:.0f} MB, cache {cache / 1e6:.0f} MB), CPU"
     print(table(title, ["what", "measured"], rows))
     first = float(rows[0][1])
-    outcome.judge(Bar("first fold of 1,000,000 events", first * 1_000_000 / count, 20, "s CPU"))
+    outcome.judge(Bar("first fold of 1,000,000 events", first * 1_000_000 / count, 5, "s CPU"))
     outcome.judge(Bar("nothing new, in an open library", 1000 * (nothing_new - without), 5, "ms more"))
 
 

@@ -37,8 +37,17 @@ LARGEST = 1e9  # No number of ours is larger
 NOTE_LENGTH = 500
 SESSION_LENGTH = 64
 
-_IS_ULID = re.compile("[0-7][0-9A-HJKMNP-TV-Z]{25}")
-_IS_AT = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
+_ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+_AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
+_NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
+_EDGE = rf'(?:,"edge":\{{"[a-z_]{{1,40}}":{_NUMBER}(?:,"[a-z_]{{1,40}}":{_NUMBER}){{0,4}}\}})?'
+_PLAIN = re.compile(
+    rf'\{{"id":"({_ULID})","at":"({_AT})","event":"({"|".join(USES)})","entry":"({_ULID})"'
+    rf'(?:,"session":"([\w.:@/+-]{{1,{SESSION_LENGTH}}})")?{_EDGE}\}}',
+    re.ASCII,
+)  # A use exactly as `line_of` writes it: read as JSON, a million of these take 9 seconds
+_IS_ULID = re.compile(_ULID)
+_IS_AT = re.compile(_AT, re.ASCII)
 _IS_WORD = re.compile("[a-z_]{1,40}")
 _NOT_IN_SESSION = re.compile(r"[^\w.:@/+-]+", re.ASCII)
 
@@ -83,9 +92,13 @@ def clean_session(name: str) -> str:
 
 
 def read_lines(data: bytes) -> tuple[list[Event], int]:
-    """The events of the lines of a log, in their order, and how many lines state none."""
+    """The events of the lines of a log in their order, uses without their edge; and how many lines state none."""
     lines = [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
-    events = [event for line in lines if (event := read_line(line))]
+    events = []
+    for line in lines:
+        plain = _PLAIN.fullmatch(line)
+        if event := Event(*plain.groups("")) if plain else read_line(line):
+            events.append(event)
     return events, len(lines) - len(events)
 
 
