@@ -96,8 +96,10 @@ def read_lines(data: bytes) -> tuple[list[Event], int]:
     lines = [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
     events = []
     for line in lines:
-        plain = _PLAIN.fullmatch(line)
-        if event := Event(*plain.groups("")) if plain else read_line(line):
+        if plain := _PLAIN.fullmatch(line):
+            entry_id, at, word, entry, session = plain.groups("")
+            events.append(Event(entry_id, at, word, entry, session))
+        elif event := read_line(line):
             events.append(event)
     return events, len(lines) - len(events)
 
