@@ -39,6 +39,7 @@ OF_A_CLONE, OF_OTHERS = 2, 5
 _LOCAL = [f"sum(n * (word = '{word}' AND clone = ''))" for word in USES]
 _REMOTE = [f"min(sum(n * (word = '{word}' AND clone <> '')), {OF_OTHERS})" for word in USES]
 _SUMS = ", ".join([*_LOCAL, *(f"{local} + {remote}" for local, remote in zip(_LOCAL, _REMOTE, strict=True))])
+_INDEX = "CREATE INDEX events_entry ON events (entry, word, clone, at, session)"  # holds all that a sum reads
 _TABLES = f"""
 CREATE TABLE logs (
     name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -48,7 +49,7 @@ CREATE TABLE events (
     id TEXT PRIMARY KEY, at TEXT NOT NULL, word TEXT NOT NULL, entry TEXT NOT NULL, session TEXT NOT NULL,
     value REAL, weight REAL, clone TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX events_entry ON events (entry, word, at);
+{_INDEX};
 CREATE TABLE tallies (
     entry TEXT PRIMARY KEY, {", ".join(f"local_{word} INTEGER NOT NULL" for word in USES)},
     {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
@@ -149,7 +150,11 @@ class UsageCache(Database):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 changed, folded = list(logs.values()), {}
             done = {name: size for name, (_, size, _) in folded.items()}
+            if not done:  # for a million events, one sort in place of as many insertions saves 7 seconds of 20
+                db.execute("DROP INDEX events_entry")
             entries = {entry for log in changed for entry in self._fold(log, done.get(log.name, 0))}
+            if not done:
+                db.execute(_INDEX)
             values = [{"entry": entry} for entry in entries - statistics.DEFINITIONS.keys()]
             db.executemany("DELETE FROM tallies WHERE entry = :entry", values)
             db.executemany(f"INSERT INTO tallies {_FOLD}", values)
