@@ -465,7 +465,7 @@ def test_arguments_that_are_wrong_are_named_without_decoration(agent: Agent) -> 
         "wrong arguments for search: limit: 0 is not in the range 1<=x<=1000.\nhint: it takes query, "
     )
     assert agent.fails("search").startswith("wrong arguments for search: query: needed\n")
-    assert "title: not of the type string" in agent.fails("add_lesson", title=5)
+    assert "title: not of the type string" in agent.fails("add_lesson", title=["a"])
     assert "tags: not a list of strings" in agent.fails("add_lesson", title="T", tags=[5])
     assert "the weight of 'a' must be a number" in agent.fails("search", query="x", context_tags={"a": "b"})
 

@@ -36,13 +36,13 @@ from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
 from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces.cli import command, root
 from ai_lessons.interfaces.cli.command import Argument, Call, Command, Tool, notes_of, options, walk, whereabouts
-from ai_lessons.interfaces.cli.options import FileName, context_tags
+from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.lesson import lesson
 from ai_lessons.interfaces.output import BARE, clean, encode, line
 from ai_lessons.model.entries import fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from mcp.server.mcpserver import Context
 
@@ -247,10 +247,6 @@ DEFAULT = (
 )  # fmt: skip
 """What an agent pays for in every session, in the order in which it needs them; `--tools all` adds the others."""
 
-PYTHON: Mapping[str, Any] = {
-    "string": str, "boolean": bool, "integer": int, "number": int | float, "array": list, "object": dict | list,
-}  # fmt: skip
-
 TEXT: Data = {"type": "string"}
 ARRAY: Data = {"type": "array"}
 JSON_TYPES = {
@@ -275,28 +271,24 @@ class ToolParameter(NamedTuple):
     required: bool
     default: object
 
-    def texts(self, value: object) -> list[str]:
-        """A value from JSON, or as text, as the command line has it. Raises BadParameter: it is of another type."""
-        kind = self.schema["type"]
-        if isinstance(value, str) and kind != "string":
-            read = None
+    def typed(self, value: object) -> object:
+        """A value from JSON, or as text, as click takes it. Raises BadParameter: it is several where one is needed."""
+        several = self.schema["type"] in {"array", "object"}
+        if isinstance(value, str) and several:
             with suppress(ValueError, RecursionError):
                 read = json.loads(value)
-            if isinstance(read, PYTHON[kind]):
-                value = read
-            elif kind in {"array", "object"}:
-                whole = isinstance(self.param.type, FileName) or self.param.type is click.UNPROCESSED
-                value = [value] if whole else list(filter(None, map(str.strip, value.split(","))))
-        if isinstance(value, dict) and kind == "object":
+                value = read if isinstance(read, list | dict) else value
+        if isinstance(value, dict):
             value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
-        elif not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
-            raise click.BadParameter(f"not of the type {kind}", param=self.param)
+        if isinstance(value, list) and not several:
+            raise click.BadParameter(f"not of the type {self.schema['type']}", param=self.param)
+        many = getattr(self.param, "multiple", False) or self.param.nargs == -1
         if not isinstance(value, list):
-            return [str(value)]
+            whole = isinstance(self.param.type, FileName) or self.param.type is click.UNPROCESSED or not several
+            return value if not many else [value] if whole else words(str(value))
         if not all(isinstance(text, str) for text in value):
             raise click.BadParameter("not a list of strings", param=self.param)
-        # a list that the command takes as one text with commas, or as several options
-        return value if getattr(self.param, "multiple", False) or self.param.nargs == -1 else [",".join(value)]
+        return value if many else ",".join(value)
 
 
 def parameters_of(command: Command, tool: Tool) -> list[ToolParameter]:
@@ -387,9 +379,9 @@ class ToolCall(Call):
         notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
         root = whereabouts(self.settings)
         blocks = self.served.headline(root), text(value, BARE if self.served.notice else self.view), notes
-        words = "\n\n".join(filter(None, blocks))
+        whole = "\n\n".join(filter(None, blocks))
         structured = agent_text.data(value, self.served, root, encode(data(value)) if data else None)
-        self.result = CallToolResult(content=[TextContent(type="text", text=words)], structured_content=structured)
+        self.result = CallToolResult(content=[TextContent(type="text", text=whole)], structured_content=structured)
 
 
 class CommandTool(ServedTool):
@@ -462,7 +454,8 @@ class AgentCommand(NamedTuple):
         tool, pool, call = self.tool, self.pool, ToolCall(self.pool, self.tool)
         with pool.naming_upgrades():
             try:
-                context = self.command.make_context(tool.name, self._command_line(arguments), obj=call)
+                values = self._values(arguments)
+                context = self.command.make_context(tool.name, [], obj=call, default_map=values)
             except click.BadParameter as error:
                 name = next((f"{param.name}: " for param in self.params if param.param is error.param), "")
                 hint = "it takes " + ", ".join(param.name for param in self.params)
@@ -481,30 +474,23 @@ class AgentCommand(NamedTuple):
             return pool.run(job, agent=client_name(ctx), trusts=Person(ctx).trusts)
         return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
 
-    def _command_line(self, arguments: Data) -> list[str]:
-        """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
+    def _values(self, arguments: Data) -> Data:
+        """By the command's parameters what a person would have given. Raises BadParameter: an argument is missing."""
         names = [param.name for param in self.params]
-        arguments = {_meant(name, names): value for name, value in arguments.items()}
+        arguments = {_meant(name, names): value for name, value in arguments.items() if value is not None}
         if unknown := [name for name in arguments if name not in names]:
             hint = "it takes " + ", ".join(names)
             raise AiLessonsError(f"{self.tool.name} has no argument {unknown[0]!r}", hint=hint)
-        options, positional, missing = list[str](), list[str](), list[str]()
-        for param in self.params:
-            value = arguments.get(param.name)
-            value = param.default if value is None else value
-            if value is None:
-                missing += [f"{param.name}: needed"] if param.required else []
-                continue
-            option, texts = max(param.param.opts, key=len), param.texts(value)
-            if isinstance(param.param, click.Argument):
-                positional += texts
-            elif param.schema["type"] != "boolean":
-                options += [f"{option}={text}" for text in texts]
-            elif texts == ["True"]:
-                options.append(option)
-        if missing:
+        if missing := [
+            f"{param.name}: needed" for param in self.params if param.required and param.name not in arguments
+        ]:
             raise click.BadParameter("; ".join(missing))
-        return [*options, "--", *positional]
+        arguments = {param.name: param.default for param in self.params if param.default is not None} | arguments
+        return {
+            str(param.param.name): param.typed(arguments[param.name])
+            for param in self.params
+            if param.name in arguments
+        }
 
 
 def links_of(answer: Data) -> list[ResourceLink]:
