@@ -108,6 +108,8 @@ def leave_running(worktree: Worktree, *arguments: str) -> None:
 def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...]:
     """The flags before a git command: no programs start that are not the user's choice, and paths are no patterns."""
     command = _command(arguments)
+    if command == "check-ignore":  # which takes no magic
+        return (*_NO_PROGRAMS, "-c", "core.hooksPath=/dev/null")
     if worktree and (command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
         return _NO_PROGRAMS
     # a file may be called `*.md` or `:(top)x.md`
