@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -148,10 +147,3 @@ def test_a_clone_keeps_its_name_and_a_damaged_one_is_made_anew(log: EventLog, gi
     own(git_repo, "clone").write_text("../../evil\n")
     assert log.clone != "../../evil"
     assert log.clone.isalnum()
-
-
-def test_a_copied_folder_is_another_clone(log: EventLog, git_repo: Path, tmp_path: Path) -> None:
-    name, copy = log.clone, tmp_path / "copy"
-    shutil.copytree(git_repo, copy)
-    assert EventLog(copy, copy / ".git/ai-lessons").clone != name
-    assert log.clone == name

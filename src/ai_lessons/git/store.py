@@ -620,20 +620,17 @@ class EventLog:
     @property
     def clone(self) -> str:
         """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
-        with files.translated(str(self._own), writing=True):
-            if not self._name():
+        file = self._own / "clone"
+        with files.translated(str(file), writing=True):
+            copied = bool(marks := _inodes(file)) and file.stat().st_ino not in marks
+            if copied:  # of a folder that was copied, two clones would write the same files
+                files.replace_file(file, b"")
+            if copied or not _names(file):
                 self._own.mkdir(parents=True, exist_ok=True)
-                files.append_lines(self._own / "clone", os.urandom(6).hex().encode() + b"\n")
-            return self._name()
-
-    def _name(self) -> str:
-        """Of a folder that was copied another one than of the original: two clones would write the same files."""
-        try:
-            with open(self._own / "clone", "rb") as file:
-                seed = file.readline()  # of several processes that make one at once the first line counts
-                return sha256(b"%d %s" % (os.fstat(file.fileno()).st_ino, seed)).hexdigest()[:12] if seed else ""
-        except FileNotFoundError:
-            return ""
+                files.append_lines(file, os.urandom(6).hex().encode() + b"\n")
+            if not _inodes(file):
+                files.append_lines(file, f"inode {file.stat().st_ino}\n".encode())
+            return _names(file)[0]  # of several processes that make one at once the first line counts
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
         """Add whole lines to the log of a month (`yyyy-mm`). Raises StorageFailed, Conflict: no place for it."""
@@ -669,7 +666,7 @@ class EventLog:
 
     def _shared_files(self) -> Iterator[LogFile]:
         with files.translated(str(self._own)):
-            this_clone = self._name()
+            this_clone = next(iter(_names(self._own / "clone")), "")
         with files.OpenFolders(self._root) as folders:
             for clone in filter(_CLONE.fullmatch, _listed_logs(folders, FOLDER)):
                 for name in filter(_PART.fullmatch, _listed_logs(folders, f"{FOLDER}/{clone}")):
@@ -688,15 +685,28 @@ class EventLog:
         waiting = [log for log, size in growth.items() if size > 0]
         if sum(growth[log] for log in waiting) < at_least:
             return []
-        from ai_lessons.model.merge import merge_file  # reads YAML, which other jobs do without
-
         changes = []
         for log in waiting:
             data, old = log.read(), shared[prefix + log.name].read() if prefix + log.name in shared else b""
-            new = merge_file(prefix + log.name, None, old, data[: data.rfind(b"\n") + 1]).data
+            new = data[: data.rfind(b"\n") + 1]
+            if not new.startswith(old):
+                old_lines = set(old.split(b"\n"))
+                lacking = [line for line in new.split(b"\n") if line and line not in old_lines]
+                new = old.removesuffix(b"\n") + b"\n" + b"".join(line + b"\n" for line in lacking)
             if new != old:
                 changes.append(Change(prefix + log.name, new))
         return changes
+
+
+def _names(file: Path) -> list[str]:
+    """The lines that can be names of a clone."""
+    return list(filter(_CLONE.fullmatch, file.read_text(errors="replace").splitlines())) if file.exists() else []
+
+
+def _inodes(file: Path) -> list[int]:
+    """The numbers of the file as it was written in place; a copy has another one."""
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    return [int(line[6:]) for line in lines if line.startswith("inode ") and line[6:].isdecimal()]
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:
