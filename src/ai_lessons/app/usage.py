@@ -85,6 +85,7 @@ _LOG = (
     " size = excluded.size, inode = excluded.inode, done = excluded.done, digest = excluded.digest,"
     " damaged = damaged + excluded.damaged"
 )
+_WORDS = frozenset((*USES, *statistics.TURNS))
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
 
@@ -170,8 +171,7 @@ class UsageCache(Database):
         # the last line may still be being written
         end = max(data.rfind(b"\n") + 1, done)
         happened, damaged = statistics.read_lines(data[done:end])
-        words = {*USES, *statistics.TURNS}
-        rows = [(*event[:5], event.value, event.weight, log.clone) for event in happened if event.event in words]
+        rows = [(*event[:5], event.value, event.weight, log.clone) for event in happened if event.event in _WORDS]
         # an event that comes again with another entry takes the old one away
         ids = json.dumps([row[0] for row in rows])
         before = db.execute(f"SELECT entry FROM events WHERE id {_LISTED}", (ids,)).fetchall()  # noqa: S608 - our own words
