@@ -226,7 +226,7 @@ class CodeFolder:
 
     def _git(self, *arguments: str) -> Done:
         """What git answers: nothing where it fails."""
-        done = plumbing.run(self.worktree, *arguments, extra={"GIT_LITERAL_PATHSPECS": "1"})
+        done = plumbing.run(self.worktree, *arguments)
         return done._replace(out=b"") if done.code else done
 
     def moved(self, anchor: Anchor) -> Anchor | None:

@@ -281,8 +281,7 @@ class _Files:
         return not any(layout.place(file.relative_to(root).as_posix()) for root in roots)
 
     def _ask(self, *words: str) -> Done:
-        paths = {"GIT_LITERAL_PATHSPECS": "1"}
-        done = plumbing.run(self._git, *words, "--", *self._below, cwd=self._top, extra=paths)
+        done = plumbing.run(self._git, *words, "--", *self._below, cwd=self._top)
         if done.code:
             raise NotFound("answer of git to", f"git {words[0]}", hint=done.err)
         return done

@@ -65,7 +65,7 @@ SUBJECT = "Start the knowledge repository"
 BRANCH = "main"
 _AGAIN = "ai-lessons admin init"
 
-_AS_THEY_ARE = ("--literal-pathspecs", "-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
+_AS_THEY_ARE = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 TEXT_SAMPLE = 8000  # Git takes a file for binary if a NUL is among so many first bytes
 
 
@@ -323,7 +323,7 @@ def _finish(root: Path, around: Worktree | None, added: tuple[str, ...], notes: 
     unborn = read_head(place).commit is None
     if not unborn and not added:
         return Scaffolded(root, created=False, notes=notes)
-    command = ("--literal-pathspecs", "ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard", "--")
+    command = ("ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard", "--")
     rows = plumbing.run(place, *command, *(() if unborn else added)).out.split(b"\0")[:-1]
     names = [os.fsdecode(row[2:]) for row in rows if not row.endswith(b"/")]  # a repository inside ends so
     left_out = _left_out(root, names) if unborn else {}

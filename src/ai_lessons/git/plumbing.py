@@ -34,6 +34,7 @@ _NO_PROGRAMS = (
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
+_NOT_LITERAL = frozenset(("check-ignore", "config"))  # One refuses literal paths, one has to find the user's hooks
 _WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
 
 
@@ -108,9 +109,7 @@ def leave_running(worktree: Worktree, *arguments: str) -> None:
 def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...]:
     """The flags before a git command: no programs start that are not the user's choice, and paths are no patterns."""
     command = _command(arguments)
-    if command == "check-ignore":  # which takes no magic
-        return (*_NO_PROGRAMS, "-c", "core.hooksPath=/dev/null")
-    if worktree and (command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
+    if worktree and (command in _NOT_LITERAL or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
         return _NO_PROGRAMS
     # a file may be called `*.md` or `:(top)x.md`
     return (*_NO_PROGRAMS, "--literal-pathspecs", "-c", "core.hooksPath=/dev/null")
