@@ -270,8 +270,7 @@ def find(repo: Reading, query: Query) -> Answer:
     lights = [hit.entry for hit in hits]
     notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.stand_ins(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
-    covered = (entry_id for entry_id, chance in near.entries.items() if chance >= ranking.COVERED)
-    near_kinds = {lights_of[entry_id].kind for entry_id in covered if entry_id in lights_of}
+    near_kinds = {lights_of[entry_id].kind for entry_id in near.covering if entry_id in lights_of}
     rules = {light.kind for light in lights if light.kind is Kind.RULE}
     kinds = frozenset() if weak else frozenset(near_kinds | rules)
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)

@@ -345,21 +345,29 @@ def pattern(phrase: str) -> str:
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models whose similarities are known. With any other one nothing is too far."""
 
-BIAS, NEAR, AMONG, TOGETHER, STORED = -26.0, 41.6, -1.03, 2.8, 4.35
-"""Logistic regression on questions put to their own and to foreign sets of 20 to 7,000 passages: similarity of the
-nearest, logarithm of the number of passages, share of the question's words that one of the best passages holds, and
-share that any of those found by words holds: `python -m bench.nearness --fit`."""
+BIAS, NEAR, AMONG, TOGETHER, STORED, ASKED = -31.34, 43.94, -0.97, 6.03, 3.29, 1.22
+"""Weights of a logistic model of questions put to their own and to foreign sets of 20 to 7,000 passages: similarity of
+the nearest, logarithm of the number of passages, share of the question's words that one of the best passages holds,
+share that any of those found by words holds, and logarithm of how many words these are (of more words the same share
+tells more): `python -m bench.nearness --fit`."""
 
-WORDS_BIAS, WORDS_AMONG, WORDS_TOGETHER, WORDS_STORED = -2.7, -0.89, 5.8, 7.5
+WORDS_BIAS, WORDS_AMONG, WORDS_TOGETHER, WORDS_STORED, WORDS_ASKED = -4.54, -0.65, 6.57, 4.17, 0.86
 """The same from words alone, while vectors are missing."""
 
-BAR = 0.16  # Chance from which an answer counts as one: at most 2 % of the questions of any set lose theirs
-COVERED, LACKING = 0.982, 6.0
-"""Chance from which an entry is said to cover a question, and what all words that it lacks take from the log odds.
+MOST_ASKED = 20  # Words of a question from which on more of them tell nothing further
+KIN = 0.5
+"""How much a word counts that has only the stem of one asked for, or that is the beginning of it, or the other way.
 
-Chosen on 110 questions to 260 documents of til_jb: 80 % are covered, and 4.5 % after their answers were taken away
-(0.99 and 0: 85 % and 9 %). Of 110 to 330 documents of tldr_nl2bash, which had no part in it, 9 % and 2.7 % (21 % and
-4.5 %).
+Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15 fewer questions were
+held back from sets of other fields, with as many lost.
+"""
+
+BAR = 0.16  # Chance from which an answer counts as one: at most 2 % of the questions of any set lose theirs
+COVERED, WORDS_COVERED = 0.9993, 0.9
+"""Chances from which an entry that holds all words of a question, in some form, covers it; the second by words alone.
+
+With the first, of the questions of no set more than 5 % are covered after their answers were taken away. By words alone
+no bar tells that: two words stand together on many pages.
 """
 
 FEWEST = 20  # Passages below which nothing was measured
@@ -407,10 +415,10 @@ def about(question: str, mentioned: Sequence[str]) -> Sequence[str]:
 
 
 class Chance(NamedTuple):
-    """The chance that a question is answered by the best of all candidates, and covered by single entries of them."""
+    """The chance that a question is answered by the best of all candidates, and the entries that cover it."""
 
     best: float
-    entries: Mapping[str, float] = MappingProxyType({})
+    covering: AbstractSet[str] = frozenset()
 
 
 def chance(question: str, candidates: Candidates, passages: int, text_of: TextOf, *, complete: bool) -> Chance:
@@ -418,68 +426,99 @@ def chance(question: str, candidates: Candidates, passages: int, text_of: TextOf
 
     `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
     """
-    held, stored = _shares(question, candidates, text_of)
-    among = log(max(passages, FEWEST))
+    shared = shares(question, candidates, text_of)
+    among, asked = log(max(passages, FEWEST)), log(min(max(shared.asked, 1), MOST_ASKED))
     vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in candidates.vectors}
     measured = vectors and candidates.model in MEASURED
 
-    def likely(similarity: float, together: float, penalty: float = 0.0) -> float:
-        words = WORDS_BIAS + WORDS_AMONG * among + WORDS_TOGETHER * together + WORDS_STORED * stored
-        by_words = _logistic(words - penalty)
+    def likely(similarity: float, together: float) -> float:
+        words = WORDS_BIAS + WORDS_AMONG * among + WORDS_TOGETHER * together + WORDS_STORED * shared.stored
+        by_words = _logistic(words + WORDS_ASKED * asked)
         if not measured:
             return by_words
         near = BIAS + NEAR * similarity + AMONG * among
-        combined = _logistic(near + TOGETHER * together + STORED * stored - penalty)
+        combined = _logistic(near + TOGETHER * together + STORED * shared.stored + ASKED * asked)
         combined = candidates.read * combined + (1 - candidates.read) * by_words
         return combined if complete else max(combined, by_words)
 
-    nearest, farthest = max(vectors.values(), default=0.0), min(vectors.values(), default=0.0)
-    best = likely(nearest, max(held.values(), default=0.0))
-    entries: dict[str, float] = {}
-    for (entry_id, ordinal), share in held.items():
-        similarity = vectors.get((entry_id, ordinal), farthest)
-        entries[entry_id] = max(entries.get(entry_id, 0.0), likely(similarity, share, LACKING * (1 - share)))
-    return Chance(max(best, BAR) if vectors and not measured else best, entries)
+    best = likely(max(vectors.values(), default=0.0), shared.together)
+    farthest, read = min(vectors.values(), default=0.0), candidates.read if measured else 0.0
+    enough = read * COVERED + (1 - read) * WORDS_COVERED
+    likely_of = {key: likely(vectors.get(key, farthest), shared.held[key]) for key in shared.whole}
+    covering = frozenset(entry_id for (entry_id, _), value in likely_of.items() if value >= enough)
+    return Chance(max(best, BAR) if vectors and not measured else best, covering)
 
 
 def _logistic(x: float) -> float:
     return 1 / (1 + exp(-x))
 
 
-def shares(question: str, candidates: Candidates, text_of: TextOf) -> tuple[float, float]:
-    """The shares of the question's words that one of the best passages holds, and that all found by words hold."""
-    held, stored = _shares(question, candidates, text_of)
-    return max(held.values(), default=0.0), stored
+class Shares(NamedTuple):
+    """How much of a question's words is there: the share that each of the best passages holds (`held`).
 
-
-def _shares(question: str, candidates: Candidates, text_of: TextOf) -> tuple[dict[JudgedPassage, float], float]:
-    """The share of the question's words that each of the best passages holds, and that all found by words hold.
-
-    A word of which only the beginning stands there counts in part.
+    `whole` are the passages that hold all of them in some form; `stored` is the share that all found by words hold,
+    and `asked` how many words these are.
     """
+
+    held: Mapping[JudgedPassage, float]
+    whole: AbstractSet[JudgedPassage]
+    stored: float
+    asked: int
+
+    @property
+    def together(self) -> float:
+        """The most that one passage holds."""
+        return max(self.held.values(), default=0.0)
+
+
+def shares(question: str, candidates: Candidates, text_of: TextOf) -> Shares:
+    """How much of the question's words the candidates hold."""
     language = next(iter(languages(question)), "english")
     words = (word for word in words_of(question) if len(word) > 1 and word not in LOST)
-    stems = {stem(word, language) for word in words if not is_frequent(word, language)}
+    asked = {_base(word, language): word for word in words if not is_frequent(word, language)}
     hits = (*candidates.text[:BEST], *candidates.vectors[:BEST])
-    if not stems:
-        return {(hit.entry_id, hit.ordinal): 1.0 for hit in hits}, 1.0
-    best = {(hit.entry_id, hit.ordinal): _held(text_of(hit), stems, language) for hit in hits}
+    if not asked:
+        keys = [(hit.entry_id, hit.ordinal) for hit in hits]
+        return Shares(dict.fromkeys(keys, 1.0), frozenset(keys), 1.0, 0)
+    best = {(hit.entry_id, hit.ordinal): _held(text_of(hit), asked, language) for hit in hits}
     stored: dict[str, float] = {}
-    further = (_held(text_of(hit), stems, language) for hit in candidates.text[BEST:])
+    further = (_held(text_of(hit), asked, language) for hit in candidates.text[BEST:])
     for held in chain(best.values(), further):
         stored |= {word: max(share, stored.get(word, 0.0)) for word, share in held.items()}
-        if sum(stored.values()) == len(stems):
+        if sum(stored.values()) == len(asked):
             break
-    shared = {passage: sum(held.values()) / len(stems) for passage, held in best.items()}
-    return shared, sum(stored.values()) / len(stems)
+    share_of = {passage: sum(held.values()) / len(asked) for passage, held in best.items()}
+    whole = frozenset(passage for passage, held in best.items() if len(held) == len(asked))
+    return Shares(share_of, whole, sum(stored.values()) / len(asked), len(asked))
 
 
-def _held(text: str, stems: AbstractSet[str], language: str) -> dict[str, float]:
-    """How much of each stem the word of a text is that is most like it, 0 to 1."""
-    held: dict[str, float] = {}
-    for _, word, share in _like(text, stems, language):
-        held[word] = max(held.get(word, 0.0), share)
+def _held(text: str, asked: Mapping[str, str], language: str) -> dict[str, float]:
+    """How much each word that is asked for (by its base) counts as held by a text: 1, `KIN` or 0."""
+    written = {word for _, word in _likely_words(fold(text).lower(), frozenset(asked))}
+    bases = {_base(word, language): word for word in written}
+    held = dict.fromkeys(asked.keys() & bases.keys(), 1.0)
+    for base in asked.keys() - held.keys():
+        if any(_akin(base, asked[base], other, word, language) for other, word in bases.items()):
+            held[base] = KIN
     return held
+
+
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|e|s)$")
+BEGINNING = 4  # Letters from which on the beginning of a word tells which one it is
+
+
+def _base(word: str, language: str) -> str:
+    """The word without its ending: of English only the most common ones, because the stem joins too much."""
+    if language != "english" or not word.isascii():
+        return stem(word, language)
+    return _ENDING.sub("", word)
+
+
+def _akin(base: str, word: str, other_base: str, other: str, language: str) -> bool:
+    """Whether two words have the same stem, or one begins with the other, without their endings."""
+    shorter, longer = sorted((base, other_base), key=len)
+    begins = len(shorter) >= BEGINNING and longer.startswith(shorter)
+    return begins or stem(word, language) == stem(other, language)
 
 
 VECTOR_WEIGHT = 0.5
@@ -756,26 +795,18 @@ def _cut(text: str, width: int) -> str:
 
 def stem_positions(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
     """Where words with one of these stems begin, or with more or less of it, with the stem."""
-    return ((at, word) for at, word, _ in _like(text, stems))
-
-
-BEGINNING = 4  # Letters from which on the beginning of a word tells which one it is
-
-
-def _like(text: str, stems: AbstractSet[str], language: str = "english") -> Iterator[tuple[int, str, float]]:
-    """Where words with one of these stems begin, or with more or less of it: the stem, and how much of it."""
     beginning: dict[str, list[str]] = {}
     for asked in stems:
         beginning.setdefault(asked[:BEGINNING], []).append(asked)
     for at, word in _likely_words(fold(text).lower(), frozenset(stems)) if stems else ():
-        written = stem(word, language)
+        written = stem(word)
         if written in stems:
-            yield at, written, 1.0
+            yield at, written
             continue
         for asked in beginning.get(written[:BEGINNING], ()):
-            shorter, longer = sorted((len(written), len(asked)))
-            if shorter >= BEGINNING and written[:shorter] == asked[:shorter]:
-                yield at, asked, shorter / longer
+            shorter, longer = sorted((written, asked), key=len)
+            if len(shorter) >= BEGINNING and longer.startswith(shorter):
+                yield at, asked
 
 
 def _likely_words(folded: str, stems: frozenset[str]) -> Iterator[tuple[int, str]]:
