@@ -82,9 +82,9 @@ STARTS, STEPS, SOFT = 3, 3000, 0.12
 
 
 class Seen(NamedTuple):
-    """One question put to a set, or to `part` documents of it (0: all); `named`: one of its names stands there.
+    """One question put to a set, or to `part` documents of it (0: all).
 
-    The features: a one, similarity, logarithm of the passages, both shares of its words, logarithm of their number.
+    `named`: one of its names or all its words stand there. The features: a one, similarity, logarithm of the passages, both shares of its words, logarithm of their number.
     """
 
     stored: str
@@ -186,7 +186,7 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
                 near, among, held = found.vectors[0].score, log(max(passages, FEWEST)), shares(text, found, texts)
                 words = log(min(max(held.asked, 1), MOST_ASKED))
                 values = (1.0, near, among, held.together, held.stored, words)
-                named = bool(holders(text, found.text, texts)[0])
+                named = bool(holders(text, found.text, texts)[0] or (held.asked and held.together == 1.0))
                 seen.append(Seen(stored.name, questions.name, size, named, values))
         return seen
 
@@ -263,7 +263,7 @@ def fitted(seen: list[Seen], left_out: str, *, words: bool) -> list[str]:
     judged_on = [left_out in {"", one.stored} and not one.part for one in seen]
     own = np.array([one.stored == one.asker for one in seen])
     shares_of = (float(far[judged_on & kind].mean()) for kind in (own, ~own))
-    return [left_out or "none", *map(number, (*map(float, best), *shares_of))]
+    return [left_out or "none", *(f"{one:.2f}" for one in best), *map(number, shares_of)]
 
 
 if __name__ == "__main__":

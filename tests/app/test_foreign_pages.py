@@ -23,6 +23,9 @@ def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
     assert (world.root / "blog/c.md").read_text().startswith("---\nid: intro\nkind: Deployment\nai-lessons:\n")
     assert not health.validate(world.fresh(), ["blog/c.md"]).problems
     assert world.found("ibis") == ["b"]
+    notes = entries.list_entries(world.fresh()).notes
+    assert any("1 page is read as text" in note for note in notes)
+    assert not any("left out" in note for note in notes)
     assert [problem.path for problem in health.validate(world.fresh(), []).problems] == ["blog/b.md"]
 
 

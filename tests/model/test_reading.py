@@ -163,6 +163,7 @@ def test_a_page_whose_frontmatter_cannot_be_read_is_text_with_a_note() -> None:
     entry = read("guide/x.md", text)
     assert (entry.kind, entry.title, entry.body, entry.derived) == (Kind.DOC, "x", text, True)
     assert [str(fault) for fault in entry.faults] == ["guide/x.md:3: key 'a' appears twice"]
+    assert read("guide/x.md", "---\na: 1\na: 2\n---\n## Herons\n\nWords.\n").title == "Herons"
 
 
 def test_mdx_is_markdown_and_docs_at_the_top_may_be_rst() -> None:

@@ -37,6 +37,7 @@ class Done(NamedTuple):
     removed: tuple[str, ...]
     generation: int
     unreadable: int
+    as_text: int
     rebuilt: str
 
 

@@ -31,6 +31,12 @@ def test_the_chance_grows_with_the_similarity_and_with_the_words_that_are_held()
     assert by_vectors[0] < 0 < by_vectors[-1]
 
 
+def test_a_passage_that_holds_all_words_is_near_whatever_the_model_says() -> None:
+    hit = Match("a", 0, 7.0, "", "of the kangaroo")
+    assert judged(candidates(0.4, by_words=(hit,)), question="kangaroo") > 0
+    assert judged(candidates(0.4, by_words=(hit,)), question="kangaroos that hang") < 0
+
+
 def test_while_vectors_are_missing_words_alone_may_tell() -> None:
     hit = Match("a", 0, 7.0, "", "stop a container that hangs")
     assert judged(Candidates((hit,))) > 0

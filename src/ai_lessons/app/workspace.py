@@ -110,6 +110,9 @@ class RepositorySession(OpenRepository):
         if left_out:
             files = "1 file is" if left_out == 1 else f"{left_out} files are"
             notes.append(f"{files} left out as unreadable: `ai-lessons admin validate` names them")
+        if as_text := self._refreshed.as_text if self._refreshed else 0:
+            pages = "1 page is" if as_text == 1 else f"{as_text} pages are"
+            notes.append(f"{pages} read as text, without a valid frontmatter: `ai-lessons admin validate` says why")
         config_note = self.config_note()
         return [*notes, *([config_note] if config_note else []), *self.rules.notes]
 

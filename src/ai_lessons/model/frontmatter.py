@@ -155,7 +155,8 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
         if script or where.kind not in {Kind.DOC, None}:
             raise
         whole = data.decode().removeprefix(BOM)  # a page of another program may only look as if it had frontmatter
-        return _entry(where.kind or Kind.DOC, path, where, {}, body=whole, faults=tuple(error.problems))
+        title = _first_heading(_as_markdown(path, texts.body))
+        return _entry(where.kind or Kind.DOC, path, where, {}, title=title, body=whole, faults=tuple(error.problems))
     if script:
         side_path = texts.file if side is not None else None
         return _entry(Kind.SCRIPT, path, where, fields, body=texts.body, code=texts.code, side_path=side_path)

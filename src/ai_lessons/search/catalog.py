@@ -72,7 +72,11 @@ status = 'active' AND (kind = 'rule' AND instr(title, '`') OR kind = 'lesson' AN
 (instr(details, '"seen":[') OR instr(details, '"firm":true') OR instr(details, '"firm":1')))
 """
 # each once, however many problems it has
-UNREADABLE = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
+UNREADABLE = """
+SELECT (SELECT count(DISTINCT file) FROM problems WHERE file NOT IN (SELECT path FROM entries))
++ (SELECT count(*) FROM entries WHERE standing = 2)
+"""
+AS_TEXT = "SELECT count(DISTINCT file) FROM problems WHERE file IN (SELECT path FROM entries)"
 _BY_IDS = "id IN (SELECT value FROM json_each(?))"
 _TAKEN = """
 SELECT e.path, e.id, min(w.path) FROM entries e JOIN entries w ON w.id = e.id AND w.standing <> 2
@@ -385,7 +389,7 @@ class CatalogReader(Database):
         return dict(self._rows(f"{query} ORDER BY id", (VERSION,)))
 
     def unreadable(self) -> list[Problem]:
-        """Every reason why a file gives no entry, by path: it cannot be read, is invalid, or its id is taken."""
+        """Why files give no entry, or only their text: they cannot be read, are invalid, or their id is taken."""
         problems = [Problem(*row) for row in self._rows("SELECT path, message, line FROM problems")]
         for path, entry_id, winner in self._rows(_TAKEN):
             message = f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"
@@ -522,19 +526,20 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 14  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 15  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 
 
 class CatalogRefresh(NamedTuple):
-    """What a refresh found; `unreadable` counts files that give no entry.
+    """What a refresh found: how many files give no entry, and how many only their text (`as_text`).
 
     `rebuilt` is a sentence for the user where the catalog had to be made anew or is kept in memory, else empty.
     """
 
     generation: int
     unreadable: int = 0
+    as_text: int = 0
     rebuilt: str = ""
 
 
@@ -722,7 +727,7 @@ class Catalog(CatalogReader):
 
     def _refreshed(self) -> CatalogRefresh:
         notice, self.notice = self.notice, ""
-        return CatalogRefresh(self.generation, self._one(UNREADABLE), notice)
+        return CatalogRefresh(self.generation, self._one(UNREADABLE), self._one(AS_TEXT), notice)
 
     def _refill(self) -> None:
         """Fill a new database, and keep its notice for the next refresh."""

@@ -371,7 +371,7 @@ no bar tells that: two words stand together on many pages.
 """
 
 FEWEST = 20  # Passages below which nothing was measured
-NAMED = 0.6  # The least chance where a stored text holds a name that the question holds
+NAMED = 0.6  # The least chance where a stored text holds a name of the question, or one passage all of its words
 BEST = 10  # Passages of each list in which the question's words are looked for together
 RARE = 20  # Entries up to which a name identifies them; more only mention it
 
@@ -442,6 +442,8 @@ def chance(question: str, candidates: Candidates, passages: int, text_of: TextOf
         return combined if complete else max(combined, by_words)
 
     best = likely(max(vectors.values(), default=0.0), shared.together)
+    if shared.asked and shared.together == 1.0:
+        best = max(best, NAMED)
     farthest, read = min(vectors.values(), default=0.0), candidates.read if measured else 0.0
     enough = read * COVERED + (1 - read) * WORDS_COVERED
     likely_of = {key: likely(vectors.get(key, farthest), shared.held[key]) for key in shared.whole}
