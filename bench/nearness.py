@@ -84,7 +84,8 @@ STARTS, STEPS, SOFT = 3, 3000, 0.12
 class Seen(NamedTuple):
     """One question put to a set, or to `part` documents of it (0: all).
 
-    `named`: one of its names or all its words stand there. The features: a one, similarity, logarithm of the passages, both shares of its words, logarithm of their number.
+    `named`: one of its names or all its words stand there. The features: a one, similarity, logarithm of the passages,
+    both shares of its words, and logarithm of their number.
     """
 
     stored: str

@@ -538,7 +538,7 @@ def test_a_first_hook_answers_from_words_and_leaves_what_takes_long_to_a_helper_
     assert "Knowledge base for every project" in hook(0.001, begin)
     wait(lambda: bool(run("admin", "warm", "status", "--json").json))
     assert hook(0.001, failed("s1", knowledge)) == "\n"
-    assert "No upstream" in hook(60.0, failed("s2", knowledge))
+    assert "No upstream" in hook(60.0, failed("s1", knowledge))
     log = (state / "agent-hooks.log").read_text()
     assert "begin: there is more to read than a hook may take time for" in log
     assert "tool-failed: nothing was compared by meaning" in log

@@ -142,6 +142,7 @@ def respond(
     draw = text_jobs.begin if begins else text_jobs.hints
 
     def fitting(offered: Context) -> set[str]:
+        signal.setitimer(signal.ITIMER_PROF, 0)  # what fits is noted as told: from here on nothing cuts it short
         return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), root, 0)))
 
     event = event._replace(host=event.host or chosen.agent or "")
