@@ -137,8 +137,9 @@ def test_an_unreadable_file_never_stops_a_search(world: World) -> None:
     world.write("notes/latin.md", "# Größe\n".encode("latin-1"))
     answer = world.search("pomology")
     assert [hit.entry.title for hit in answer.docs] == ["Good"]
-    assert any("3 files are left out" in note and "validate" in note for note in answer.notes)
-    assert entries.list_entries(world.library).notes == tuple(note for note in answer.notes if "left out" in note)
+    assert any("2 files are left out" in note and "validate" in note for note in answer.notes)
+    assert any("1 page is read as text" in note and "validate" in note for note in answer.notes)
+    assert entries.list_entries(world.library).notes == tuple(note for note in answer.notes if "validate" in note)
 
 
 def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
