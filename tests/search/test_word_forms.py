@@ -99,7 +99,8 @@ def test_a_judge_compares_words_without_their_endings_and_by_stem_and_beginning(
 
     assert stored("rotated keys", "Rotate the key") == 1.0
     assert stem("authenticate") == stem("authentication")
-    assert stored("how do I authenticate", "Authentication") == KIN
+    assert stored("how do I authenticate", "Authentication") == 1.0
+    assert stored("authenticate a teapot", "Authentication") == KIN / 2
     assert stored("wie sichere ich die Datenbanken", "Die Datenbank wird gesichert") >= 0.5
     assert stored("where is the config", "Configuration files") == KIN
     assert stored("the port", "A portable house") == KIN < stored("the port", "Ports") == 1.0
