@@ -355,8 +355,9 @@ WORDS_BIAS, WORDS_AMONG, WORDS_TOGETHER, WORDS_STORED, WORDS_ASKED = -4.54, -0.6
 """The same from words alone, while vectors are missing."""
 
 MOST_ASKED = 20  # Words of a question from which on more of them tell nothing further
-KIN = 0.5
-"""How much a word counts that has only the stem of one of several asked for, or where one begins with the other.
+KIN, KIN_ALONE = 0.5, 0.95
+"""How much a word counts that has only the stem of one asked for, or where one begins with the other; and one that has
+the stem of the only word.
 
 Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15 fewer questions were
 held back from sets of other fields, with as many lost.
@@ -495,14 +496,14 @@ def shares(question: str, candidates: Candidates, text_of: TextOf) -> Shares:
 
 
 def _held(text: str, asked: Mapping[str, str], language: str) -> dict[str, float]:
-    """How much each word that is asked for (by its base) counts as held by a text: 1, `KIN` or 0."""
+    """How much each word that is asked for (by its base) counts as held by a text, 0 to 1."""
     written = {word for _, word in _likely_words(fold(text).lower(), frozenset(asked))}
     bases = {_base(word, language) for word in written}
     held = dict.fromkeys(asked.keys() & bases, 1.0)
     for base in asked.keys() - held.keys():
         word = asked[base]
         if any(stem(word, language) == stem(other, language) for other in written):
-            held[base] = 1.0 if len(asked) == 1 else KIN
+            held[base] = KIN_ALONE if len(asked) == 1 else KIN
         elif any(_begins(*sorted((base, other), key=len)) for other in bases):
             held[base] = KIN
     return held
