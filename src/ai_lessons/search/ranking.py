@@ -375,6 +375,7 @@ FEWEST = 20  # Passages below which nothing was measured
 NAMED = 0.6  # The least chance where a stored text holds a name of the question, or one passage all of its words
 BEST = 10  # Passages of each list in which the question's words are looked for together
 RARE = 20  # Entries up to which a name identifies them; more only mention it
+QUOTED = 4  # Words from which on a question may be a sentence of a page
 
 ABOUT, ABOUT_SHORT = 0.25, 0.5
 """Share of a question's words from which on it is about the names in it, and does not only mention them.
@@ -392,12 +393,15 @@ def holders(
 ) -> tuple[frozenset[JudgedPassage], frozenset[JudgedPassage]]:
     """The passages that hold any name of the question, as whole words in any case, and those that lead the answer.
 
-    These hold most of the names that the question is about and that no more than `RARE` entries hold.
+    These hold most of the names that the question is about and that no more than `RARE` entries hold. A question of
+    `QUOTED` words or more is one of its names: who asks with a sentence of a page looks for that page.
     """
     texts = {(hit.entry_id, hit.ordinal): fold(text_of(hit)) for hit in hits}
-    mentioned = names(question)
-    holding = {name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in mentioned}
-    telling = [holding[name] for name in about(question, mentioned)]
+    mentioned, quoted = names(question), [question] if len(words_of(question)) >= QUOTED else []
+    holding = {
+        name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in (*mentioned, *quoted)
+    }
+    telling = [holding[name] for name in (*about(question, mentioned), *quoted)]
     rare = Counter(key for keys in telling if len({entry for entry, _ in keys}) <= RARE for key in keys)
     most = max(rare.values(), default=0)
     return frozenset().union(*holding.values()), frozenset(key for key, number in rare.items() if number == most)
