@@ -37,10 +37,12 @@ def test_a_passage_that_holds_all_words_is_near_whatever_the_model_says() -> Non
     assert judged(candidates(0.4, by_words=(hit,)), question="kangaroos that hang") < 0
 
 
-def test_a_sentence_of_a_page_leads_to_that_page() -> None:
+def test_a_sentence_that_the_model_does_not_read_leads_to_its_page() -> None:
     hits = (Match("a", 0, 9.0, text="A lock waits for the other writer, and so on."), Match("b", 0, 8.0, text="wait"))
-    assert holders("a lock waits for  the other writer", hits, lambda hit: hit.text)[1] == {("a", 0)}
-    assert holders("lock waits", hits, lambda hit: hit.text)[1] == set()
+    question = "a lock waits for  the other writer"
+    assert holders(question, hits, lambda hit: hit.text, 0.5)[1] == {("a", 0)}
+    assert holders(question, hits, lambda hit: hit.text)[1] == set()
+    assert holders("lock waits", hits, lambda hit: hit.text, 0.5)[1] == set()
 
 
 def test_while_vectors_are_missing_words_alone_may_tell() -> None:

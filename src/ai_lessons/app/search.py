@@ -313,7 +313,7 @@ def _near(
         return f"{title} {hit.heading} {hit.text}"
 
     passages = repo.indexing.passages()
-    holding, lead = ranking.holders(question, (*every.text, *candidates.text), text_of)
+    holding, lead = ranking.holders(question, (*every.text, *candidates.text), text_of, every.read)
     near = ranking.chance(question, candidates, passages, text_of, complete=complete)
     whole = near if every is candidates else ranking.chance(question, every, passages, text_of, complete=complete)
     likely = whole.best
