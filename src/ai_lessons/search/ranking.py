@@ -529,8 +529,11 @@ def _begins(shorter: str, longer: str) -> bool:
     return len(shorter) >= BEGINNING and longer.startswith(shorter)
 
 
-VECTOR_WEIGHT = 0.5
-"""Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10."""
+VECTOR_WEIGHT = 0.499
+"""Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10.
+
+A little below a half, because of two entries that are the best by one list each, what holds the words goes first.
+"""
 
 TAIL = 0.001  # What the best has at most that is worse than the worst of the scale
 LEAD = 0.5  # Where some passages lead, they have scores above this, and all others below
