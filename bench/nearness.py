@@ -27,7 +27,6 @@ from ai_lessons.search import ranking
 from ai_lessons.search.ranking import (
     BAR,
     FEWEST,
-    MOST_ASKED,
     PassageFilter,
     chance,
     condition,
@@ -134,7 +133,7 @@ def by_library(
     asked = some_queries(questions, QUESTIONS)
     own = stored.name == questions.name
     row = [questions.name, stored.name, str(len(asked))]
-    for chosen in ways:
+    for way, chosen in enumerate(ways):
         with Library(repo, chosen) as library:
             answers = {one: search.search(library, Query(questions.queries[one], plain=True)) for one in asked}
             weak = {one: answer for one, answer in answers.items() if answer.weak}
@@ -145,15 +144,11 @@ def by_library(
             for one in weak
         )
         row += [number(len(weak) / len(asked)), number(lost / len(asked)) if own else "-"]
-        way = ways.index(chosen)
         how = ", by words alone" if way else ""
         if own:
             outcome.judge(Bar(f"questions of {stored.name} that are lost{how}", lost / len(asked), LOST_BAR, ""))
-            said, most = (
-                f"questions of {stored.name} told that nothing is near{how}",
-                OWN.get(stored.name, (0.0, 0.0))[way],
-            )
-            outcome.judge(Bar(said, len(weak) / len(asked), most + WORSE, ""))
+            said = f"questions of {stored.name} told that nothing is near{how}"
+            outcome.judge(Bar(said, len(weak) / len(asked), OWN.get(stored.name, (0.0, 0.0))[way] + WORSE, ""))
         else:
             said = f"questions of {questions.name} held back from {stored.name}{how}"
             least = FOREIGN[stored.name, questions.name][way] - WORSE
@@ -185,9 +180,8 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
                 found = parts.indexing.begin(text, wanted, DEPTH)()
                 texts = partial(text_of, catalog.many(hit.entry_id for hit in (*found.text, *found.vectors)))
                 near, among, held = found.vectors[0].score, log(max(passages, FEWEST)), shares(text, found, texts)
-                words = log(min(max(held.asked, 1), MOST_ASKED))
-                values = (1.0, near, among, held.together, held.stored, words)
-                named = bool(holders(text, found.text, texts)[0] or (held.asked and held.together == 1.0))
+                values = (1.0, near, among, held.together, held.stored, held.length)
+                named = bool(holders(text, found.text, texts)[0]) or held.said_whole
                 seen.append(Seen(stored.name, questions.name, size, named, values))
         return seen
 

@@ -20,6 +20,11 @@ from ai_lessons.search.ranking import (
 )
 
 
+def both_shares(question: str, candidates: Candidates) -> tuple[float, float]:
+    held = shares(question, candidates, lambda hit: hit.text)
+    return held.together, held.stored
+
+
 @pytest.mark.parametrize(
     ("written", "typed"),
     [
@@ -42,7 +47,7 @@ def test_two_spellings_of_one_word_are_the_same(written: str, typed: str) -> Non
     assert match is not None
     assert match.start(1) == 2
     hit = Match("a", 0, 1.0, text=written)
-    assert shares(typed, Candidates(text=(hit,)), lambda hit: hit.text).stored == 1.0
+    assert both_shares(typed, Candidates(text=(hit,))) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("text", ["部署之前必须先备份数据库、否则无法回滚。", "ต้องสำรองฐานข้อมูลก่อนปรับใช้ระบบใหม่"])
@@ -55,7 +60,7 @@ def test_scripts_without_blanks_are_compared_by_their_characters(text: str) -> N
 
 def test_a_question_shares_characters_with_a_text_of_its_script() -> None:
     hit = Match("a", 0, 1.0, text="部署前先备份数据库")
-    assert shares("备份数据库", Candidates(text=(hit,)), lambda hit: hit.text).stored == 1.0
-    assert shares("天气非常好", Candidates(text=(hit,)), lambda hit: hit.text).stored == 0.0
+    assert both_shares("备份数据库", Candidates(text=(hit,))) == (1.0, 1.0)
+    assert both_shares("天气非常好", Candidates(text=(hit,))) == (0.0, 0.0)
     mixed = Match("a", 0, 1.0, text="使用API调用")
-    assert shares("API", Candidates(text=(mixed,)), lambda hit: hit.text).stored == 1.0
+    assert both_shares("API", Candidates(text=(mixed,))) == (1.0, 1.0)

@@ -433,22 +433,22 @@ def chance(question: str, candidates: Candidates, passages: int, text_of: TextOf
     `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
     """
     shared = shares(question, candidates, text_of)
-    among, asked = log(max(passages, FEWEST)), log(min(max(shared.asked, 1), MOST_ASKED))
+    among = log(max(passages, FEWEST))
     vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in candidates.vectors}
     measured = vectors and candidates.model in MEASURED
 
     def likely(similarity: float, together: float) -> float:
         words = WORDS_BIAS + WORDS_AMONG * among + WORDS_TOGETHER * together + WORDS_STORED * shared.stored
-        by_words = _logistic(words + WORDS_ASKED * asked)
+        by_words = _logistic(words + WORDS_ASKED * shared.length)
         if not measured:
             return by_words
         near = BIAS + NEAR * similarity + AMONG * among
-        combined = _logistic(near + TOGETHER * together + STORED * shared.stored + ASKED * asked)
+        combined = _logistic(near + TOGETHER * together + STORED * shared.stored + ASKED * shared.length)
         combined = candidates.read * combined + (1 - candidates.read) * by_words
         return combined if complete else max(combined, by_words)
 
     best = likely(max(vectors.values(), default=0.0), shared.together)
-    if shared.asked and shared.together == 1.0:
+    if shared.said_whole:
         best = max(best, NAMED)
     farthest, read = min(vectors.values(), default=0.0), candidates.read if measured else 0.0
     enough = read * COVERED + (1 - read) * WORDS_COVERED
@@ -478,6 +478,16 @@ class Shares(NamedTuple):
         """The most that one passage holds."""
         return max(self.held.values(), default=0.0)
 
+    @property
+    def said_whole(self) -> bool:
+        """Whether one passage holds all words in their own forms; no for a question without any."""
+        return self.asked > 0 and self.together == 1.0
+
+    @property
+    def length(self) -> float:
+        """How many words these are, as the weights take it: the logarithm, of `MOST_ASKED` at most."""
+        return log(min(max(self.asked, 1), MOST_ASKED))
+
 
 def shares(question: str, candidates: Candidates, text_of: TextOf) -> Shares:
     """How much of the question's words the candidates hold."""
@@ -506,8 +516,8 @@ def _held(text: str, asked: Mapping[str, str], language: str) -> dict[str, float
     bases = {_base(word, language) for word in written}
     held = dict.fromkeys(asked.keys() & bases, 1.0)
     for base in asked.keys() - held.keys():
-        word = asked[base]
-        if any(stem(word, language) == stem(other, language) for other in written):
+        root = stem(asked[base], language)
+        if any(root == stem(word, language) for word in written):
             held[base] = KIN_ALONE if len(asked) == 1 else KIN
         elif any(_begins(*sorted((base, other), key=len)) for other in bases):
             held[base] = KIN
