@@ -71,29 +71,34 @@ def proposal(end: str, title: str) -> dict[str, str]:
 
 @dataclass
 class Served:
-    """A page that is served: its address with the token, and the folder of its repository."""
+    """A page that is served: its address with the secret, and the folder of its repository."""
 
     address: str
-    repo: Path
     program: subprocess.Popen[str]
+    repo: Path
+    environ: Mapping[str, str]
 
     @property
     def base(self) -> str:
-        return self.address.partition("/?")[0]
+        """The address without the slash at its end."""
+        return self.address.removesuffix("/")
 
     @property
-    def token(self) -> str:
-        return self.address.partition("token=")[2]
+    def origin(self) -> str:
+        return self.base.rpartition("/")[0]
+
+    @property
+    def secret(self) -> str:
+        return self.base.rpartition("/")[2]
 
     def ask(
-        self, path: str, sent: Mapping[str, str] | None = None, headers: Mapping[str, str] = NO_HEADERS
+        self, path: str, sent: Mapping[str, str] | None = None, headers: Mapping[str, str] = NO_HEADERS, base: str = ""
     ) -> tuple[int, str, dict[str, str]]:
-        """One request with the token in the cookie, unless `headers` say otherwise."""
-        host = self.base.removeprefix("http://")
-        line = http.client.HTTPConnection(host, timeout=30)
-        given = {"Cookie": f"ai-lessons-{host.partition(':')[2]}={self.token}", **headers}
+        """One request below the secret, or below another `base`."""
+        line = http.client.HTTPConnection(self.origin.removeprefix("http://"), timeout=30)
         body = urlencode(sent) if sent is not None else None
-        line.request("POST" if body is not None else "GET", path, body, given)
+        address = (base or self.base).removeprefix(self.origin) + path
+        line.request("POST" if body is not None else "GET", address, body, dict(headers))
         answer = line.getresponse()
         found = answer.status, answer.read().decode(), {name.lower(): value for name, value in answer.getheaders()}
         line.close()
@@ -104,6 +109,10 @@ class Served:
         self.program.wait(20)
         assert self.program.stdout
         self.program.stdout.close()
+
+    def start_again(self, *args: str) -> None:
+        """The page of the same repository and person, once it was stopped."""
+        self.address, self.program = _started(self.environ, self.repo.parent, *args)
 
 
 def serve(folder: Path, *, agent: str = "") -> Served:
@@ -135,10 +144,14 @@ def serve(folder: Path, *, agent: str = "") -> Served:
         git("add", "-A")
         git("commit", "-qm", "Propose rule")
     git("switch", "-q", "main")
-    command = [*PROGRAM, "look", "--no-browser"]
+    return Served(*_started(environ, folder), repo, environ)
+
+
+def _started(environ: Mapping[str, str], folder: Path, *args: str) -> tuple[str, subprocess.Popen[str]]:
+    command = [*PROGRAM, "look", "--no-browser", *args]
     program = subprocess.Popen(command, env=environ, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert program.stdout
-    return Served(program.stdout.readline().strip(), repo, program)
+    return program.stdout.readline().strip(), program
 
 
 __all__ = ["EVIL", "HOSTILE", "LESSON", "SETUP", "START", "Served", "serve"]

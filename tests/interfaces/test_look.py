@@ -58,54 +58,98 @@ def test_the_search_gives_only_the_results_to_who_types(look: Served) -> None:
     assert part.strip() in whole
     assert "L-8F3K2A" in part
     assert "why it stands here" in part
-    assert "/entry/01JD3Z8QK5W7M2X9V4T64T7QZM" not in part
+    assert "entry/01JD3Z8QK5W7M2X9V4T64T7QZM" not in part
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/graph.json", "/static/look.css", f"/entry/{LESSON}?edit=1", "/nothing"])
+def test_no_page_says_the_secret_and_every_link_is_relative(look: Served, path: str) -> None:
+    _, text, headers = look.ask(path)
+    assert look.secret not in text + str(headers)
+    assert not re.search(r'(?:href|action|src|data-from)="/', text)
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "set-cookie" not in headers
+
+
+def test_without_the_secret_every_path_is_the_same_404(look: Served) -> None:
+    said = set()
+    for base in (look.origin, look.base[:-1], look.base + "x", f"{look.origin}/{'A' * len(look.secret)}"):
+        for path in ("", "/", "/review", "/static/look.css", "/nothing"):
+            for sent in (None, {"ref": "x"}):
+                address = base if base + path != look.origin else base + "/"
+                status, text, headers = look.ask(path, sent, {"Origin": look.origin}, base=address)
+                said.add((status, text, *sorted(value for name, value in headers.items() if name != "date")))
+    assert {status for status, *_ in said} == {404}
+    assert len(said) == 1
+
+
+def test_the_address_without_its_slash_leads_to_the_page(look: Served) -> None:
+    status, _, headers = look.ask("", base=look.base)
+    assert (status, headers["location"]) == (307, f"{look.secret}/")
 
 
 @pytest.mark.parametrize(
-    ("path", "headers", "said"),
+    ("path", "headers"),
     [
-        ("/", {"Cookie": ""}, "open the address"),
-        ("/", {"Cookie": "ai-lessons-1=x"}, "open the address"),
-        ("/?token=of-yesterday", {}, "of an earlier run"),
-        ("/", {"Host": "evil.example:80"}, "another page"),
-        ("/", {"Origin": "http://evil.example"}, "another page"),
-        ("/graph.json", {"Origin": "null"}, "another page"),
+        ("/", {"Host": "evil.example:80"}),
+        ("/", {"Origin": "http://evil.example"}),
+        ("/graph.json", {"Origin": "null"}),
     ],
 )
-def test_nobody_else_is_answered(look: Served, path: str, headers: dict[str, str], said: str) -> None:
+def test_nobody_else_is_answered(look: Served, path: str, headers: dict[str, str]) -> None:
     status, html, _ = look.ask(path, headers=headers)
     assert status == 403
-    assert said in html
+    assert "another page" in html
     assert "L-8F3K2A" not in html
 
 
-def test_a_form_needs_its_page_its_origin_and_what_was_shown(look: Served) -> None:
+def test_a_form_needs_its_origin_and_what_was_shown(look: Served) -> None:
     fields = forms(look.ask("/review")[1])
-    assert set(fields) == {"forms", "ref", "commit"}
-    ours = {"headers": {"Origin": look.base}}
-    assert look.ask("/review/approve", fields)[0] == 403
-    assert look.ask("/review/approve", fields, headers={"Origin": "http://evil.example"})[0] == 403
-    assert look.ask("/review/approve", fields | {"forms": "x"}, **ours)[0] == 403
-    assert look.ask("/review/approve", fields | {"commit": "0" * 40}, **ours)[0] == 409
-    assert look.ask("/review/approve", fields | {"ref": "rules/none"}, **ours)[0] == 404
-    assert look.ask("/review/edit", fields | {"text": "x" * 1_000_001}, **ours)[0] == 400
-    assert look.ask("/review/undo", fields, **ours)[0] == 403
-    assert look.ask("/entry/feedback", fields | {"ref": LESSON, "outcome": "splendid"}, **ours)[0] == 400
-    assert look.ask("/entry/edit", fields | {"ref": "L-AAAAAA", "text": "x"}, **ours)[0] == 404
-    assert look.ask("/review/approve", **ours)[0] == 405
+    assert set(fields) == {"ref", "commit"}
+    for headers in (
+        {}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "null", "Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site"},
+    ):  # fmt: skip
+        assert look.ask("/review/approve", fields, headers=headers)[0] == 403
+    for headers in ({"Origin": look.origin}, {"Origin": "null", "Sec-Fetch-Site": "same-origin"}):
+        assert look.ask("/review/approve", fields | {"commit": "0" * 40}, headers=headers)[0] == 409
+        assert look.ask("/review/approve", fields | {"ref": "rules/none"}, headers=headers)[0] == 404
+    ours = {"Origin": look.origin}
+    assert look.ask("/review/edit", fields | {"text": "x" * 1_000_001}, headers=ours)[0] == 400
+    assert look.ask("/review/undo", fields, headers=ours)[0] == 403
+    assert look.ask("/entry/feedback", fields | {"ref": LESSON, "outcome": "splendid"}, headers=ours)[0] == 400
+    assert look.ask("/entry/edit", fields | {"ref": "L-AAAAAA", "text": "x"}, headers=ours)[0] == 404
+    assert look.ask("/review/approve", headers=ours)[0] == 405
     assert "GET before PUT" in look.ask("/review")[1]
 
 
-def test_the_token_becomes_a_strict_cookie(look: Served) -> None:
-    status, html, headers = look.ask(f"/?token={look.token}", headers={"Cookie": ""})
-    assert status == 200
-    assert look.token not in html
-    assert "httponly" in headers["set-cookie"].lower()
-    assert "samesite=strict" in headers["set-cookie"].lower()
+def test_a_chosen_port_keeps_the_secret_for_an_hour(tmp_path: Path) -> None:
+    served = serve(tmp_path)
+    file = tmp_path / "home/.local/state/ai-lessons/look-secret"
+    port, secret = served.origin.rpartition(":")[2], served.secret
+    served.stop()
+    assert not file.exists()
+    try:
+        served.start_again("--port", port)
+        kept = served.secret
+        assert kept != secret
+        assert file.stat().st_mode & 0o777 == 0o600
+        served.stop()
+        served.start_again("--port", port)
+        assert served.secret == kept
+        served.stop()
+        os.utime(file, (0, file.stat().st_mtime - 3600))
+        served.start_again("--port", port)
+        assert served.secret not in {kept, secret}
+        served.stop()
+        file.write_text(f"{int(port) - 1} {kept}")
+        served.start_again("--port", port)
+        assert served.secret != kept
+    finally:
+        served.stop()
 
 
 def test_what_is_not_there_is_said_with_the_way_on(look: Served) -> None:
-    assert look.ask("/static/../server.py", headers={"Cookie": ""})[0] == 404
+    assert look.ask("/static/../server.py")[0] == 404
     status, html, _ = look.ask("/entry/L-AAAAAA")
     assert (status, "L-AAAAAA" in html) == (404, True)
     assert look.ask("/nothing")[0] == 404
@@ -135,7 +179,7 @@ def test_an_agent_looks_and_decides_nothing(tmp_path_factory: pytest.TempPathFac
     try:
         _, html, _ = served.ask("/review")
         assert "agents decide nothing" in html
-        assert "/review/approve" not in html
+        assert "review/approve" not in html
         page = served.ask("/learning")[1]
         assert not forms(page)
         log = subprocess.check_output(["git", "log", "--format=%s", "main"], cwd=served.repo, text=True)
@@ -299,7 +343,7 @@ def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pyte
         )
         subprocess.run([*git, "update-ref", f"refs/heads/{fields['ref']}", made.strip()], cwd=served.repo, check=True)
         before = subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo)
-        ours = {"Origin": served.base}
+        ours = {"Origin": served.origin}
         for form in ("approve", "reject", "edit"):
             status, html, _ = served.ask(f"/review/{form}", fields | {"text": "x-typed"}, headers=ours)
             assert (status, "changed while you read it" in html) == (409, True)
@@ -314,7 +358,7 @@ def test_today_plays_what_is_stored_against_transcripts_when_asked(knowledge: Pa
     assert knowledge.exists()
     pool = SessionPool(partial(settings.load, os.environ))
     shown = pool.read(lambda opened: pages.today(opened, {}))
-    assert shown.values["parts"][0].rows[0][0].href == "/today?replay=yes"
+    assert shown.values["parts"][0].rows[0][0].href == "today?replay=yes"
     played = pool.read(lambda opened: pages.today(opened, {"replay": "yes"})).values["parts"][0]
     assert played.summary == "0 sessions, 0 commands, 0 failed."
     assert [row[0] for row in played.rows] == ["warned before", "at a failure", "either", "characters"]

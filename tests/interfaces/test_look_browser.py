@@ -58,7 +58,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext, look: Served) -> Page:
-    """A page of a browser that opened the address with the token."""
+    """A page of a browser that opened the address with the secret."""
     opened = context.new_page()
     opened.goto(look.address)
     opened.wait_for_url(look.base + "/")
@@ -81,6 +81,89 @@ def test_who_types_sees_results_and_opens_one_with_keys(page: Page) -> None:
     page.wait_for_selector("#history .diff .new")
     page.click("aside a.entry")
     assert "Jira Workflows API" in page.inner_text("h1")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_links_back_reload_and_two_tabs_work_and_nothing_is_kept_in_the_browser(
+    browser: Browser, look: Served, *, scripts: bool
+) -> None:
+    context = browser.new_context(java_script_enabled=scripts)
+    with serving() as site:
+        site.replies = {"/": Reply(b"elsewhere")}
+        tab = context.new_page()
+        tab.goto(look.address)
+        for name in ("Search", "Review", "Today", "Graph", "Health", "Learning", "Tiers"):
+            tab.click(f"nav >> text={name}")
+            tab.wait_for_url(f"{look.base}/{name.lower()}**")
+            assert tab.inner_text("h1") == name
+        tab.go_back()
+        assert tab.inner_text("h1") == "Learning"
+        tab.reload()
+        assert tab.inner_text("h1") == "Learning"
+        tab.click(".brand")
+        tab.wait_for_url(look.address)
+        other = context.new_page()
+        other.goto(f"{look.base}/entry/{LESSON}")
+        with other.expect_response(f"{look.base}/entry/feedback"):
+            other.click("text=Helpful")
+        assert "was helpful" in other.inner_text(".done")
+        assert other.url == f"{look.base}/entry/{LESSON}"
+        other.goto(f"{look.base}/nothing/of/the/kind")
+        other.click("main >> text=Review")
+        assert other.inner_text("h1") == "Review"
+        tab.reload()
+        assert tab.inner_text("h1") == "Search"
+        assert context.cookies() == []
+        tab.goto(site.url)
+        tab.go_back()
+        assert tab.url == look.address
+        other.goto(f"{look.base}/entry/jira-api%2Flessons%2Fnothing")  # the way back leads up one step, not three
+        other.click("main >> text=Review")
+        assert other.url == f"{look.base}/review"
+    context.close()
+
+
+def test_an_open_tab_survives_a_restart_on_its_port(context: BrowserContext, tmp_path: Path) -> None:
+    served = serve(tmp_path)
+    port = served.origin.rpartition(":")[2]
+    try:
+        served.stop()
+        served.start_again("--port", port)
+        tab = context.new_page()
+        tab.goto(f"{served.base}/entry/{LESSON}")
+        served.stop()
+        served.start_again("--port", port)
+        tab.click("text=Not needed")
+        tab.wait_for_selector(".done:has-text('was ignored')")
+        tab.reload()
+        tab.click("nav >> text=Review")
+        assert tab.locator(".waiting li").count() == 3
+    finally:
+        served.stop()
+
+
+def test_another_server_of_this_machine_learns_nothing_and_decides_nothing(page: Page, look: Served) -> None:
+    """It sees what a browser brings along, and sends the forms that it can think of."""
+    page.goto(look.base + "/review")
+    names = ("ref", "commit")
+    fields = {name: page.get_attribute(f"[name={name}]", "value") for name in names}
+    with serving() as site:
+        inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
+        attack = f'<a href="{site.url}/seen">on</a>'
+        for address in (f"{look.base}/review/approve", f"{look.origin}/review/approve"):
+            attack += f'<form method="post" action="{address}">{inputs}<button>{address}</button></form>'
+        site.replies = {"/": Reply(attack.encode()), "/seen": Reply(b"seen")}
+        for address in (f"{look.base}/review/approve", f"{look.origin}/review/approve"):
+            page.goto(site.url)
+            page.click(f"button:text-is('{address}')")
+            page.wait_for_url(address)
+            assert "Approved" not in page.inner_text("body")
+        page.goto(look.base + "/review")
+        page.evaluate("address => { location = address; }", f"{site.url}/seen")
+        page.wait_for_url(f"{site.url}/seen")
+        assert page.evaluate("document.referrer") == ""
+    page.goto(look.base + "/review")
+    assert page.locator(".waiting li").count() == 3
 
 
 def test_results_that_come_late_leave_who_walks_through_the_list_at_his_place(page: Page) -> None:
@@ -134,7 +217,7 @@ def test_three_times_as_many_results_fit(page: Page, look: Served, width: int, m
 def test_links_inside_docs_lead_to_entries(page: Page, look: Served) -> None:
     page.goto(f"{look.base}/entry/{START}")
     links = {link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()}
-    setup = f"/entry/{SETUP}"
+    setup = f"../entry/{SETUP}"
     assert links == {
         "setup": f"{setup}#h-install-it-first", "root": setup, "here": "#h-the-end", "page": setup, "gone": None,
         "web": "https://example.com/",
@@ -142,7 +225,7 @@ def test_links_inside_docs_lead_to_entries(page: Page, look: Served) -> None:
     page.click("text=setup")
     page.wait_for_selector("h2#h-install-it-first:target")
     links = {link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()}
-    assert links == {"back": f"/entry/{START}", "beside": "https://example.com/2.0/other.html"}
+    assert links == {"back": f"../entry/{START}", "beside": "https://example.com/2.0/other.html"}
 
 
 def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served) -> None:
@@ -179,7 +262,7 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     page.wait_for_selector(".done:has-text('Taken back')")
     assert page.inner_text("article h2") == names[1]
     assert "Always send back every status" in page.inner_text(".sides")
-    assert f"/entry/{names[1].split()[0]}" not in page.content()
+    assert f"entry/{names[1].split()[0]}" not in page.content()
     page.keyboard.press("a")
     page.wait_for_selector(".step[open] button:focus")
     page.keyboard.press("Enter")
@@ -243,7 +326,7 @@ def graph_of(many: int) -> str:
     nodes = [
         {"id": f"{n}", "handle": f"L-{n}", "label": f"Entry number {n} about topic {n // 25}",
          "kind": "doc" if n % 3 else "lesson",
-         "href": f"/entry/{n}", "project": "x", "size": 0.6, "cluster": n // 25, "topic": f"topic {n // 25}"}
+         "href": f"entry/{n}", "project": "x", "size": 0.6, "cluster": n // 25, "topic": f"topic {n // 25}"}
         for n in range(many)
     ]  # fmt: skip
     pairs = [(n, n - n % 25) for n in range(many) if n % 25] + [(n, (n * 7) % many) for n in range(0, many, 11)]

@@ -396,8 +396,8 @@ def check(call: Call, /, paths: tuple[str, ...], form: str, **how: Any) -> int:
 def look(call: Call, port: int, no_browser: bool) -> None:
     """Search, read and review entries in a browser on this machine; ends with Ctrl-C.
 
-    The first line is the address, with a token that is valid until then: keep it secret, because it gives full
-    access. The page is served to this machine only.
+    The first line is the address. Keep it secret: whoever has it has full access. The page is served to this machine
+    only. With --port the address stays the same if you start again within an hour.
     """
     from ai_lessons.interfaces.web import server
 

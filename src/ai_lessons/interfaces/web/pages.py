@@ -91,8 +91,8 @@ class Link(NamedTuple):
 
 
 def href(ref: str) -> str:
-    """The address of an entry."""
-    return f"/entry/{quote(ref, safe='')}"
+    """The address of an entry, from the first page."""
+    return f"entry/{quote(ref, safe='')}"
 
 
 # --- texts ---
@@ -265,20 +265,27 @@ def _environment() -> Environment:
 
 LIVE: Mapping[str, Any] = {
     "static": False,
-    "root": "/",
-    "href": lambda entry: href(entry.id),
+    "root": "./",
     "part": False,
     "done": (),
     "edit": None,
     "place": 1,
     "reach": "",
 }
-"""What every template takes, on a page of the server; see `site` for that of a folder of files."""
+"""What every template takes, on a page of the server; see `site` for that of a folder of files.
+
+`root` leads to the first page: all links are relative, because the secret is in the address.
+"""
 
 
 def render(template: str, **values: Any) -> str:
     """A page as HTML."""
-    return _environment().get_template(template).render({**LIVE, "agent": "", "forms": "", "repo": "", **values})
+    context = {**LIVE, "agent": "", "repo": "", **values}
+    return (
+        _environment()
+        .get_template(template)
+        .render({"href": lambda entry: context["root"] + href(entry.id), **context})
+    )
 
 
 # --- search and entries ---
@@ -321,8 +328,9 @@ def entry(opened: Library, asked: Asked) -> Page:
         if entry.id == light.id
     ]
     every = app.entries.list_entries(opened, status=None, every=True).entries if "[" in shown.body else ()
-    targets = LinkTargets(every, lambda other: href(other.id))
-    values = described(shown, targets, href(light.id) if shown.section else "") | {
+    root = asked.get("root", "../")
+    targets = LinkTargets(every, lambda other: root + href(other.id))
+    values = described(shown, targets, root + href(light.id) if shown.section else "") | {
         "why": app.entries.why(opened, light.id),
         "log": app.entries.log(opened, light.id),
         "at": at,
@@ -423,12 +431,12 @@ def today(opened: Library, asked: Asked) -> Page:
     parts = [
         _replayed(opened) if asked.get("replay") else Part(
             "Does it help?", "", ("", ""),
-            [(Link("Play what is stored against your transcripts", "/today?replay=yes"), "takes a while")],
+            [(Link("Play what is stored against your transcripts", "today?replay=yes"), "takes a while")],
         ),
         Part(
             "Lessons that are missing", "What failed while nothing was known that helps, the most frequent first.",
             ("what failed", "times", ""),
-            [(what, times, Link("search", "/search?" + urlencode({"q": what}))) for what, times in missing],
+            [(what, times, Link("search", "search?" + urlencode({"q": what}))) for what, times in missing],
             "Nothing failed without an answer in the last seven days.",
         ),
         Part(
@@ -471,7 +479,7 @@ def health(opened: Library, asked: Asked) -> Page:
     report = app.health.validate(opened)
     checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
-    every = Link("Compare every entry with its sources and with each other", "/health?all=yes")  # takes seconds
+    every = Link("Compare every entry with its sources and with each other", "health?all=yes")  # takes seconds
     changed = [(light, light.details["warning"]) for light in app.anchors.outdated(opened.primary)]
     stale = [*changed, (every, "")]
     if asked.get("all"):

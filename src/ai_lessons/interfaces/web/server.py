@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hmac
 import os
+import re
 import secrets
 import signal
+import time
 import webbrowser
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote
 
@@ -17,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from uvicorn import Server
@@ -31,7 +32,8 @@ from ai_lessons.interfaces.mcp.tools import SessionPool
 from ai_lessons.interfaces.web import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,14 +42,14 @@ if TYPE_CHECKING:
 
 BODY_BYTES = 1_000_000  # of what a form sends: the text of an entry is a few kilobytes
 HOST = "127.0.0.1"
-UNKNOWN = "This page is for who started it: open the address that `ai-lessons look` printed, with its token."
-STALE = "This token is of an earlier run, or of another page: open the address that `ai-lessons look` printed last."
+KEPT = 3600  # seconds for which the secret of a page that ended opens the next one on its port
+NOTHING = "There is nothing here. The pages are below the address that `ai-lessons look` printed last."
 ELSEWHERE = "This was asked from another page or under another name, so it is not done."
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # with less, a form of ours would not say where it comes from
+    "Referrer-Policy": "no-referrer",  # the address holds the secret
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -64,7 +66,7 @@ class Done(NamedTuple):
     """
 
     messages: tuple[str, ...] = ()
-    next: str = "/review"
+    next: str = "review"
     undo: str = ""
     again: Callable[[Library], pages.Page] | None = None
     status: int = 303
@@ -88,14 +90,14 @@ def approve(opened: Library, form: Mapping[str, str]) -> Done:
 
 def _after(form: Mapping[str, str]) -> str:
     """The page of the proposal that stood behind the one that was decided about."""
-    return f"/review?ref={quote(form['after'])}" if form.get("after") else "/review"
+    return f"review?ref={quote(form['after'])}" if form.get("after") else "review"
 
 
 def undo(opened: Library, form: Mapping[str, str]) -> Done:
     """Take a decision back by the next one: what was decided about waits again."""
     done = app.review.take_back(opened, form.get("commit", ""))
     return Done(
-        (f"Taken back: {done.handle} {done.title} waits again", *done.warnings), f"/review?ref={quote(done.branch)}"
+        (f"Taken back: {done.handle} {done.title} waits again", *done.warnings), f"review?ref={quote(done.branch)}"
     )
 
 
@@ -126,7 +128,7 @@ def edit(opened: Library, form: Mapping[str, str]) -> Done:
         return _typed_again(partial(pages.review, asked=form), typed, error, ref)
     if done is None:
         return Done(("Nothing was changed.",))
-    return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
+    return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"review?ref={quote(done.branch)}")
 
 
 def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
@@ -148,7 +150,7 @@ def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
     if done is None:
         return Done(("Nothing was changed.",), pages.href(ref))
     if done.proposed_on:
-        return Done((f"Proposed {done.handle}: {done.title}", *done.notes), f"/review?ref={quote(done.proposed_on)}")
+        return Done((f"Proposed {done.handle}: {done.title}", *done.notes), f"review?ref={quote(done.proposed_on)}")
     return Done((f"Saved {done.handle}: {done.title}", *done.notes), pages.href(done.id))
 
 
@@ -201,59 +203,54 @@ FORMS: Mapping[str, Form] = {
 
 
 class Guard:
-    """Lets through only what comes from a page of ours, in a browser that has the token."""
+    """Lets through only what knows the secret, with which each address begins, and comes from a page of ours."""
 
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
-        self._app, self._token, self._cookie = app, token, f"ai-lessons-{port}"
+    def __init__(self, app: ASGIApp, secret: str, port: int) -> None:
+        self._app, self._secret = app, secret.encode()
         self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 403 to all others; every answer has the headers that keep a page to itself."""
+        """Answer the same 404 to all others; every answer has the headers that keep a page to itself."""
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] += [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
             await send(message)
 
-        app = self._app if scope["type"] != "http" else self._answer(Request(scope)) or self._app
-        await app(scope, receive, guarded)
-
-    def _answer(self, request: Request) -> Response | None:
-        """What is said without asking the page; None: it is asked."""
-        host, origin = request.headers.get("host", ""), request.headers.get("origin")
-        if host not in self._hosts or (origin or f"http://{host}") != f"http://{host}":
-            return _message_page(ELSEWHERE, 403)
-        if origin is None and request.method == "POST":
-            return _message_page(ELSEWHERE, 403)
-        token = request.query_params.get("token")
-        if token is not None:
-            return self._greeting() if self._same(token) else _message_page(STALE, 403)
-        if request.url.path.startswith("/static/"):
-            return None
-        cookie = request.cookies.get(self._cookie)
-        return None if cookie and self._same(cookie) else _message_page(STALE if cookie else UNKNOWN, 403)
-
-    def _greeting(self) -> Response:
-        # a redirect would still count as the other page's, and a strict cookie would not be sent along
-        greeting = HTMLResponse(pages.render("greeting.html", address="/"), headers={"Cache-Control": "no-store"})
-        greeting.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-        return greeting
-
-    def _same(self, token: str) -> bool:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        secret, slash, path = scope["path"].removeprefix("/").partition("/")
         # in constant time: how long a comparison takes must not tell how much of a guess is right
-        return hmac.compare_digest(token.encode(), self._token.encode())
+        if not hmac.compare_digest(secret.encode(), self._secret):
+            answer: ASGIApp = PlainTextResponse(NOTHING, 404)
+        elif not slash:
+            answer = RedirectResponse(f"{secret}/")
+        else:
+            # how the address was written says how far up the first page is: a reference may hold `%2F`
+            root = "../" * (scope["raw_path"].count(b"/") - 2) or "./"
+            scope = {**scope, "path": f"/{path}", "raw_path": quote(f"/{path}").encode(), "state": {"root": root}}
+            answer = self._app if self._ours(Request(scope)) else _message_page(ELSEWHERE, 403, root=root)
+        await answer(scope, receive, guarded)
+
+    def _ours(self, request: Request) -> bool:
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if host not in self._hosts:
+            return False
+        if origin == "null":  # as a form says it where no page may say its address
+            return request.headers.get("sec-fetch-site") == "same-origin"
+        return origin == f"http://{host}" or (origin is None and request.method != "POST")
 
 
-def _message_page(text: str, status: int, hint: str = "") -> Response:
-    return HTMLResponse(pages.render("message.html", text=text, hint=hint, status=status), status)
+def _message_page(text: str, status: int, hint: str = "", *, root: str) -> Response:
+    return HTMLResponse(pages.render("message.html", text=text, hint=hint, status=status, root=root), status)
 
 
 class Site:
-    """The pages for one person. `forms` is what a form of ours brings along."""
+    """The pages for one person."""
 
-    def __init__(self, pool: SessionPool, token: str) -> None:
+    def __init__(self, pool: SessionPool) -> None:
         self._pool = pool
-        self.forms = hmac.new(token.encode(), b"forms", sha256).hexdigest()
         self._done: list[Notice] = []
         self._decisions: set[str] = set()  # of this page: no other commit is taken back here
 
@@ -264,62 +261,63 @@ class Site:
         static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
         handlers: Any = dict.fromkeys((AiLessonsError, Exception, 404), self._failed)
         routes = [*done, *shown, Route("/graph.json", self._page(pages.graph_data)), static]
-        return Starlette(routes=routes, exception_handlers=handlers)
+        made = Starlette(routes=routes, exception_handlers=handlers)
+        made.router.redirect_slashes = False  # it would lead to an address without the secret
+        return made
 
     def _page(self, job: pages.Job) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             part = request.headers.get("HX-Request") == "true"
-            asked = {**request.query_params, **request.path_params, "part": "yes" if part else ""}
-            return await self._shown(lambda opened: job(opened, asked), part=part)
+            root = request.state.root
+            asked = {**request.query_params, **request.path_params, "part": "yes" if part else "", "root": root}
+            return await self._shown(lambda opened: job(opened, asked), root, part=part)
 
         return endpoint
 
     async def _shown(
-        self, job: Callable[[Library], pages.Page | dict[str, Any]], status: int = 200, *, part: bool = False
+        self, job: Callable[[Library], pages.Page | dict[str, Any]], root: str, status: int = 200, *, part: bool = False
     ) -> Response:
         page = await run_in_threadpool(self._pool.read, job)
         if not isinstance(page, pages.Page):
             return JSONResponse(page, headers={"Cache-Control": "no-store"})
-        html = await run_in_threadpool(self._drawn, page, part=part)
+        html = await run_in_threadpool(self._drawn, page, root, part=part)
         return HTMLResponse(html, status, headers={"Cache-Control": "no-store", "Vary": "HX-Request"})
 
-    def _drawn(self, page: pages.Page, *, part: bool) -> str:
+    def _drawn(self, page: pages.Page, root: str, *, part: bool) -> str:
         done, self._done = ([], self._done) if part else (self._done, [])
         settings = self._pool.settings
-        shared = {"forms": self.forms, "done": done, "agent": settings.agent, "repo": settings.repo, "part": part}
+        shared = {"root": root, "done": done, "agent": settings.agent, "repo": settings.repo, "part": part}
         return pages.render(page.template, **page.values, **shared)
 
     def _form(self, job: Form) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            form = {**request.query_params, **await _sent(request)}
-            if not hmac.compare_digest(form.get("forms", "").encode(), self.forms.encode()):
-                return _message_page(STALE, 403)
+            form, root = {**request.query_params, **await _sent(request)}, request.state.root
             if job is undo and form.get("commit") not in self._decisions:
-                return _message_page("Here only what was decided on this page is taken back, and once.", 403)
+                raise Refused("here only what was decided on this page is taken back, and once")
             try:
                 done = await run_in_threadpool(
                     self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
                 )
             except Conflict as error:  # nothing was decided, and what is there now is shown
                 self._done.append(Notice(error.message))
-                return await self._shown(lambda opened: pages.review(opened, form), STATUSES[Conflict])
+                return await self._shown(lambda opened: pages.review(opened, form), root, STATUSES[Conflict])
             if done.again:
-                return await self._shown(done.again, done.status)
+                return await self._shown(done.again, root, done.status)
             self._decisions.discard(form.get("commit", ""))
             self._decisions |= {done.undo} - {""}
             self._done += [Notice(text, "" if n else done.undo) for n, text in enumerate(done.messages)]
-            return RedirectResponse(done.next, 303)
+            return RedirectResponse(root + done.next, 303)
 
         return endpoint
 
-    async def _failed(self, _request: Request, error: Exception) -> Response:
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        root = request.state.root
         if isinstance(error, HTTPException):
-            return _message_page("There is no such page.", 404)
+            return _message_page("There is no such page.", 404, root=root)
         if not isinstance(error, AiLessonsError):
-            return _message_page(
-                f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look"
-            )
-        return _message_page(error.message, _status(error), error.hint)
+            message = f"a bug in ai-lessons ({type(error).__name__})"
+            return _message_page(message, 500, "its report is in the terminal of look", root=root)
+        return _message_page(error.message, _status(error), error.hint, root=root)
 
 
 async def _sent(request: Request) -> Mapping[str, str]:
@@ -334,26 +332,45 @@ async def _sent(request: Request) -> Mapping[str, str]:
 
 def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
     """Serve until Ctrl-C, with the address as the first line; AiLessonsError: nothing can listen, or be looked at."""
-    token, pool = secrets.token_urlsafe(32), SessionPool(load)
-    where = pool.settings
+    pool = SessionPool(load)
+    state = pool.settings.folders.state
     # what is slow the first time is done before anybody waits, and what cannot be looked at is said on the terminal
     first = pool.read(lambda opened: pages.search(opened, {}))
     pages.render(first.template, **first.values)
-    with closing(pool), listening(ListenAddress(HOST, port)) as sock:
+    with closing(pool), listening(ListenAddress(HOST, port)) as sock, _secret(state, port) as secret:
         bound = sock.getsockname()[1]
-        address = f"http://{HOST}:{bound}/?token={token}"
-        server = Server(served(Guard(Site(pool, token).app(), token, bound)))
+        address = f"http://{HOST}:{bound}/{secret}/"
+        server = Server(served(Guard(Site(pool).app(), secret, bound)))
         signal.signal(signal.SIGINT, server.handle_exit)  # it takes Ctrl-C itself only once it serves
         print(address, flush=True)
         if browser:
-            _open(address, where)
+            # over a file for this user's eyes: what a program is called with, everybody can see
+            webbrowser.open(_private(state / "look.html", pages.render("greeting.html", address=address)).as_uri())
         server.run([sock])
 
 
-def _open(address: str, where: Settings) -> None:
-    """Open it in a browser, over a file for this user's eyes: what a program is called with, everybody can see."""
-    where.folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = where.folders.state / "look.html"
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-        out.write(pages.render("greeting.html", address=address))
-    webbrowser.open(file.as_uri())
+@contextmanager
+def _secret(state: Path, port: int) -> Iterator[str]:
+    """The secret of a page: of a chosen port the last one, for an hour, so that an open tab survives a restart."""
+    file, secret = state / "look-secret", secrets.token_urlsafe(32)
+    if not port:
+        yield secret
+        return
+    with suppress(FileNotFoundError):
+        kept = re.fullmatch(r"(\d{1,5}) ([\w-]{43})", file.read_text(encoding="ascii", errors="replace"))
+        if kept and int(kept[1]) == port and 0 <= time.time() - file.stat().st_mtime < KEPT:
+            secret = kept[2]
+    _private(file, f"{port} {secret}")
+    try:
+        yield secret
+    finally:
+        file.touch()  # the hour begins when the page ends
+
+
+def _private(file: Path, text: str) -> Path:
+    """A file that only this user can read."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with open(opened, "w", encoding="utf-8") as out:
+        out.write(text)
+    return file

@@ -73,10 +73,10 @@ function element(name, text, parts = {}) {
 }
 
 class Graph {
-  constructor(place, found) {
+  constructor(place, found, from) {
     this.place = place;
     this.small = place.classList.contains("small");
-    this.nodes = found.nodes.map((node) => ({ ...node, near: [], radius: 3.5 + 5 * node.size, kept: true, fits: true }));
+    this.nodes = found.nodes.map((node) => ({ ...node, href: new URL(node.href, from).href, near: [], radius: 3.5 + 5 * node.size, kept: true, fits: true }));
     this.byId = new Map(this.nodes.map((node) => [node.id, node]));
     this.lines = found.lines.map((line) => [this.byId.get(line.source), this.byId.get(line.target), 1]);
     found.lines.forEach((line, n) => {
@@ -149,7 +149,7 @@ class Graph {
     }
     const more = element("p", "");
     if (rows.length > FIRST) more.append(`and ${rows.length - FIRST} more; `);
-    more.append(element("a", "only what is around it", { href: `/graph?ref=${node.id}` }));
+    more.append(element("a", "only what is around it", { href: `graph?ref=${node.id}` }));
     panel.replaceChildren(element("h2", this.link(node)), list, more);
   }
 
@@ -347,7 +347,7 @@ class Graph {
 }
 
 async function start(place) {
-  const graph = new Graph(place, await (await fetch(place.dataset.from)).json());
+  const answer = await fetch(place.dataset.from), graph = new Graph(place, await answer.json(), answer.url);
   // where an entry is drawn, for programs that drive the page
   place.drawn = { getElementById: (id) => ({ renderedPosition: () => graph.at(graph.byId.get(id)) }) };
   const form = document.querySelector("#graph-form");
@@ -356,10 +356,10 @@ async function start(place) {
   function filter() {
     const words = q.value.toLowerCase().split(/\s+/).filter(Boolean), best = graph.filter(words, kind.value);
     const kept = new Set(graph.nodes.filter((node) => node.kept && node.fits).map((node) => node.href));
-    document.querySelectorAll(".topic li").forEach((row) => { row.hidden = !kept.has(row.querySelector("a").getAttribute("href")); });
+    document.querySelectorAll(".topic li").forEach((row) => { row.hidden = !kept.has(row.querySelector("a").href); });
     document.querySelectorAll("details.topic").forEach((topic) => { topic.hidden = !topic.querySelector("li:not([hidden])"); });
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-    history.replaceState(null, "", `/graph${query.size ? "?" : ""}${query}`);
+    history.replaceState(null, "", `${form.action}${query.size ? "?" : ""}${query}`);
     return words.length ? best : null;
   }
   q.addEventListener("input", filter);

@@ -54,7 +54,7 @@ function searchAsTyped(form) {
   const results = document.querySelector("#results");
   async function search() {
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-    const address = `/search${query.size ? "?" : ""}${query}`;
+    const address = `${form.action}${query.size ? "?" : ""}${query}`;
     asked.abort();
     asked = new AbortController();
     history.replaceState(null, "", address);
