@@ -20,9 +20,9 @@ REGISTRY_NAME = "io.github.ai-lessons/ai-lessons"
 
 SHELL = (
     'PATH="$PATH:$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin"; '
-    "! command -v ai-lessons >/dev/null || ai-lessons admin agent-hook || exit 1"
+    "command -v ai-lessons >/dev/null && ai-lessons admin agent-hook || exit 0"
 )
-"""How hosts without an exec form call our hook; exit code 2 would stop what the agent does."""
+"""How hosts other than Claude Code call our hook. An exit code but 0 refuses what the agent does, in some hosts."""
 
 SKILL = """\
 ---

@@ -67,16 +67,7 @@ def test_a_marketplace_leads_to_a_plugin_with_the_files_that_its_manifest_names(
     assert bundle["project"]["version"] == data("hooks/claude-code/.claude-plugin/plugin.json")["version"]
 
 
-def test_the_plugin_calls_its_hook_without_a_shell_and_the_others_as_they_can() -> None:
-    calls = [
-        call
-        for groups in data("hooks/claude-code/hooks/hooks.json")["hooks"].values()
-        for group in groups
-        for call in group["hooks"]
-    ]
-    assert {tuple(call["args"]) for call in calls} == {
-        ("${CLAUDE_PLUGIN_ROOT}/hooks/ai-lessons", "admin", "agent-hook")
-    }
+def test_every_host_has_the_hooks_of_the_plugin_by_its_own_names() -> None:
     codex = data("hooks/codex/hooks/hooks.json")["hooks"]
     assert {call["command"] for groups in codex.values() for group in groups for call in group["hooks"]} == {SHELL}
     gemini = data("hooks/hooks.json")["hooks"]

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import pairwise
+
+HOOK = ("admin", "agent-hook")
 
 
 def main() -> None:
-    """Run the program."""
-    if sys.argv[1:] == ["admin", "agent-hook"] and sys.stdin and not sys.stdin.isatty():
-        from ai_lessons.interfaces import hook
+    """Run the program. Called by an agent host it ends with 0: hosts take other codes for a refusal."""
+    by_host = HOOK in pairwise(sys.argv) and not (sys.stdin and sys.stdin.isatty())
+    try:
+        if by_host and tuple(sys.argv[1:]) == HOOK:
+            from ai_lessons.interfaces import hook
 
-        hook.main(_hear)
-    else:
-        from ai_lessons.interfaces import cli
+            hook.main(_hear)
+        else:
+            from ai_lessons.interfaces import cli
 
-        cli.main()
+            cli.main()
+    except SystemExit:
+        if not by_host:
+            raise
 
 
 def _hear(data: bytes, began: float) -> str:

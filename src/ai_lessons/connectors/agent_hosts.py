@@ -451,8 +451,8 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
 }
 """The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""
 
-_EXEC_FORM = frozenset({"claude-code"})  # hosts that take a program and its `args`, without a shell (since 2.1.139)
 _HOOK = ("admin", "agent-hook")
+_ENDS_WELL = re.compile(r"\|\| (exit 0|true)\s*\Z")
 _CURSOR = {"version": 1}  # without which Cursor reads no file of hooks
 _TOML = hooks.marks("ai-lessons", "# {}")
 _LEFT = "left alone, it is no JSON object: mend it first"
@@ -493,7 +493,7 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
     if kind.id in HEARS:
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
-        ours = hook_table(kind, stated, _call(kind))
+        ours = hook_table(kind, stated, _call())
         file = place_of(kind, where, kind.hooks[0].partition("#")[0])
         tables[file] = {HOOKS: ours, **(_CURSOR if kind.id == "cursor" else {})}
     name, _, key = kind.servers[0].partition("#")
@@ -530,12 +530,13 @@ def _groups(kind: HostKind, groups: list[Json], tools: str, command: Json) -> li
     return [{**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]} for group, call in calls]
 
 
-def _call(kind: HostKind) -> Json:
-    """How a host calls our hook: by its absolute path, because hosts have a search path of their own."""
-    program = processes.program_path("ai-lessons")
-    if kind.id in _EXEC_FORM:
-        return {"command": program, "args": [*_HOOK]}
-    return {"command": shlex.join([program, *_HOOK])}
+def _call() -> Json:
+    """How hosts call our hook: by its absolute path, because they have a search path of their own.
+
+    One string, for some hosts ignore `args` and give the event to a bare shell as its program. Its exit code is 0
+    whatever happens: hosts take others for a refusal.
+    """
+    return {"command": f"{shlex.join([processes.program_path('ai-lessons'), *_HOOK])} || exit 0"}
 
 
 def _server(kind: HostKind) -> Json:
@@ -561,6 +562,8 @@ def tried(hosts: Sequence[Host], where: Where, event: bytes) -> tuple[Host, ...]
     def answered(target: Target) -> Target:
         if not target.runs:
             return target
+        if target.way != "mcp" and not (target.runs[0] == "sh" and _ENDS_WELL.search(target.runs[-1])):
+            return target._replace(answered="an older form, whose failure some hosts take for a refusal", works=False)
         if target.runs not in answers:
             request = json.dumps(_INITIALIZE).encode() + b"\n" if target.way == "mcp" else event
             answers[target.runs] = _answer(target.runs, where, request)

@@ -34,7 +34,7 @@ def main(without_helper: Callable[[bytes, float], str]) -> None:
         if text:
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
-    except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
+    except BaseException as error:  # noqa: BLE001  # whatever it is, the host goes on
         log(f"{type(error).__name__}: {error}")
         os._exit(0)
     if answer is not None:
