@@ -337,9 +337,67 @@ def test_a_signal_or_a_client_that_goes_away_ends_it_and_the_script_that_runs(kn
         peer.greet()
         pid, _ = running(peer, knowledge, run)
         assert peer.process.stdin
+        assert peer.process.stdout
+        peer.process.stdout.close()
         peer.process.stdin.close()
         assert peer.process.wait(PATIENCE) == 0
         assert gone(pid)
+
+
+def message(number: int | None, method: str, **params: Any) -> str:
+    return (
+        json.dumps({"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number}))
+        + "\n"
+    )
+
+
+def piped(text: str, **environ: str) -> dict[Any, dict[str, Any]]:
+    """The answers to requests that come from a file, by their number."""
+    done = subprocess.run(
+        PROGRAM, input=text, capture_output=True, text=True, check=True, env=environment(**environ), timeout=PATIENCE
+    )
+    return {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines()) if "id" in answer}
+
+
+def hello(**capabilities: Any) -> str:
+    client = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "t", "version": "1"}}
+    begins = message(0, "initialize", **client, capabilities=capabilities)
+    return begins + message(None, "notifications/initialized")
+
+
+def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_done(knowledge: Path, run: Run) -> None:
+    for turn in range(2):  # the second start answers the first messages before the SDK is loaded
+        calls = [
+            message(
+                number,
+                "tools/call",
+                name="add_lesson",
+                arguments={"title": f"Beavers {turn} {number}", "content": "C."},
+            )
+            for number in range(3, 8)
+        ]
+        hello = (
+            message(0, "initialize", **HELLO) + message(None, "notifications/initialized") + message(2, "tools/list")
+        )
+        answers = piped(hello + "".join(calls).rstrip("\n"))
+        assert {number for number, answer in answers.items() if "result" in answer} == {0, *range(2, 8)}
+        titles = [entry["title"] for entry in run("recall", "list", "--json").json]
+        assert sum(title.startswith(f"Bear {turn}") for title in titles) == 5
+
+
+def test_a_client_that_has_closed_its_side_cannot_be_asked_and_a_cancelled_request_is_not_waited_for(
+    knowledge: Path, run: Run
+) -> None:
+    script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
+    script.write_text("#!/bin/sh\nsleep 600\n")
+    asks = message(0, "initialize", **HELLO | {"capabilities": {"elicitation": {}}}) + message(
+        None, "notifications/initialized"
+    )
+    calls = message(3, "tools/call", name="run_script", arguments={"resource_id": SCRIPT})
+    assert 3 in piped(hello(elicitation={}) + calls)
+    assert run("admin", "trust-script", SCRIPT).code == 0
+    cancelled = message(None, "notifications/cancelled", requestId=3)
+    assert 0 in piped(hello(elicitation={}) + calls + cancelled)
 
 
 def once(*args: str) -> subprocess.CompletedProcess[str]:

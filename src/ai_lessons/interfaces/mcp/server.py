@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import select
 import signal
 import socket
 import stat
@@ -390,7 +391,8 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         return await text_of("context", project=project)
 
 
-_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600  # Codes of JSON-RPC
+_PARSE_ERROR, _INVALID_REQUEST, _CLOSED = -32700, -32600, -32000  # Codes of JSON-RPC
+TICK = 0.02  # seconds between two looks whether all is answered
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -412,8 +414,8 @@ class _Lines:
 
     answer: Callable[[SessionMessage], Awaitable[None]]
 
-    def __init__(self, first: AnsweredBefore) -> None:
-        self._first = first
+    def __init__(self, first: AnsweredBefore, answers: _Answers) -> None:
+        self._first, self._answers = first, answers
 
     async def __aiter__(self) -> AsyncIterator[str]:
         wire = os.fdopen(os.dup(0), "rb", closefd=False)
@@ -423,10 +425,17 @@ class _Lines:
             message = mended(row.decode("utf-8", "replace"))
             if isinstance(message, str):
                 self._first.hear(message)
+                self._answers.expect(message)
                 yield message
             else:
                 LOG.warning("a message that cannot be read: %s", message.error.message)
                 await self.answer(SessionMessage(message))
+        # the SDK drops what it has not answered when its input ends
+        while self._answers.owed and self._answers.wanted():
+            while self._answers.asked:
+                gone = ErrorData(code=_CLOSED, message="the client has closed its side")
+                yield JSONRPCError(jsonrpc="2.0", id=self._answers.asked.pop(), error=gone).model_dump_json()
+            await anyio.sleep(TICK)
 
     async def _rows(self, wire: IO[bytes]) -> AsyncIterator[bytes]:
         """What was read before the SDK was loaded, then the rest."""
@@ -443,16 +452,39 @@ class _Lines:
 
 
 class _Answers(anyio.AsyncFile[str]):
-    """Standard output for the SDK, without what the client has been answered before it was loaded."""
+    """Standard output for the SDK, without what the client has been answered before it was loaded.
+
+    `owed` are the client's requests without an answer, `asked` those of ours.
+    """
 
     def __init__(self, first: AnsweredBefore) -> None:
         self._first = first
+        self.owed, self.asked = set[str | int](), set[str | int]()
         super().__init__(os.fdopen(os.dup(1), "w", encoding="utf-8"))
         os.dup2(2, 1)  # what is printed meanwhile must not reach the client
+        self._poll = select.poll()
+        self._poll.register(self.wrapped.fileno(), 0)
+
+    def expect(self, text: str) -> None:
+        """Note a message of the client: a request is owed an answer, and one that it cancels is not."""
+        message = json.loads(text) if text.strip() else {}
+        number, cancelled = message.get("id"), message.get("method") == "notifications/cancelled"
+        if cancelled:
+            self.owed -= {number for number in self.owed if number == (message.get("params") or {}).get("requestId")}
+        elif number is not None:
+            self.owed.add(number) if "method" in message else self.asked.discard(number)
+
+    def wanted(self) -> bool:
+        """Whether there is still a reader."""
+        return not self._poll.poll(0)
 
     async def write(self, text: str) -> int:
         """Send a message, unless the client has it."""
-        return await super().write(text) if self._first.passes(text) else 0
+        length = await super().write(text) if self._first.passes(text) else 0
+        message = json.loads(text)
+        if (number := message.get("id")) is not None:
+            self.asked.add(number) if "method" in message else self.owed.discard(number)
+        return length
 
 
 def mended(line: str) -> str | JSONRPCError:
@@ -474,7 +506,10 @@ def mended(line: str) -> str | JSONRPCError:
 
 
 def stdio(server: MCPServer[Any], pool: SessionPool, first: AnsweredBefore) -> None:
-    """Serve one client on standard input and output until it closes them; what is printed meanwhile goes to stderr."""
+    """Serve one client on standard input and output; what is printed meanwhile goes to stderr.
+
+    When the input ends all that was asked is answered, unless nobody reads it.
+    """
 
     @server.prompt()
     async def harvest(project: str = "") -> str:
@@ -485,7 +520,8 @@ def stdio(server: MCPServer[Any], pool: SessionPool, first: AnsweredBefore) -> N
         return HARVEST.format(drafts=text.harvested(drafts, View()))
 
     async def serve() -> None:
-        lines, answers = _Lines(first), _Answers(first)
+        answers = _Answers(first)
+        lines = _Lines(first, answers)
         try:
             async with (
                 aclosing(answers),
