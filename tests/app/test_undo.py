@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from ai_lessons.app import editing, proposals, review, sharing
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from app.world import World
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:
@@ -136,3 +141,39 @@ def test_the_first_commit_of_a_repository_can_be_undone_too(world: World) -> Non
     assert world.commits() == ["Add lesson: First"]
     assert sharing.undo(world.library)[0].undone == made.commit
     assert not (world.root / made.path).exists()
+
+
+def test_a_job_of_another_machine_of_the_same_person_is_not_undone_here(world: World, tmp_path: Path) -> None:
+    hub, laptop = tmp_path / "hub.git", tmp_path / "laptop"
+    here = world.add("Of the desktop")
+    world.git(tmp_path, "init", "-q", "--bare", str(hub))
+    world.git(world.root, "remote", "add", "origin", str(hub))
+    world.git(world.root, "push", "-q", "-u", "origin", "main")
+    world.git(tmp_path, "clone", "-q", str(hub), str(laptop))
+    message = "Add lesson: Of the laptop\n\nEntry: 01JD3Z8QK5W7M2X9V4T67LAPTP\nAgent: a"
+    (laptop / "notes.md").write_text("x\n")
+    world.git(laptop, "add", ".")
+    world.git(laptop, "commit", "-q", "--no-verify", "-m", message)
+    world.git(laptop, "push", "-q")
+    for record in (world.root / ".git/ai-lessons/committed").iterdir():
+        record.unlink()
+    assert sharing.sync(world.library)  # a fast-forward
+    later = world.add("Later")
+    world.git(laptop, "commit", "-q", "--allow-empty", "--no-verify", "-m", message)
+    world.git(laptop, "push", "-q")
+    assert sharing.sync(world.library)  # a merge
+    assert [job.undone for job in sharing.undo(world.library, 2)] == [later.commit, here.commit]
+    assert (world.root / "notes.md").exists()
+    with pytest.raises(NotFound) as caught:
+        sharing.undo(world.library)
+    assert "of the jobs made here there is none that can be taken back" in caught.value.hint
+
+
+def test_jobs_that_share_one_move_of_the_branch_are_all_known_as_made_here(world: World) -> None:
+    world.git(world.root, "checkout", "-q", "--detach")
+    made = [world.add(title) for title in ("First", "Second", "Third")]
+    world.git(world.root, "switch", "-q", "main")
+    world.library.primary.store.save()
+    for record in (world.root / ".git/ai-lessons/committed").iterdir():
+        record.unlink()
+    assert [job.paths[0] for job in sharing.undo(world.library, 3)] == [one.path for one in reversed(made)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.app import write_checks
@@ -22,7 +23,7 @@ from ai_lessons.model.entries import HANDLE_LENGTH, id_end
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dulwich.repo import Repo
@@ -76,11 +77,13 @@ def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tup
 
 
 def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
-    """Commits of ours that can be undone, newest first; subjects of decisions before them go to `decisions`."""
+    """Commits that were made here and can be undone, newest first; subjects of decisions go to `decisions`."""
     journalled = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
     email = (GitIdentity(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
-    for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
+    found = commits(store.worktree, [head], newest=LOOKED_AT)
+    here = _made_here(store, {commit.id: commit.parents for commit in found})
+    for commit in reversed(found):
         pairs = trailers(commit.info.message)
         undone |= {value for key, value in pairs if key == TRAILER}
         by_user = commit.info.committer.email == email and not commit.info.odd
@@ -90,8 +93,21 @@ def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
             continue
         if commit.id in undone or TRAILER in keys or len(commit.parents) > 1:
             continue
-        if commit.id in journalled or (by_user and keys & _OURS):
+        if commit.id in journalled or (by_user and keys & _OURS and commit.id in here):
             yield commit
+
+
+def _made_here(store: Store, parents: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """The commits that were made in this clone, by git's reflog: others came with a sync, maybe of the same person."""
+    done = plumbing.run(store.worktree, "log", "-g", "--format=%H %gs", f"--max-count={LOOKED_AT}", "HEAD")
+    rows = [row.partition(" ")[::2] for row in done.text.splitlines()]  # where HEAD was, the newest first, and why
+    here: set[str] = set()
+    for (commit, why), (before, _) in pairwise([*rows, ("", "")]):
+        tip = commit
+        while (why.startswith("commit") or "(pick)" in why) and tip != before and tip in parents and tip not in here:
+            here.add(tip)
+            tip = next(iter(parents[tip]), "")
+    return here
 
 
 def _changes(store: Store, repo: Repo, head: bytes, tree: bytes) -> list[Change]:
@@ -255,7 +271,9 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
         raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
     if len(jobs) < count:
         many = f"only {len(jobs)}" if jobs else "none"
-        raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
+        raise NotFound(
+            "job to undo", str(count), hint=f"of the jobs made here there is {many} that can be taken back: git log"
+        )
     stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"] if decisions else []
     what = jobs[0].subject if count == 1 else f"{count} jobs"
     applied = repo.write(f"Undo: {what}", changes, [(TRAILER, job.undone) for job in jobs])
