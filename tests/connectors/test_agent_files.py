@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.git.hooks import change_marked_part, plan
+from ai_lessons.git.hooks import _OURS, change_marked_part, marks, plan
 
 TEXT = "## Knowledge base\n\nSearch it.\n"
 PART = "<!-- >>> ai-lessons >>> -->\n## Knowledge base\n\nSearch it.\n<!-- <<< ai-lessons <<< -->\n"
@@ -43,6 +43,32 @@ def test_what_others_write_around_it_stays(before: bytes, after: bytes) -> None:
     newer = installed(around, "Another text.")
     assert newer == around.replace(b"## Knowledge base\n\nSearch it.", b"Another text.")
     assert taken_out(newer) == before + b"# Rules\n" + after
+
+
+HALF = "# Mine\n\n{}\nhalf a block\n\nNever deploy on a Friday.\n"
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "CRLF.md", ".bashrc", "rules.md"])
+def test_what_stands_below_a_part_without_its_last_line_is_never_taken_for_ours(tmp_path: Path, name: str) -> None:
+    ours = {".bashrc": marks("ai-lessons completion", "# {}"), "rules.md": marks("ai-lessons rules")}.get(name, _OURS)
+    there = HALF.format(ours.begin).encode().replace(b"\n", b"\r\n" if name == "CRLF.md" else b"\n")
+    file = tmp_path / name
+    file.write_bytes(there)
+    warning = f"; a line {ours.begin} without its last line {ours.end} is left as it is, with what follows"
+    for job, text, says in (
+        ("install", "One.", "added"),
+        ("install", "One.", "already there"),
+        ("install", "Two.", "brought up to date"),
+        ("uninstall", "", "taken out"),
+        ("uninstall", "", "not there"),
+    ):
+        assert change_marked_part(file, job, text, ours) == says + warning
+        assert file.read_bytes().startswith(there)
+    assert file.read_bytes() == there
+
+
+def test_a_part_is_found_where_an_editor_took_the_last_line_feed() -> None:
+    assert taken_out(PART.rstrip().encode()) is None
 
 
 def test_a_file_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:

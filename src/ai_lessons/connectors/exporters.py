@@ -184,7 +184,7 @@ _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lesson
 _STATED = "Stated by a person in the knowledge repository, so edit them there."
 _BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
 _OUR_FILE = re.compile(
-    rf"(?:---\n(?:[^\n]*\n)*?---\n)?{re.escape(_BEGIN)}\n.*\n{re.escape(_END)}\n".encode(), re.DOTALL
+    rf"(?:---\n(?:[^\n]*\n)*?---\n)?{re.escape(_BEGIN)}\n(?:(?!{_END}).)*\n{re.escape(_END)}\n".encode(), re.DOTALL
 )
 _FENCE_TO_CLOSE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING_MARK = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")

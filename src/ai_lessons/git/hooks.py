@@ -16,10 +16,11 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 
 
 class Marks(NamedTuple):
-    """The lines around a part of ours, and its pattern, which includes the line feed before it."""
+    """The lines around a part of ours, the pattern of the first, and that of the part and the line feed before it."""
 
     begin: str
     end: str
+    first: re.Pattern[bytes]
     part: re.Pattern[bytes]
 
 
@@ -28,8 +29,12 @@ def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
     begin, end = comment.format(f">>> {name} >>>"), comment.format(f"<<< {name} <<<")
     # earlier versions wrote more on the first line
     start = re.escape(comment).replace(r"\{\}", rf">>> {re.escape(name)}(?:, new file)? >>>") + r"[^\r\n]*"
-    parts = (rf"(?:\A|{feed}){start}{feed}.*?{re.escape(end)}{feed}" for feed in (r"\r\n", r"\n"))
-    return Marks(begin, end, re.compile("|".join(parts).encode(), re.DOTALL))
+    # what stands below a first line without a last one is the user's, and no part of ours that follows
+    parts = (
+        rf"(?:\A|{feed}){start}{feed}(?:(?!(?<=\n){start}).)*?{re.escape(end)}(?:{feed}|\Z)"
+        for feed in (r"\r\n", r"\n")
+    )
+    return Marks(begin, end, re.compile(f"(?m)^{start}".encode()), re.compile("|".join(parts).encode(), re.DOTALL))
 
 
 _OURS = marks("ai-lessons")
@@ -85,6 +90,8 @@ def change_marked_part(file: Path, job: str, text: str, ours: Marks = _OURS) -> 
             return "left alone, it is a link: name the file that it leads to"
         content = files.read(file)[0] if file.exists() else None
         says, new = plan(content, job, text, ours)
+        if len(ours.first.findall(new or b"")) > (new or b"").count(ours.end.encode()):
+            says += f"; a line {ours.begin} without its last line {ours.end} is left as it is, with what follows"
         if new is None:
             file.unlink(missing_ok=True)
         elif new != content:
