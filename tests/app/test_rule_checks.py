@@ -10,8 +10,8 @@ import pytest
 
 from ai_lessons.app import editing, rule_checks
 from ai_lessons.app.answers import LessonDraft
-from ai_lessons.app.rule_checks import CheckReport, Edit
-from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.app.rule_checks import Broken, CheckReport, Edit
+from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.model.markdown import render
 from app.world import World
 from real_world import Git, commit_all, put_file
@@ -95,16 +95,194 @@ def test_paths_narrow_what_is_looked_at(world: World, code: Path) -> None:
         look(world, str(world.root))
 
 
-def test_links_binary_and_huge_files_are_left_alone(world: World, code: Path, tmp_path: Path) -> None:
+VIOLATION = "x = 1\nprint(2)\n"
+UNSEEN = {
+    "binary": (b"print(1)\0\xff\n" * 9, "binary"),
+    "large": (b"print(1)\n" * 200_000, "more than 1 MiB, 1.8 MB"),
+    "large and binary": (b"\0\xff" * 600_000, "binary, 1.2 MB"),
+    "in LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "its content is in Git LFS"),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_file_that_cannot_be_looked_at_is_a_finding(world: World, code: Path, git: Git, name: str) -> None:
     rule(world)
     (code / "src/a.py").unlink()
+    commit_all(git, code, "clean")
+    data, why = UNSEEN[name]
+    put_file(code / "odd.py", data)
+    put_file(code / "other.png", data)
+    (report, since) = look(world), look(world, since="HEAD")
+    for each in (report, since, look(world, "odd.py")):
+        (finding,) = each.findings
+        assert (finding.path, finding.id, finding.message) == ("odd.py", "", f"not looked at: {why}")
+        assert each.broken
+    assert report.files == 3
+    assert look(world, baseline="known.json", write_baseline=True).in_baseline == 1
+    assert look(world, baseline="known.json").findings == ()
+
+
+def test_a_rule_for_all_files_asks_for_no_pictures(world: World, code: Path, tmp_path: Path) -> None:
+    rule(world, files=None, enforce="deny")
+    put_file(code / "src/a.py", "x = 1\n")
+    put_file(code / "src/b.txt", "x = 1\n")
+    put_file(code / "logo.png", b"\x89PNG\0\xff")
+    put_file(code / "Makefile", "a:\n\tprint(1)\n".encode("utf-16"))
+    (code / "elsewhere").symlink_to(tmp_path / "world")
+    put_file(code / "data.csv", "1,2\n" * 300_000)
+    report = look(world)
+    assert places(report) == ["Makefile:2", "data.csv:1"]
+    assert [finding.level for finding in report.findings] == ["error", "error"]
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"])
+def test_text_is_looked_at_in_whatever_form_it_is(world: World, code: Path, git: Git, coding: str) -> None:
+    rule(world, regex=r"^print\(")
+    put_file(code / "src/a.py", "print(1)\nx = 1\n".encode(coding))
+    commit_all(git, code, "odd")
+    assert places(look(world)) == ["src/a.py:1"]
+    put_file(code / "src/a.py", "print(1)\nx = 1\nprint('é')\n".encode(coding))
+    assert places(look(world, since="HEAD")) == ["src/a.py:3"]
+
+
+def test_a_zero_byte_hides_no_line(world: World, code: Path, git: Git) -> None:
+    rule(world)
+    put_file(code / "src/a.py", b"x = 1\n#\0\nprint(y)\n")
+    assert places(look(world)) == ["src/a.py:3"]
+    assert places(look(world, since="HEAD")) == ["src/a.py:3"]
+
+
+def test_a_link_is_looked_at_by_its_name_inside_of_the_project(world: World, code: Path, tmp_path: Path) -> None:
+    rule(world)
     put_file(tmp_path / "secret.py", "print(1)\n")
-    (code / "link.py").symlink_to(tmp_path / "secret.py")
-    (code / "folder").symlink_to(tmp_path)
-    put_file(code / "binary.py", b"print(1)\0\n")
-    put_file(code / "huge.py", "print(1)\n" * 200_000)
-    assert places(look(world)) == []
-    assert places(look(world, "link.py", "folder")) == []
+    (code / "out.py").symlink_to(tmp_path / "secret.py")
+    (code / "b.py").symlink_to("src/b.txt")
+    (code / "again.py").symlink_to("src/a.py")
+    (code / "dangling.py").symlink_to("gone.py")
+    (code / "folder.py").symlink_to("src")
+    report = look(world)
+    assert places(report) == ["b.py:1", "out.py:1", "src/a.py:2"]
+    assert report.findings[1].message == "not looked at: a link out of the project"
+
+
+def test_a_line_behind_many_allowed_ones_is_found(world: World, code: Path) -> None:
+    rule_id = rule(world)
+    comment = f"# ai-lessons: allow R-{rule_id[-6:]} because it is shown"
+    put_file(code / "src/a.py", f"print(1)  {comment}\n" * 1_500 + "print(2)\n")
+    report = look(world)
+    assert (places(report), report.allowed) == (["src/a.py:1501"], 1_500)
+    put_file(code / "src/a.py", "print(1)\n" * 1_500)
+    report = look(world)
+    assert len(report.findings) == rule_checks.MOST_FINDINGS + 1
+    assert report.findings[-1].message.endswith("was not checked to the end: 1,000 findings")
+
+
+def test_files_that_are_not_checked_out_are_named(world: World, code: Path, git: Git) -> None:
+    rule(world)
+    git(code, "branch", "base")
+    put_file(code / "lib/a.py", "print(1)\n")
+    put_file(code / "lib/b.py", "print(1)\n")
+    commit_all(git, code, "lib")
+    git(code, "sparse-checkout", "set", "src")
+    assert not (code / "lib").exists()
+    messages = {finding.path: finding.message for finding in look(world).findings}
+    assert messages == {"src/a.py": "Rule 0", "lib/a.py": "not looked at: not checked out, like 1 others"}
+    assert {finding.path for finding in look(world, since="base").findings} == {"lib/a.py", "lib/b.py"}
+    assert places(look(world, "src")) == ["src/a.py:2"]
+
+
+@pytest.fixture
+def nested(world: World, code: Path, git: Git, tmp_path: Path) -> Path:
+    """The folder of a submodule of the code, with a file that is clean."""
+    put_file(tmp_path / "lib/a.py", "x = 1\n")
+    git(tmp_path / "lib", "init", "-q")
+    commit_all(git, tmp_path / "lib", "first")
+    git(code, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "lib"), "vendor/lib")
+    put_file(code / "src/a.py", "x = 1\n")
+    commit_all(git, code, "with a submodule")
+    return code / "vendor/lib"
+
+
+def test_a_submodule_is_looked_into_or_named(world: World, code: Path, git: Git, nested: Path) -> None:
+    rule(world)
+    assert look(world).findings == look(world, since="HEAD").findings == ()
+    put_file(nested / "a.py", "x = 1\nprint(1)\n")
+    assert places(look(world, since="HEAD")) == places(look(world)) == ["vendor/lib/a.py:2"], "not committed there"
+    commit_all(git, nested, "break it")
+    commit_all(git, code, "take it")
+    assert places(look(world)) == ["vendor/lib/a.py:2"]
+    assert places(look(world, since="HEAD~")) == ["vendor/lib/a.py:2"]
+    put_file(code / ".gitmodules", (code / ".gitmodules").read_text() + "\tignore = all\n")
+    git(code, "config", "diff.submodule", "log")
+    assert places(look(world, since="HEAD~")) == ["vendor/lib/a.py:2"]
+    git(code, "submodule", "deinit", "-q", "-f", "vendor/lib")
+    for report in (look(world), look(world, since="HEAD~"), look(world, "vendor")):
+        assert [(x.path, x.message) for x in report.findings] == [
+            ("vendor/lib", "not looked at: a submodule that is not here")
+        ]
+    assert look(world, "src").findings == ()
+
+
+def test_attributes_of_the_repository_hide_no_line(world: World, code: Path, git: Git) -> None:
+    rule(world)
+    for attribute in ("-diff", "binary", "working-tree-encoding=UTF-16", "diff=x", "-text"):
+        put_file(code / "src/a.py", "x = 1\nprint(x)\n")
+        put_file(code / ".gitattributes", f"# {attribute}\n")
+        commit_all(git, code, f"before {attribute}")
+        put_file(code / ".gitattributes", f"*.py {attribute}\n")
+        put_file(code / "src/a.py", "x = 1\nprint(x)\nprint(3)\n")
+        assert places(look(world, since="HEAD")) == ["src/a.py:3"], attribute
+
+
+def test_a_move_breaks_nothing(world: World, code: Path, git: Git) -> None:
+    rule(world)
+    text = "".join(f"x{n} = {n}\n" for n in range(20)) + "print(x)\n"
+    put_file(code / "src/a.py", text)
+    commit_all(git, code, "second")
+    git(code, "branch", "base")
+    git(code, "mv", "src/a.py", "moved.py")
+    commit_all(git, code, "move")
+    assert look(world, since="base").findings == look(world, "moved.py", since="base").findings == ()
+    put_file(code / "moved.py", f"{text}print(2)\n")
+    assert places(look(world, since="base")) == ["moved.py:22"]
+    commit_all(git, code, "and change")
+    assert places(look(world, since="base")) == ["moved.py:22"]
+    (code / "moved.py").rename(code / "other.py")
+    assert look(world, since="HEAD").findings == (), "git was not told"
+    (code / "deep").mkdir()
+    (code / "other.py").rename(code / "deep/moved.py")
+    put_file(code / "deep/moved.py", f"{text}print(2)\nprint(3)\n")
+    assert places(look(world, since="HEAD")) == ["deep/moved.py:23"]
+
+
+def test_a_line_taken_away_from_a_statement_is_a_change_of_it(world: World, code: Path, git: Git) -> None:
+    check: dict[str, Any] = {
+        "regex": r"get\(",
+        "unless": "timeout=",
+        "bad": "get(1)",
+        "good": "get(\n  1,\n  timeout=2,\n)",
+    }
+    rule(world, **check)
+    put_file(code / "src/a.py", "get(\n  1,\n  timeout=2,\n)\nget(3)\n")
+    commit_all(git, code, "kept")
+    put_file(code / "src/a.py", "get(\n  1,\n)\nget(3)\n")
+    assert places(look(world, since="HEAD")) == ["src/a.py:1"]
+    assert breaks(world, code, ("src/a.py", "  1,\n", "")) == [("Rule 0", 1)]
+
+
+def test_a_baseline_is_written_through_no_link(world: World, code: Path, tmp_path: Path) -> None:
+    rule(world)
+    put_file(tmp_path / "profile", "precious")
+    (tmp_path / "home").mkdir()
+    (code / "known.json").symlink_to(tmp_path / "profile")
+    (code / "folder").symlink_to(tmp_path / "home")
+    for name in ("known.json", "folder/known.json"):
+        with pytest.raises((UsageError, Refused)):
+            look(world, baseline=name, write_baseline=True)
+    assert (tmp_path / "profile").read_text() == "precious"
+    assert list((tmp_path / "home").iterdir()) == []
+    look(world, baseline=str(tmp_path / "home/known.json"), write_baseline=True)
+    assert (tmp_path / "home/known.json").exists()
 
 
 def test_outside_git_the_files_of_the_folder_are_looked_at(world: World, tmp_path: Path) -> None:
@@ -158,8 +336,11 @@ def test_settings_of_git_change_nothing_in_what_changed(world: World, code: Path
         git(code, "config", f"diff.{key}", value)
     git(code, "config", "color.ui", "always")
     git(code, "mv", "src/a.py", "src/moved.py")
-    put_file(code / "src/moved.py", "x = 1\nprint(x)\n++ b/other.py\n")
-    assert places(look(world, since="HEAD")) == ["src/moved.py:2"]
+    put_file(code / "src/moved.py", "x = 1\nprint(x)\n++ b/c.py\n")
+    assert places(look(world, since="HEAD")) == []
+    commit_all(git, code, "moved")
+    put_file(code / "src/moved.py", "x = 1\nprint(x)\n++ b/other.py\nprint(2)\n")
+    assert places(look(world, since="HEAD")) == ["src/moved.py:4"]
 
 
 @pytest.mark.parametrize(
@@ -220,15 +401,26 @@ def test_a_rule_whose_engine_is_missing_is_named(world: World, code: Path, monke
     rule(world, regex=None, pattern="print($A)")
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     report = look(world)
-    assert (report.rules, report.broken) == (0, False)
-    assert "not checked, pattern needs ast-grep" in report.notes[0]
+    (finding,) = report.findings
+    assert (finding.path, report.rules, report.broken) == ("src/a.py", 0, True)
+    assert "was not checked: pattern needs ast-grep" in finding.message
+    put_file(code / "src/a.py", "")
+    assert decided(world, code, ("src/a.py", "", "x")) == {}, "it is told as a rule without a check"
 
 
-def breaks(world: World, code: Path, *edits: tuple[str, str, str]) -> list[tuple[str, int]]:
+def broken(world: World, code: Path, *edits: tuple[str, str, str]) -> list[Broken]:
     repo = world.fresh().reading
     repo.current()
     given = [Edit(str(code / path), old, new) for path, old, new in edits]
-    return [(rule.light.title, rule.line) for rule in rule_checks.broken_by(repo, given, code, ())[0]]
+    return rule_checks.broken_by(repo, given, code, ())[0]
+
+
+def breaks(world: World, code: Path, *edits: tuple[str, str, str]) -> list[tuple[str, int]]:
+    return [(rule.light.title, int(rule.why.rpartition(" ")[2])) for rule in broken(world, code, *edits)]
+
+
+def decided(world: World, code: Path, *edits: tuple[str, str, str]) -> dict[str, str]:
+    return {rule.why.replace(rule.light.handle, "R"): rule.enforce for rule in broken(world, code, *edits)}
 
 
 def test_an_edit_is_looked_at_as_the_file_will_be(world: World, code: Path) -> None:
@@ -253,6 +445,40 @@ def test_an_allowance_counts_in_an_edit(world: World, code: Path) -> None:
     rule_id = rule(world)
     comment = f"# ai-lessons: allow R-{rule_id[-6:]} because it is shown"
     assert breaks(world, code, ("src/a.py", "x = 1", f"print(1)  {comment}")) == []
+
+
+@pytest.mark.parametrize(("enforce", "asked"), [("ask", "ask"), ("deny", "ask or deny")])
+def test_an_edit_does_not_free_itself_of_a_rule_that_is_enforced(
+    world: World, code: Path, monkeypatch: pytest.MonkeyPatch, enforce: str, asked: str
+) -> None:
+    rule_id = rule(world, enforce=enforce)
+    comment = f"# ai-lessons: allow R-{rule_id[-6:]} because I say so"
+    itself = "this edit allows itself at line 1 to break R"
+    assert decided(world, code, ("src/a.py", "x = 1", f"print(1)  {comment}")) == {itself: asked}
+    assert decided(world, code, ("src/a.py", "x = 1", comment)) == {itself: asked}, "for the edit after this one"
+    both = ("src/a.py", "x = 1", f"print(1)  {comment}\nprint(2)")
+    assert decided(world, code, both) == {"this edit breaks R at line 2": enforce}
+    put_file(code / "src/a.py", f"print(1)  {comment}\nx = 2\n")
+    assert decided(world, code, ("src/a.py", "x = 2", "x = 3")) == {}, "a person let it in"
+    assert decided(world, code, ("src/a.py", "x = 2", f"x = 2\nprint(1)  {comment}")) == {
+        "this edit allows itself at line 3 to break R": asked
+    }
+    large = ("src/new.py", "", "print(1)\n" + "#" * (1 << 20))
+    assert decided(world, code, large) == {"R could not look at this edit: more than 1 MiB": asked}
+    (code / "link.txt").symlink_to("src/a.py")
+    assert decided(world, code, ("link.txt", "x = 2", "print(2)")) == {"this edit breaks R at line 2": enforce}
+    monkeypatch.setattr(rule_checks, "PER_EDIT", -1.0)
+    assert decided(world, code, ("src/a.py", "x = 2", "print(2)")) == {
+        "R could not look at this edit: it takes too long": asked
+    }
+
+
+def test_a_rule_that_is_enforced_and_cannot_run_asks(world: World, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule(world, regex=None, pattern="print($A)", enforce="deny")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    (why,) = decided(world, code, ("src/a.py", "x = 1", "x = 2"))
+    assert why.startswith("R could not look at this edit: pattern needs ast-grep")
+    assert decided(world, code, ("src/b.txt", "", "x = 2")) == {}
 
 
 def test_what_is_known_of_a_place_that_changed_is_a_note(world: World, code: Path, git: Git) -> None:

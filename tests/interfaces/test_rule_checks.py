@@ -95,6 +95,22 @@ def test_the_host_asks_or_refuses_where_the_rule_says_so(checked: Host, run: Run
     assert edit(checked, "x = 3") is None
 
 
+def test_the_host_asks_about_what_a_rule_that_denies_could_not_look_at(checked: Host, run: Run) -> None:
+    put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
+    enforced(checked, run, "deny")
+    for new, why in (
+        (f"requests.put(1)  # ai-lessons: allow {HANDLE} because I say so", f"at line 2 to break {HANDLE}"),
+        ("requests.put(1)\n" + "#" * (1 << 20), "could not look at this edit: more than 1 MiB"),
+    ):
+        answer = edit(checked, new)["hookSpecificOutput"]
+        assert answer["permissionDecision"] == "ask"
+        assert why in answer["permissionDecisionReason"]
+        cursor = edit(checked, new, hook_event_name="preToolUse", cursor_version="2")
+        assert cursor["permission"] == "ask"
+        codex = edit(checked, new, turn_id="1")["hookSpecificOutput"]
+        assert codex["permissionDecision"] == "deny", "Codex cannot ask"
+
+
 def test_a_proposed_check_decides_nothing(checked: Host, run: Run) -> None:
     made = run("contribute", "update", HANDLE, "--check", '{regex: "x = 2", bad: x = 2, good: y, enforce: deny}')
     assert made.code == 0, made.err
@@ -183,6 +199,11 @@ def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, mon
     (result,) = done.json["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "workflows/a%20b.py"
     assert done.json["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == HANDLE
+    put_file(checked.code / "workflows/a b.py", b"\0\xff\xff" * 9)
+    done = run("check")
+    assert (done.code, done.out.splitlines()[0]) == (1, "workflows/a b.py:1: not looked at: binary")
+    (result,) = run("check", "--format", "sarif").json["runs"][0]["results"]
+    assert (result["ruleId"], "ruleIndex" in result) == ("not-looked-at", False)
     put_file(checked.code / "workflows/a b.py", "import requests\n")
     assert run("check").code == 0
     jsonschema.validate(run("check", "--format", "sarif").json, sarif_schema())

@@ -43,7 +43,7 @@ def complaints(check: object) -> list[str]:
     return [f"{x.path}:{x.line}: {x.message}" for x in check_entry(read_entry("p/rules/x.md", text.encode()), text)]
 
 
-def fires(check: dict[str, Any], text: str, lines: frozenset[int] | None = None) -> list[int]:
+def fires(check: dict[str, Any], text: str, lines: frozenset[float] | None = None) -> list[int]:
     parsed = check_of({"check": check})
     assert parsed
     return [match.line for match in matches(parsed, text, "src/a.py", lines)]
@@ -104,6 +104,56 @@ def test_a_regex_is_looked_for_on_each_line() -> None:
     assert fires(REGEX, text, frozenset({1, 5})) == [5]
     assert fires(REGEX | {"regex": r"^$"}, "a\n\nb\n") == [2]
     assert fires(REGEX | {"regex": r"\)$"}, text) == [2, 5]
+
+
+CALL = REGEX | {"regex": r"requests\.get\(", "unless": "timeout="}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("requests.get(url)  # timeout=\n", [1]),
+        ("requests.get(url, timeout=3)  # slow\n", []),
+        ("requests.get(\n    url,\n    timeout=3,\n)\n", []),
+        ("requests.get(\n    url,  # timeout=3\n    params=[1],\n)\ntimeout=3\n", [1]),
+        ("requests.get(\n    f(')'),\n    # )\n    timeout=3,\n)\n", []),
+        ("requests.get(\r\n    url,\r\n    timeout=3,\r\n)\r\n", []),
+        ("requests.get(\n" + "    1,\n" * 200 + "    timeout=3)\n", [1]),
+        ("requests.get(\nx\n", [1]),
+        ("x = [\n  requests.get(a),\n  requests.get(b, timeout=3),\n]\n", [2]),
+    ],
+)
+def test_a_statement_over_several_lines_is_one_match(text: str, lines: list[int]) -> None:
+    assert fires(CALL, text) == lines
+
+
+def test_a_change_anywhere_in_a_statement_counts() -> None:
+    text = "requests.get(\n    url,\n)\nx\n"
+    assert [fires(CALL, text, frozenset([line])) for line in (1, 2, 3, 4, 2.5, 3.5)] == [[1], [1], [1], [], [1], []]
+
+
+@pytest.mark.parametrize(
+    ("path", "unless", "row", "kept"),
+    [
+        ("a.py", "# noqa", "f(1)  # noqa", True), ("a.py", r"\bnoqa", "f(1)  # noqa", False),
+        ("a.py", r"^\s*#", "  # f(1)", True), ("a.js", "nosec", "f(1) // nosec", False),
+        ("a.js", "// nosec", "f(1) // nosec", True), ("a.js", "nosec", "f('//', nosec)", True),
+        ("a.css", "x", "f(//x)", True), ("a.css", "x", "f() /* x */", False), ("a.sql", "x", "f() -- x", False),
+        ("a.sh", "--wait", "f( ${a#b} --wait", True), ("a.sh", "--wait", "f( # --wait", False),
+        ("a.md", "x", "f( // x", True), ("a.html", "x", "f( <!-- x -->", False), ("notes.txt", "x", "f( # x", True),
+        ("Makefile", "x", "f( # x", False), ("a.yml", "x", "f( a#x", True), ("a.rs", "x", "f( // x", False),
+    ],
+)  # fmt: skip
+def test_a_comment_excuses_only_where_the_check_looks_for_one(path: str, unless: str, row: str, kept: bool) -> None:
+    check = Check(regex=r"f\(", unless=unless)
+    assert [match.line for match in matches(check, f"{row}\n", path)] == ([] if kept else [1])
+    assert [match.line for match in matches(check, f"f()\n{row}\n", path)] == ([1] if kept else [1, 2])
+
+
+def test_a_comment_inside_of_a_call_does_not_excuse_a_pattern() -> None:
+    check = {"files": "*.py", "pattern": "requests.get($$$)", "unless": "timeout=", "bad": "x", "good": "y"}
+    assert fires(check, "requests.get(\n    url,  # timeout=\n)\n") == [1]
+    assert fires(check, "requests.get(\n    url,\n    timeout=3)\n") == []
 
 
 def test_a_pattern_is_looked_for_in_the_syntax() -> None:

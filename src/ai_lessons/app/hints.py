@@ -28,7 +28,7 @@ from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.model.rule_checks import ASK, DENY
+from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -303,8 +303,7 @@ def before_a_tool(
             break  # about the folder that this line goes into: said along, so that it interrupts once less
         entries.setdefault(light.id, (light, EXACT, why))
     for rule in broken:
-        why = f"this edit breaks {rule.light.handle} at line {rule.line}"
-        entries[rule.light.id] = (rule.light, EXACT + 1, why)
+        entries[rule.light.id] = (rule.light, EXACT + 1, rule.why)
     breaks = {rule.light.id: rule.enforce for rule in broken}
     project = _project(repo, repo.options.cwd) if entries else None
     fits = [fit(x, why, project, level=near, chance=likely.get(x.id, 0.0)) for x, near, why in entries.values()]
@@ -395,8 +394,8 @@ class Hints(NamedTuple):
 
     @property
     def decision(self) -> str:
-        """What the host shall do about the edit, by the rules that it breaks: deny, ask, or nothing (empty)."""
-        return next((word for word in (DENY, ASK) if word in self.offered.breaks.values()), "")
+        """What the host shall do about the edit, by the rules that it breaks (empty: nothing)."""
+        return next((word for word in (DENY, ASK_OR_DENY, ASK) if word in self.offered.breaks.values()), "")
 
 
 NOTHING = Hints()

@@ -6,6 +6,7 @@ Only rules in force check. Nothing of the files is run, and no link is followed.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections import Counter
@@ -15,31 +16,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
+from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, commit_of, new_lines, seen
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
-from ai_lessons.model import layout, rule_checks
+from ai_lessons.model import rule_checks
 from ai_lessons.model.entries import GLOBAL_PROJECT, PROJECT, EntrySummary, Kind, id_end, json_fields
-from ai_lessons.model.rule_checks import DENY, EXTRA, InvalidPattern, Prefilter, TooSlow, from_details, matches, runs
+from ai_lessons.model.rule_checks import (
+    ASK_OR_DENY,
+    DENY,
+    EXTRA,
+    LARGEST,
+    InvalidPattern,
+    Prefilter,
+    TooSlow,
+    from_details,
+    matches,
+    runs,
+)
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.rule_checks import Check
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 PER_TEXT = 1.0  # seconds of CPU that a check may take for one text
 PER_EDIT = 0.2  # and all checks together for an edit
-LARGEST = rule_checks.LARGEST
+MOST_FINDINGS = 1_000  # of a rule in a file
 _ALLOW = re.compile(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s+because\s+(.*\w))?")
-_DIFF = (
-    *("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--diff-filter=d", "--no-renames"),
-    *("--src-prefix=a/", "--dst-prefix=b/"),
-)
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _BASELINE = 1  # the form of the file
 
 
@@ -47,7 +54,7 @@ _BASELINE = 1  # the form of the file
 class Finding(NamedTuple):
     """A line that breaks a rule (`level` error where it refuses edits, else warning), or that an entry is about (note).
 
-    `text` is the line itself; `mark` names it in a baseline.
+    Without an id: what could not be looked at, and why. `text` is the line itself; `mark` names it in a baseline.
     """
 
     path: str
@@ -90,9 +97,13 @@ class _Rule(NamedTuple):
     light: EntrySummary
     check: Check
 
+    def names(self, text: str) -> bool:
+        """Whether an allowance names this rule."""
+        return self.light.id.endswith(id_end(text))
 
-def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tuple[list[_Rule], list[str]]:
-    """The rules in force that check files of this folder, and notes on those that cannot be run.
+
+def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tuple[list[_Rule], list[_Rule]]:
+    """The rules in force that check files of this folder: those that can be run here, and those that cannot.
 
     They are global, of the folder's project (or of these `projects`), or of the repository inside the code.
     """
@@ -102,9 +113,7 @@ def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tupl
     here = [rule for rule in checks if _holds(rule.light, names)]
     farther = app.contexts.farther_copies(repo, [rule.light for rule in here])
     here = [rule for rule in here if rule.light.id not in farther]
-    left = [rule.light.handle for rule in here if not runs(rule.check)]
-    notes = [f"not checked, {EXTRA}: {', '.join(left)}"] if left else []
-    return [rule for rule in here if runs(rule.check)], notes
+    return [rule for rule in here if runs(rule.check)], [rule for rule in here if not runs(rule.check)]
 
 
 def _holds(light: EntrySummary, names: Iterable[str]) -> bool:
@@ -141,16 +150,20 @@ def check(
         hint = "--baseline FILE --write-baseline, without --since"
         raise UsageError("a baseline holds what stands in all lines", hint=hint)
     in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
-    rules, notes = rules_here(repo, cwd, projects)
-    around = _Files(repo, top, [_below(top, cwd, path) for path in paths], since)
-    changed = around.lines()
-    run = _Run(rules)
-    for path, lines in changed.items():
-        if (concerned := run.concerned(path)) and (text := _text(top, path)) is not None:
-            run.look(concerned, path, text, lines)
+    rules, left = rules_here(repo, cwd, projects)
+    around = CheckedFiles(repo, top, [below(top, cwd, path) for path in paths], since)
+    run, names, notes = _Run(rules), around.names, list[str]()
+    for rule in left:
+        if path := next(filter(rule.check.concerns, names), ""):
+            run.findings.append(_finding(rule, path, 1, f"{rule.light.handle} was not checked: {EXTRA}"))
+    for path in names:
+        if path not in around.unseen:
+            run.see(around, top, path)
+    for path, why in around.unseen.items():
+        run.miss(rules, path, why)
     findings = sorted(run.findings, key=lambda finding: (finding.path, finding.line, finding.handle))
     if write_baseline:
-        _write_baseline(cwd / baseline, findings)
+        _write_baseline(cwd / baseline, top, findings)
         notes.append(f"written to {baseline}: findings that are known from now on")
         in_baseline = Counter(map(_key, findings))
     fresh = []
@@ -167,7 +180,7 @@ def check(
         fresh.append(Finding(path, line, NOTE, light.id, light.handle, light.title, message))
     notes += repo.notes()
     return CheckReport(
-        tuple(fresh), len(changed), len(rules), run.allowed, baselined, tuple(notes), tuple(lights.values())
+        tuple(fresh), len(names) - run.missed, len(rules), run.allowed, baselined, tuple(notes), tuple(lights.values())
     )
 
 
@@ -176,7 +189,7 @@ class _Run:
 
     def __init__(self, rules: Iterable[_Rule], hurry: Callable[[], bool] | None = None) -> None:
         self.findings: list[Finding] = []
-        self.allowed, self.stopped = 0, set[str]()
+        self.allowed, self.missed, self.stopped = 0, 0, set[str]()
         self._hurry, self._prefilter = hurry, Prefilter({rule.light.id: rule.check for rule in rules})
         self._by_files: dict[tuple[str, ...], list[_Rule]] = {}
         for rule in rules:
@@ -186,13 +199,39 @@ class _Run:
         """The rules that look at a file."""
         return [rule for rules in self._by_files.values() if rules[0].check.concerns(path) for rule in rules]
 
-    def look(self, rules: Iterable[_Rule], path: str, text: str, lines: frozenset[int] | None) -> None:
+    def see(self, around: CheckedFiles, top: Path, path: str) -> None:
+        """Look by the rules that it concerns at a file."""
+        if not (concerned := self.concerned(path)):
+            return
+        file = seen(top, path)
+        if file.target:  # a link: what looks at the file itself need not look twice
+            concerned = [rule for rule in concerned if not rule.check.concerns(file.target)]
+        if file.text is not None:
+            self.look(concerned, path, file.text, around.lines(path, file.text))
+        elif file.why_not:
+            if BINARY in file.why_not or "link" in file.why_not:  # such a file is only for who asks for its kind
+                concerned = [rule for rule in concerned if rule.check.names_kind(path)]
+            self.miss(concerned, path, file.why_not)
+
+    def miss(self, rules: Iterable[_Rule], path: str, why: str) -> None:
+        """Note that these rules could not look at a file."""
+        levels = [ERROR if rule.check.enforce == DENY else WARNING for rule in rules]
+        if levels:
+            self.findings.append(Finding(path, 1, min(levels), "", "", "", f"not looked at: {why}"))
+            self.missed += 1
+
+    def look(self, rules: Iterable[_Rule], path: str, text: str, lines: frozenset[float] | None) -> None:
         """Look by these rules at a text, or only at these lines of it."""
         rows, possible = text.split("\n"), self._prefilter.possible(text)
         for rule in (rule for rule in rules if rule.light.id in possible):
+            before = len(self.findings)
             try:
                 for match in matches(rule.check, text, path, lines, self._hurry or _hurry(PER_TEXT)):
                     self._note(rule, path, rows, range(match.line, match.last + 1), lines)
+                    if len(self.findings) - before == MOST_FINDINGS:
+                        most = f"{rule.light.handle} was not checked to the end: {MOST_FINDINGS:,} findings"
+                        self.findings.append(_finding(rule, path, match.line, most))
+                        break
             except (TooSlow, InvalidPattern) as error:
                 # a file must not be able to keep a rule from being checked
                 slow, light = isinstance(error, TooSlow), rule.light
@@ -201,7 +240,7 @@ class _Run:
                 self.findings.append(finding._replace(level=ERROR) if slow else finding)
                 self.stopped.add(light.id)
 
-    def _note(self, rule: _Rule, path: str, rows: Sequence[str], at: range, lines: frozenset[int] | None) -> None:
+    def _note(self, rule: _Rule, path: str, rows: Sequence[str], at: range, lines: frozenset[float] | None) -> None:
         allowed = allowance(rule.light, rows, at)
         if allowed:
             self.allowed += 1
@@ -237,125 +276,6 @@ def _hurry(seconds: float) -> Callable[[], bool]:
     return lambda: time.thread_time() > end
 
 
-# --- which files, and which of their lines ---
-
-
-class _Files:
-    """The files of a project around a folder: none that git ignores, none of the entries that hold the rules.
-
-    `since`: only what changed since this commit, or since the branch left it; empty: everything.
-    """
-
-    def __init__(self, repo: Reading, top: Path, below: Sequence[str], since: str) -> None:
-        """Raises NotFound: no such commit. UsageError: there is no git that knows of any."""
-        self._top, self._below, self._since = top, below, since
-        self._entries = [place.store.root for place in repo.every]
-        self._git = worktree.locate(top) if files.top_of(top) is not None else None
-        self._hunks: list[_Hunk] = []
-        if since:
-            if self._git is None:
-                raise UsageError(f"{top} is no git repository, so that nothing is known since {since}")
-            commit = _commit(self._git, since)
-            left = plumbing.run(self._git, "merge-base", commit, "HEAD")
-            self._base = commit if left.code else left.text
-            self._hunks = list(_hunks(self._ask("diff", *_DIFF, self._base).out))
-
-    def lines(self) -> Mapping[str, frozenset[int] | None]:
-        """Each file, relative to the top, with the lines to look at; None: all of them."""
-        if self._git is None:
-            every = files.expand([str(self._top / path) for path in self._below or [""]], self._top, recursive=True)
-            names = (file.path.relative_to(self._top).as_posix() for file in every)
-            return dict.fromkeys(filter(self._is_code, names))
-        lines: dict[str, frozenset[int] | None] = {}
-        for hunk in self._hunks:
-            if hunk.new:
-                added = range(hunk.start, hunk.start + len(hunk.new))
-                lines[hunk.path] = (lines.get(hunk.path) or frozenset()).union(added)
-        cached = () if self._since else ("--cached",)
-        lines |= dict.fromkeys(self._ask("ls-files", "-z", *cached, "--others", "--exclude-standard").names)
-        return {name: lines[name] for name in sorted(lines) if self._is_code(name)}
-
-    def _is_code(self, name: str) -> bool:
-        file = self._top / name
-        roots = (root for root in self._entries if file.is_relative_to(root))
-        return not any(layout.place(file.relative_to(root).as_posix()) for root in roots)
-
-    def _ask(self, *words: str) -> Done:
-        done = plumbing.run(self._git, *words, "--", *self._below, cwd=self._top)
-        if done.code:
-            raise NotFound("answer of git to", f"git {words[0]}", hint=done.err)
-        return done
-
-    def touched(self) -> dict[str, set[int]]:
-        """Each file that changed with its new lines, and those beside removed ones; none of a file that is gone."""
-        numbers: dict[str, set[int]] = {}
-        for hunk in self._hunks:
-            end = hunk.start + (len(hunk.new) or 2)
-            numbers.setdefault(hunk.path, set()).update(range(max(hunk.start, 1), end))
-        gone = self._ask("diff", "--name-only", "-z", "--no-renames", "--diff-filter=D", self._base)
-        return numbers | {name: set() for name in gone.names}
-
-
-def _commit(git: Worktree, rev: str) -> str:
-    """The id of a commit. Raises NotFound."""
-    done = plumbing.run(git, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
-    if done.code:
-        raise NotFound("commit", rev, hint="in a shallow clone its history is missing: fetch it (fetch-depth: 0)")
-    return done.text
-
-
-class _Hunk(NamedTuple):
-    """Lines that were replaced in a file, from line `start` of the new text on."""
-
-    path: str
-    start: int
-    old: list[str]
-    new: list[str]
-
-
-def _hunks(diff: bytes) -> Iterator[_Hunk]:
-    """The parts of a diff without context, made with the flags `_DIFF`."""
-    name, hunk, old, new = "", _Hunk("", 0, [], []), 0, 0
-    for row in diff.split(b"\n"):
-        if old + new and not row.startswith(b"\\"):
-            is_old = row.startswith(b"-")
-            (hunk.old if is_old else hunk.new).append(row[1:].decode("utf-8", "replace"))
-            old, new = old - is_old, new - (not is_old)
-            if not old + new:
-                yield hunk
-        elif row.startswith(b"+++ "):
-            name = _unquoted(row[4:].rstrip(b"\t")).removeprefix("b/")
-        elif match := _HUNK.match(row):
-            old, new = (1 if part is None else int(part) for part in (match[1], match[3]))
-            hunk = _Hunk(name, int(match[2]), [], [])
-
-
-def _unquoted(name: bytes) -> str:
-    """A path as git writes it in a diff."""
-    if name.startswith(b'"'):
-        name = name[1:-1].decode("ascii", "replace").encode().decode("unicode_escape").encode("latin-1", "replace")
-    return name.decode("utf-8", "surrogateescape")
-
-
-def _below(top: Path, cwd: Path, path: str) -> str:
-    """A path of the caller's relative to the top, links in its folders resolved. Raises NotFound, UsageError."""
-    file = cwd / path
-    place = file.parent.resolve() / file.name if file.name not in {"", ".."} else file.resolve()
-    if not (place.exists() or place.is_symlink()):
-        raise NotFound("file", path)
-    if not place.is_relative_to(top.resolve()):
-        raise UsageError(f"{path} is not in {top}", hint="check a project from within it")
-    return place.relative_to(top.resolve()).as_posix()
-
-
-def _text(top: Path, path: str) -> str | None:
-    """The text of a file; None of a link, a folder, and what is binary, too large or cannot be read."""
-    with suppress(AiLessonsError):
-        data = files.read_file(top, path, LARGEST)[0]
-        return None if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
-    return None
-
-
 # --- findings that are known ---
 
 
@@ -375,7 +295,9 @@ def _read_baseline(file: Path) -> Counter[str]:
         raise UsageError(f"{file} is no baseline of findings", hint="make it anew: --write-baseline") from error
 
 
-def _write_baseline(file: Path, findings: Sequence[Finding]) -> None:
+def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> None:
+    if Path(os.path.normpath(file)).is_relative_to(top) and not file.parent.resolve().is_relative_to(top.resolve()):
+        raise UsageError(f"{file.parent} leads out of {top} by a link", hint="name the file that it leads to")
     counts = Counter((finding.path, finding.id, finding.mark) for finding in findings)
     rows = [{"path": path, "rule": rule, "line": mark, "count": n} for (path, rule, mark), n in sorted(counts.items())]
     files.write(file, json.dumps({"version": _BASELINE, "findings": rows}, indent=1).encode() + b"\n")
@@ -393,44 +315,77 @@ class Edit(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A rule that an edit would break, on this line of the file."""
+    """A rule that an edit would break, and how; `enforce`: what the host shall do about it."""
 
     light: EntrySummary
-    line: int
+    why: str
     enforce: str
 
 
 def broken_by(
     repo: Reading, edits: Sequence[Edit], cwd: Path, named: Sequence[EntrySummary]
 ) -> tuple[list[Broken], set[str]]:
-    """The rules in force that edits break, and the ids of those whose checks looked at them.
+    """The rules in force that edits break, or that could not look at them, and the ids of those whose checks did.
 
     Beside the rules of the folder's project those count that are `named` by the file anyway.
     """
-    rules = {rule.light.id: rule for rule in rules_here(repo, cwd)[0]}
+    here, left = rules_here(repo, cwd)
+    rules, unrun = ({rule.light.id: rule for rule in part} for part in (here, left))
     for light in named:
-        if (check := from_details(light.details)) and runs(check):
-            rules.setdefault(light.id, _Rule(light, check))
+        if check := from_details(light.details):
+            (rules if runs(check) else unrun).setdefault(light.id, _Rule(light, check))
     run, by_path = _Run(rules.values(), _hurry(PER_EDIT)), dict[str, list[Edit]]()
-    for edit in edits if rules else ():
+    for edit in edits if rules or unrun else ():
         by_path.setdefault(edit.path, []).append(edit)
+    broken, unsure = dict[str, Broken](), dict[str, Broken]()
     for path, its_edits in by_path.items():
-        name, (text, lines) = app.contexts.in_project(path, cwd), _after(Path(path), its_edits)
-        if lines:
-            run.look(run.concerned(name), name, text, lines)
-    broken = dict[str, Broken]()
+        text, lines = _after(Path(path), its_edits)
+        paths = {app.contexts.in_project(name, cwd): None for name in (path, os.path.realpath(cwd / path))}
+        concerned = {rule.light.id: rule for name in paths if lines for rule in run.concerned(name)}
+        for rule in unrun.values():
+            if any(map(rule.check.concerns, paths)):
+                unsure[rule.light.id] = _blind(rule, EXTRA)
+        if len(text) > LARGEST:
+            unsure |= {key: _blind(rule, "more than 1 MiB") for key, rule in concerned.items()}
+        elif concerned:
+            run.look(concerned.values(), next(iter(paths)), text, lines)
+            for key, rule in concerned.items():
+                if line := _allowed(rule, text, lines):
+                    unsure[key] = _unsure(rule, f"this edit allows itself at line {line} to break {rule.light.handle}")
+    for key in run.stopped:
+        unsure.setdefault(key, _blind(rules[key], "it takes too long"))
     for finding in run.findings:
-        light, check = rules[finding.id]
-        if light.id not in run.stopped:  # it is told as a rule without a check
-            broken.setdefault(light.id, Broken(light, finding.line, check.enforce))
-    return list(broken.values()), rules.keys() - run.stopped
+        if finding.id not in run.stopped:
+            light, check = rules[finding.id]
+            why = f"this edit breaks {light.handle} at line {finding.line}"
+            broken.setdefault(light.id, Broken(light, why, check.enforce))
+    # without `enforce` it is told as a rule without a check
+    asked = {key: rule for key, rule in unsure.items() if rule.enforce and key not in broken}
+    return [*broken.values(), *asked.values()], rules.keys() - run.stopped
 
 
-def _after(file: Path, edits: Sequence[Edit]) -> tuple[str, frozenset[int]]:
+def _unsure(rule: _Rule, why: str) -> Broken:
+    return Broken(rule.light, why, ASK_OR_DENY if rule.check.enforce == DENY else rule.check.enforce)
+
+
+def _blind(rule: _Rule, reason: str) -> Broken:
+    return _unsure(rule, f"{rule.light.handle} could not look at this edit: {reason}")
+
+
+def _allowed(rule: _Rule, text: str, lines: frozenset[float]) -> int:
+    """The first of these lines that has an allowance of the rule; 0: none has."""
+    if not rule.check.enforce or "ai-lessons: allow" not in text:
+        return 0
+    rows = text.split("\n")
+    named = ((n, match) for n in sorted(lines) for match in _ALLOW.finditer(rows[int(n) - 1]) if n == int(n))
+    return next((int(n) for n, match in named if rule.names(match[1])), 0)
+
+
+def _after(file: Path, edits: Sequence[Edit]) -> tuple[str, frozenset[float]]:
     """The text that a file will have (of what does not fit it, only what is written), and the lines that are new."""
     before: str | None = None
     with suppress(AiLessonsError, OSError):
-        before = _text(file.parent.resolve(strict=True), file.name)
+        before = seen(file.parent.resolve(strict=True), file.name).text
     if any(not edit.old for edit in edits):
         after = next(edit.new for edit in reversed(edits) if not edit.old)
         before = before if before != after else None
@@ -450,14 +405,10 @@ def _after(file: Path, edits: Sequence[Edit]) -> tuple[str, frozenset[int]]:
             return before, frozenset(n for start, end in zip(first, ends, strict=True) for n in range(start, end + 1))
     if before is None or len(after) > LARGEST:
         return _after_all(after)
-    from ai_lessons.model.merge import LineMatcher
-
-    old, new = before.split("\n"), after.split("\n")
-    same = {block.b + n for block in LineMatcher(old, new).get_matching_blocks() for n in range(block.size)}
-    return after, frozenset(number for number in range(1, len(new) + 1) if number - 1 not in same)
+    return after, new_lines(before, after)
 
 
-def _after_all(text: str) -> tuple[str, frozenset[int]]:
+def _after_all(text: str) -> tuple[str, frozenset[float]]:
     return text, frozenset(range(1, text.count("\n") + 2))
 
 
@@ -489,10 +440,9 @@ def draft(library: Library, fix: str) -> Drafted:
 
 def draft_from(git: Worktree, fix: str) -> Drafted:
     """As `draft`, for a repository."""
-    after = _commit(git, fix)
-    before = _commit(git, f"{after}^")
-    diff = plumbing.run(git, "diff", *_DIFF, before, after)
-    hunks = [hunk for hunk in _hunks(diff.out) if any(map(str.strip, hunk.old))]
+    after = commit_of(git, fix)
+    before = commit_of(git, f"{after}^")
+    hunks = [hunk for hunk in between(git, before, after) if any(map(str.strip, hunk.old))]
     hunks.sort(key=lambda hunk: bool(_LESS_TELLING.search(hunk.path)))
     for hunk in hunks[:MOST_HUNKS]:
         old, new = (text_at(git, commit, hunk.path) for commit in (before, after))
@@ -510,8 +460,9 @@ def draft_from(git: Worktree, fix: str) -> Drafted:
 
 
 def text_at(git: Worktree, commit: str, path: str) -> str:
-    """The text of a file in a commit; empty if it is not there."""
-    return plumbing.run(git, "cat-file", "blob", f"{commit}:{path}").out.decode("utf-8", "replace")
+    """The text of a file in a commit; empty if it is not there, or too large to be looked at."""
+    text = plumbing.run(git, "cat-file", "blob", f"{commit}:{path}").out.decode("utf-8", "replace")
+    return text if len(text) <= LARGEST else ""
 
 
 def _alarms(git: Worktree, commit: str, check: Check) -> int:

@@ -22,7 +22,7 @@ from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, text_jobs
 from ai_lessons.interfaces.cli.command import options, whereabouts
 from ai_lessons.model.entries import Moment
-from ai_lessons.model.rule_checks import ASK, DENY
+from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.transcripts import looks_failed, patched_files
 
 if TYPE_CHECKING:
@@ -350,13 +350,15 @@ def answer(event: AgentEvent, text: str, decision: str = "") -> str:
 
     `decision`: the host shall `ask` its user whether to do what it is about to do, or refuse it (`deny`).
     """
+    if decision == ASK_OR_DENY:
+        decision = DENY if event.by_turn else ASK  # Codex cannot ask
     if event.moment is Moment.STOP and (event.by_turn or event.name == "AfterAgent"):
         return json.dumps({"decision": "block", "reason": text})
     if event.name[:1].islower():
         decided = {"permission": decision, "user_message": text, "agent_message": text} if decision else {}
         return json.dumps({"additional_context": text, **decided})
     output = {"hookEventName": event.name, "additionalContext": text}
-    if decision and event.name == "PreToolUse" and not (event.by_turn and decision == ASK):  # Codex cannot ask
+    if decision and event.name == "PreToolUse" and not (event.by_turn and decision == ASK):
         output |= {"permissionDecision": decision, "permissionDecisionReason": text}
     if decision == DENY and "permissionDecision" in output:
         del output["additionalContext"]  # the agent reads why it was refused

@@ -128,7 +128,7 @@ def check_report(value: rule_checks.CheckReport, view: View) -> str:
     for finding in value.findings:
         where = view.paint(f"{line(finding.path)}:{finding.line}:", "warn")
         words = " | ".join(filter(None, (line(finding.message), line(finding.text))))
-        rows.append(f"{where} {line(finding.handle)} {words}")
+        rows.append(" ".join(filter(None, (where, line(finding.handle), words))))
     about = sum(finding.level == "note" for finding in value.findings)
     counts = [f"{count(value.files, 'file')} looked at for {count(value.rules, 'rule')}"]
     counts += [count(len(rows) - about, "finding"), *([f"{count(about, 'entry')} about what changed"] if about else [])]
@@ -160,7 +160,7 @@ def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
     ]
     results = [
         {
-            "ruleId": finding.handle,
+            "ruleId": finding.handle or "not-looked-at",
             **({"ruleIndex": ids.index(finding.handle)} if finding.handle in ids else {}),
             "level": finding.level,
             "message": {"text": line(finding.message)},

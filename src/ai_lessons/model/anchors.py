@@ -11,15 +11,18 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from ai_lessons.model.source_text import scanner, skeleton, style
 from ai_lessons.model.texts import toml
 
 MOST = 5  # Anchors of an entry
 LONGEST = 300  # Characters of one
-LARGEST = 1 << 20  # Characters of a file that is looked into; Python parses so much in a second
+LARGEST = 1 << 20  # Characters of a file that is looked into
+_LARGEST_PYTHON = 256 << 10  # of one of Python, of which each node costs; it parses so much in a second
+_MOST_BRACES = 20_000  # in it: a long f-string takes time with their square
+_LARGEST_MEANING = 64 << 10  # Characters of a definition of Python whose text is its meaning beyond
 _MOST_KEYS = 20_000  # Keys of a file that are looked at
 _SHORT = 80  # Characters of a value that is kept with its key
 _WIDEST = 2_000  # Characters of a line that is looked at
@@ -219,7 +222,7 @@ def definition(path: str, text: str, name: str) -> Definition | None:
     if path.endswith((".py", ".pyi")):
         nodes = _python_nodes(text)
         return Definition("", (), "") if nodes is None else _of_nodes(text, nodes[name]) if name in nodes else None
-    if _style(path) == "keys":
+    if style(path) == "keys":
         entries = _keys(path, text)
         matches = [key for key in entries if key.endswith(f".{name}")]
         return entries.get(name) or (entries[matches[0]] if len(matches) == 1 else None)
@@ -232,9 +235,9 @@ def names(path: str, text: str) -> list[str]:
         return []
     if path.endswith((".py", ".pyi")):
         return list(_python_nodes(text) or ())
-    if _style(path) == "keys":
+    if style(path) == "keys":
         return list(_keys(path, text))
-    return list(dict.fromkeys(match[1] for match in re.finditer(_LISTED, _skeleton(path, text))))
+    return list(dict.fromkeys(match[1] for match in re.finditer(_LISTED, skeleton(path, text))))
 
 
 def _python_nodes(text: str) -> dict[str, list[Any]] | None:
@@ -242,6 +245,8 @@ def _python_nodes(text: str) -> dict[str, list[Any]] | None:
     import ast  # noqa: PLC0415  # a look that finds nothing changed needs none of it
 
     nodes: dict[str, list[Any]] = {}
+    if len(text) > _LARGEST_PYTHON or text.count("{") > _MOST_BRACES:
+        return None
 
     def visit(body: Iterable[Any], within: str) -> None:
         for node in body:
@@ -287,9 +292,11 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
         stated = getattr(node, "value", None)
         segment = ast.get_source_segment(text, stated) if stated and len(spans) == 1 else None
         value = plain(segment) if segment is not None and len(segment) < LONGEST else None
+    spans = list(dict.fromkeys(spans))  # of many on one line
     parts = "\n".join("\n".join(rows[first - 1 : last]) for first, last in spans)
     try:
-        return Definition(parts, tuple(spans), "".join(map(meaning, nodes)), value)
+        means = parts if len(parts) > _LARGEST_MEANING else "".join(map(meaning, nodes))
+        return Definition(parts, tuple(spans), means, value)
     except RecursionError:
         return Definition("", (), "")
 
@@ -341,22 +348,6 @@ def _yaml_keys(text: str) -> dict[str, Definition]:
 
 # --- other languages: a line like a definition, and its block ---
 
-_STRINGS = r"\"(?:\\.|[^\"\\\n]){0,1000}\"|'(?:\\.|[^'\\\n]){0,1000}'|`(?:\\.|[^`\\])*(?:`|\Z)"
-_SLASHES = r"(//[^\n]*|/\*(?:(?s:.*?)\*/|(?s:.*)))"
-_NO_CODE = {
-    "/": rf"{_SLASHES}|{_STRINGS}",
-    "rs": rf"{_SLASHES}|\"(?:\\.|[^\"\\]){{0,5000}}\"|'(?:\\[^'\n]{{1,10}}|[^'\\\n])'",
-    "#": rf"(#[^\n]*)|(?s:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z))|{_STRINGS}",
-    "-": rf"(--[^\n]*)|{_STRINGS}",
-    "keys": rf"(?m)((?:^|(?<=\s))#[^\n]*)|{_STRINGS}",
-}
-"""What is no code, by the sign of comments: group 1 are comments, else texts."""
-_STYLES = {
-    "#": "py pyi rb sh bash zsh pl pm r ex exs jl nix tf cmake mk cfg ini conf env ps1 dockerfile makefile gemfile",
-    "-": "sql lua hs elm adb ads vhd",
-    "keys": "toml json yaml yml lock", "rs": "rs",
-}  # fmt: skip
-_STYLE_OF = {suffix: style for style, suffixes in _STYLES.items() for suffix in suffixes.split()}
 _KEYWORDS = (
     "def|class|function|func|fn|fun|sub|proc|struct|enum|union|interface|trait|impl|type|typedef|module|namespace|record|"
     "object|protocol|extension|const|let|var|val|static|final|define|macro_rules!|table|view|procedure|resource|defmodule"
@@ -365,23 +356,8 @@ _LISTED = rf"(?m)^[^\n=;]{{0,80}}?\b(?:{_KEYWORDS})[ \t]+(?:\([^)\n]{{0,80}}\)[ 
 _NO_DEFINITION = r"\s*(?:return|if|else|while|for|switch|case|new|await|throw|yield|delete|not|in|import|use)\b"
 
 
-def _style(path: str) -> str:
-    name = path.rpartition("/")[2].lower()
-    return _STYLE_OF.get(name.rpartition(".")[2], "/")
-
-
-@cache
-def _scanner(style: str) -> re.Pattern[str]:
-    return re.compile(_NO_CODE[style])  # when it is first needed: every command imports this module
-
-
-def _skeleton(path: str, text: str) -> str:
-    """The text with comments and strings blanked out, line for line."""
-    return _scanner(_style(path)).sub(lambda part: re.sub(r"[^\n]", " ", part[0]), text)
-
-
 def _by_lines(path: str, text: str, name: str) -> Definition | None:
-    code, rows = _skeleton(path, text).split("\n"), text.split("\n")
+    code, rows = skeleton(path, text).split("\n"), text.split("\n")
     *outer, last = name.split(".")
     spans = [(0, len(code))]
     for part in outer:
@@ -401,7 +377,7 @@ def _by_lines(path: str, text: str, name: str) -> Definition | None:
         value = plain(stated[1]) if stated and inner[0][1] - inner[0][0] == 1 else None
     lines = tuple((start + 1, end) for start, end in inner)
     parts = "\n".join("\n".join(rows[start:end]) for start, end in inner)
-    bare = _scanner(_style(path)).sub(lambda part: "" if part[1] else part[0], parts)
+    bare = scanner(style(path)).sub(lambda part: "" if part[1] else part[0], parts)
     return Definition(parts, lines, "".join(bare.split()), value)
 
 

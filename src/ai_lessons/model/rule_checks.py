@@ -6,20 +6,23 @@ A pattern may come from a proposal that nobody has approved, so that none may ta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ai_lessons.model.layout import any_match, stated
+from ai_lessons.model.source_text import names_comments, skeleton, without_comments
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 ASK, DENY = "ask", "deny"
+ASK_OR_DENY = "ask or deny"  # of a rule that denies, where only a person can say: a host that cannot ask denies
 EXTRA = "pattern needs ast-grep: pip install 'ai-lessons[checks]'"
 
 LONGEST_PATTERN, LONGEST_SAMPLE, MOST_SAMPLES = 500, 4_000, 20
 LARGEST = 1 << 20  # Characters of a text that is looked at
-MOST_MATCHES = 1_000  # of one check in one text
+LONGEST_STATEMENT = 100  # lines
 
 LANGUAGES = {
     "bash": "bash", "c": "c", "cc": "cpp", "cjs": "javascript", "cpp": "cpp", "cs": "csharp", "css": "css",
@@ -35,8 +38,9 @@ LANGUAGES = {
 class Check(NamedTuple):
     """What shows that a rule is broken: `pattern` (of ast-grep) or `regex`, in `files` (globs; none: every file).
 
-    A match is none where the regex `unless` fits it too. `bad` and `good` are texts that break and keep the rule.
-    `enforce`: whether an agent's host shall ask or refuse (empty: it is only told).
+    A match is none where the regex `unless` fits it too; in comments only if it names their sign. `bad` and
+    `good` are texts that break and keep the rule. `enforce`: whether an agent's host shall ask or refuse
+    (empty: it is only told).
     """
 
     files: tuple[str, ...] = ()
@@ -50,6 +54,10 @@ class Check(NamedTuple):
     def concerns(self, path: str) -> bool:
         """Whether a file, relative to the root of its project, is one that the check looks at."""
         return not self.files or any_match(self.files, [path])
+
+    def names_kind(self, path: str) -> bool:
+        """Whether it looks at such files and not at others beside them: then one that is no text is not for it."""
+        return self.concerns(path) and (language_of(self, path) is not None or not self.concerns(f"{path}.\x01"))
 
     def __str__(self) -> str:
         where = f" in {' or '.join(self.files)}" if self.files else ""
@@ -189,38 +197,68 @@ def matches(
     check: Check,
     text: str,
     path: str = "",
-    lines: frozenset[int] | None = None,
+    lines: Collection[float] | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> Iterator[Match]:
-    """Where a check fires in a text, of `lines` if given; of a text that is too large nowhere.
+    """Where a check fires in a text, of `lines` if given, where 2.5 is what was taken away between the lines 2 and 3.
 
-    `hurry` is asked between two steps, each of which takes at most part of a second: whether the time is over.
+    A match that leaves a bracket open goes on to the line that closes it. `hurry` is asked between two steps, each of
+    which takes at most part of a second: whether the time is over.
 
     Raises:
         InvalidPattern: the pattern is none.
         TooSlow: `hurry` said so.
         ImportError: a pattern needs ast-grep, which is not installed.
     """
-    if len(text) > LARGEST:
-        return
+    name, places, rows = path or next(iter(check.files), ""), sorted(lines or ()), list[str]()
     unless = LineRegex.of(check.unless) if check.unless else None
-    hits = _by_pattern(check, text, path) if check.pattern else LineRegex.of(check.regex).lines(text, hurry)
-    count = 0
-    for line, matched in hits:
+    plain = unless is not None and names_comments(name, check.unless)
+    hits = _by_pattern(check, text, path) if check.pattern else _by_regex(check, name, text, hurry)
+    for line, last, node in hits:
         if hurry():
             raise TooSlow
-        last = line + matched.count("\n")
-        if lines is not None and lines.isdisjoint(range(line, last + 1)):
+        at = bisect_left(places, line)
+        if lines is not None and (at == len(places) or places[at] > last):
             continue
-        if unless is None or not any(unless.fits(part) for part in matched.split("\n")):
-            yield Match(line, last)
-            count += 1
-        if count == MOST_MATCHES:
-            return
+        if unless is not None:
+            if node:
+                rows, at = (node if plain else without_comments(name, node)).split("\n"), 0
+            else:
+                rows, at = rows or (text if plain else without_comments(name, text)).split("\n"), line - 1
+            if any(unless.fits(row.removesuffix("\r")) for row in rows[at : at + last - line + 1]):
+                continue
+        yield Match(line, last)
 
 
-def _by_pattern(check: Check, text: str, path: str) -> Iterator[tuple[int, str]]:
-    """Line and text of each node that fits the pattern of ast-grep."""
+def _by_regex(check: Check, name: str, text: str, hurry: Callable[[], bool]) -> Iterator[tuple[int, int, str]]:
+    """First and last line of each statement that fits the regex."""
+    rows, code = list[str](), list[str]()
+    for line, matched in LineRegex.of(check.regex).lines(text, hurry):
+        last = line
+        if "(" in matched or "[" in matched:
+            rows, code = rows or text.split("\n"), code or skeleton(name, text).split("\n")
+            last = _closed(code, line, rows[line - 1].find(matched), len(matched))
+        yield line, last, ""
+
+
+def _closed(code: Sequence[str], line: int, start: int, length: int) -> int:
+    """The line that closes the brackets that a match leaves open; its own one if none are, or nothing does."""
+    opened = re.sub(r"[^(\[)\]]", "", code[line - 1][start : start + length])
+    depth = sum(1 if sign in "([" else -1 for sign in opened)
+    start += length
+    for number in range(line, min(line + LONGEST_STATEMENT, len(code) + 1)):
+        for sign in re.findall(r"[(\[)\]]", code[number - 1][start:]) if depth > 0 else ():
+            depth += 1 if sign in "([" else -1
+            if depth == 0:
+                break
+        if depth <= 0:
+            return number
+        start = 0
+    return line
+
+
+def _by_pattern(check: Check, text: str, path: str) -> Iterator[tuple[int, int, str]]:
+    """First and last line, and text, of each node that fits the pattern of ast-grep."""
     language = language_of(check, path) or language_of(check)
     if language is None or not all(word in text for word in _words_of(check.pattern)):
         return
@@ -232,7 +270,7 @@ def _by_pattern(check: Check, text: str, path: str) -> Iterator[tuple[int, str]]
         reason = next((row.strip() for row in str(error).split("\n") if row.strip().startswith("2: ")), "2: ")[3:]
         raise InvalidPattern(f"check.pattern {check.pattern!r} is no pattern of ast-grep: {reason}") from error
     for node in nodes:
-        yield node.range().start.line + 1, node.text()
+        yield node.range().start.line + 1, node.range().end.line + 1, node.text()
 
 
 @lru_cache(maxsize=512)
@@ -278,7 +316,7 @@ class LineRegex:
         return any(self.lines(line))
 
     def lines(self, text: str, hurry: Callable[[], bool] = lambda: False) -> Iterator[tuple[int, str]]:
-        """Number and text of each line that fits. Raises TooSlow."""
+        """The number of each line that fits, and what of it does. Raises TooSlow."""
         data = _encoded(text)
         number, counted, at = 1, 0, 0
         for start in range(0, max(len(data), 1), self._window // 2):
@@ -287,9 +325,9 @@ class LineRegex:
             at, end = max(at, start), min(start + self._window, len(data))
             while at <= end and (match := self._regex.search(data, at, end)):
                 number, counted = number + data.count(b"\n", counted, match.start()), match.start()
-                first, last = data.rfind(b"\n", 0, counted) + 1, data.find(b"\n", counted)
+                last = data.find(b"\n", counted)
                 last = len(data) if last < 0 else last
-                yield number, data[first:last].decode("utf-8", "replace")
+                yield number, data[counted : match.end()].decode("utf-8", "replace")
                 at = last + 1
 
 
