@@ -372,14 +372,11 @@ def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_don
                 number,
                 "tools/call",
                 name="add_lesson",
-                arguments={"title": f"Beavers {turn} {number}", "content": "C."},
+                arguments={"title": f"Bear {turn} {number}", "content": "C."},
             )
             for number in range(3, 8)
         ]
-        hello = (
-            message(0, "initialize", **HELLO) + message(None, "notifications/initialized") + message(2, "tools/list")
-        )
-        answers = piped(hello + "".join(calls).rstrip("\n"))
+        answers = piped(hello() + message(2, "tools/list") + "".join(calls).rstrip("\n"))
         assert {number for number, answer in answers.items() if "result" in answer} == {0, *range(2, 8)}
         titles = [entry["title"] for entry in run("recall", "list", "--json").json]
         assert sum(title.startswith(f"Bear {turn}") for title in titles) == 5
@@ -390,9 +387,6 @@ def test_a_client_that_has_closed_its_side_cannot_be_asked_and_a_cancelled_reque
 ) -> None:
     script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
     script.write_text("#!/bin/sh\nsleep 600\n")
-    asks = message(0, "initialize", **HELLO | {"capabilities": {"elicitation": {}}}) + message(
-        None, "notifications/initialized"
-    )
     calls = message(3, "tools/call", name="run_script", arguments={"resource_id": SCRIPT})
     assert 3 in piped(hello(elicitation={}) + calls)
     assert run("admin", "trust-script", SCRIPT).code == 0

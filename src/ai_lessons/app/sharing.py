@@ -81,9 +81,9 @@ def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
     journalled = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
     email = (GitIdentity(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
-    found = commits(store.worktree, [head], newest=LOOKED_AT)
-    here = _made_here(store, {commit.id: commit.parents for commit in found})
-    for commit in reversed(found):
+    newest = commits(store.worktree, [head], newest=LOOKED_AT)
+    here = _made_here(store, {commit.id: commit.parents for commit in newest})
+    for commit in reversed(newest):
         pairs = trailers(commit.info.message)
         undone |= {value for key, value in pairs if key == TRAILER}
         by_user = commit.info.committer.email == email and not commit.info.odd

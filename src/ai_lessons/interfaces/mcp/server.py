@@ -431,7 +431,7 @@ class _Lines:
                 LOG.warning("a message that cannot be read: %s", message.error.message)
                 await self.answer(SessionMessage(message))
         # the SDK drops what it has not answered when its input ends
-        while self._answers.owed and self._answers.wanted():
+        while self._answers.owed and self._answers.is_read():
             while self._answers.asked:
                 gone = ErrorData(code=_CLOSED, message="the client has closed its side")
                 yield JSONRPCError(jsonrpc="2.0", id=self._answers.asked.pop(), error=gone).model_dump_json()
@@ -474,7 +474,7 @@ class _Answers(anyio.AsyncFile[str]):
         elif number is not None:
             self.owed.add(number) if "method" in message else self.asked.discard(number)
 
-    def wanted(self) -> bool:
+    def is_read(self) -> bool:
         """Whether there is still a reader."""
         return not self._poll.poll(0)
 
