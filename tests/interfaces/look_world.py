@@ -16,6 +16,8 @@ from real_world import AGENTS
 
 HOSTILE = "01JD3Z8QK5W7M2X9V4T6HSTKE1"
 START, SETUP = "01JD3Z8QK5W7M2X9V4T6START1", "01JD3Z8QK5W7M2X9V4T6SETP11"
+FILLER = "Nothing of interest is said here. " * 120
+MANUAL = "01JD3Z8QK5W7M2X9V4T6MANA11"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 HEBREW = "\u05d0\u05d1\u05d2 "
 EVIL = "<script>document.title='taken'</script>"
@@ -36,6 +38,26 @@ created: 2026-11-22T10:00:00Z
 <a href="javascript:document.title='taken'" style="position:fixed">four</a>
 
 {HEBREW * 40_000}
+""",
+    "guide/docs/2.0/manual.md": f"""---
+id: {MANUAL}
+kind: doc
+title: Manual
+created: 2026-11-22T10:00:00Z
+---
+What it is.
+
+# Limits
+
+{FILLER}
+
+# Webhooks
+
+A webhook that fails has `5` retries: the retries of webhooks come an hour apart. {FILLER}
+
+# Billing
+
+By the hour.
 """,
     "guide/docs/2.0/start.md": f"""---
 id: {START}

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -34,8 +35,9 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def forms(html: str) -> dict[str, str]:
-    """The hidden fields of the first form."""
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', html.partition("</form>")[0]))
+    """The hidden fields of the first form that changes anything."""
+    form = html.partition('method="post"')[2].partition("</form>")[0]
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
 
 
 PAGES = ("/", "/search?q=workflow", f"/entry/{LESSON}", "/review", "/graph", "/today", "/health", "/learning", "/tiers")
@@ -193,7 +195,7 @@ def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, propos
     site = tmp_path / "public"
     assert run("admin", "export", site, "--to", "site").out.endswith("1 lesson, 1 rule, 2 docs, 1 script\n")
     index, entry = (site / "index.html").read_text(), (site / f"entry/{LESSON}.html").read_text()
-    assert re.search(r"Rules in force.*In force since \d{4}.*approved by <bdi>Test Person", index, re.DOTALL)
+    assert re.search(r"Rules in force.*In force since \d+ \w+ \d{4}.*approved by <bdi>Test Person", index, re.DOTALL)
     assert f'href="entry/{LESSON}.html"' in index
     assert f'href="../entry/{DOC}.html"' in entry
     for html in (index, entry):
@@ -309,8 +311,51 @@ def test_the_review_shows_every_line_that_is_approved(old: str | None) -> None:
     code = html.partition('<pre class="source"')[2].partition("</pre>")[0]
     assert all(f"EVIL {word}" in code for word in ("one", "two", "three", "five", "six"))
     assert "EVIL\\u200bfour" in code
+    plain = html.partition('<details class="whole"')[0]  # what no rendering shows needs no click
+    assert all(f"EVIL {word}" in plain for word in ("one", "two", "three", "five", "six"))
+    assert "EVIL\\u200bfour" in plain
     batch = html.partition('class="batch"')[2]
     assert all(f"EVIL {word}" in batch for word in ("one", "two", "three", "five", "six"))
+
+
+def test_what_the_rendering_hides_is_shown_and_what_it_shows_is_not_repeated() -> None:
+    body = """# Use *tabs*
+
+1. One `a_b` \\* and **two** & [three](three.md).
+   > Four: "five".
+
+```sh
+rm -f x
+```
+| six | seven |
+|---|--:|
+"""
+    file = f"---\nid: X\ntitle: T\nrationale: Why.\nlinks: []\n---\n{body}"
+    address = "1. One `a_b` \\* and **two** & [three](three.md)."
+    assert pages.unseen(file, body, "title: T", "rationale: Why.").split("\n") == ["id: X", "links: []", address]
+    hidden = f"{body}\n[x]: /eight 'nine'\n\nTen\u200b.\n\nEleven.\n"
+    assert pages.unseen(hidden, hidden).split("\n") == [address, "[x]: /eight 'nine'", "Ten\u200b."]
+
+
+NOW = datetime(2026, 3, 2, 12).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2026-03-02T08:05:00", "today, 8:05"), ("2026-03-01T23:59:59", "yesterday, 23:59"),
+        ("2026-01-31T09:30:00", "31 January, 9:30"), ("2025-12-31T09:30:00", "31 December 2025"), ("", ""),
+        ("last week", "last week"), (None, ""),
+    ],
+)  # fmt: skip
+def test_times_are_said_as_people_say_them(text: str | None, words: str) -> None:
+    assert pages.when(text, NOW) == words
+
+
+def test_a_line_of_a_list_has_code_as_code_and_no_signs() -> None:
+    assert pages.inline("**Restart** `a <b>` and ``c`d``, not `e", "restarting") == (
+        "<mark>Restart</mark> <code>a &lt;b&gt;</code> and <code>c`d</code>, not e"
+    )
 
 
 def test_lines_that_look_like_headers_of_a_diff_stand_side_by_side() -> None:
@@ -327,9 +372,9 @@ def test_how_an_entry_did_is_counted_by_month() -> None:
 
 
 def review_of(file: ProposedFile) -> dict[str, object]:
-    one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF")
+    one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF", path=file.path, body=HIDING)
     values: dict[str, object] = {"waiting": [one], "batch": [one, one], "notes": ()}
-    return values | {"title": "Review", "one": one, "after": None, "text": ""}
+    return values | {"title": "Review", "one": one, "after": None, "text": "", "about": pages.stated(one)}
 
 
 def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pytest.TempPathFactory) -> None:

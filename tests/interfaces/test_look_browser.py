@@ -214,6 +214,64 @@ def test_three_times_as_many_results_fit(page: Page, look: Served, width: int, m
     assert first["y"] < 260
 
 
+def test_a_hit_in_a_long_text_opens_at_its_section_with_the_words_marked(page: Page, look: Served) -> None:
+    for width in (1600, 1280, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(look.base + "/search?q=retries+of+webhooks")
+        page.click("#results a.entry:has-text('Manual')")
+        assert "retries" in [mark.lower() for mark in page.locator(".body mark").all_inner_texts()]
+        assert "What it is" not in page.inner_text(".body")
+        if width == 400:
+            page.click("details.narrow summary")
+        nav = page.locator(".sections" if width > 400 else ".narrow")
+        assert nav.locator("[aria-current]").inner_text() == "Webhooks"
+        nav.locator("text=Limits").click()
+        page.wait_for_selector(".body h1:has-text('Limits')")
+        page.go_back()
+        page.wait_for_selector(".body mark")
+
+
+@pytest.mark.parametrize("width", [1600, 1280, 400])
+def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, look: Served, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in PAGES:
+        page.goto(look.base + path)
+        for link in page.locator("nav[aria-label=Pages] a").all():
+            box = link.bounding_box()
+            assert box
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        page.locator("body").press("/")
+        assert page.evaluate("document.activeElement.name") == "q"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        clipped = page.evaluate("""() => [...document.querySelectorAll("main *")].filter((place) =>
+            getComputedStyle(place).overflowX === "hidden" && !place.closest(".graph") && place.clientWidth > 1 &&
+            place.scrollWidth > place.clientWidth + 1).map((place) => place.outerHTML.slice(0, 200))""")
+        assert clipped == [], path
+    page.goto(look.base + "/graph")
+    page.locator("body").press("/")
+    page.keyboard.type("sandbox")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#results a.entry:has-text('PUT /workflows')")
+
+
+def test_a_decision_stands_below_who_is_told_why_and_on_what_evidence(page: Page, look: Served) -> None:
+    for width in (1600, 1280, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(look.base + "/review")
+        facts, text = page.locator(".proposal dl").bounding_box(), page.locator(".reads").bounding_box()
+        assert facts
+        assert text
+        assert facts["y"] + facts["height"] <= text["y"] + 1
+        names = page.locator(".proposal dt").all_inner_texts()
+        assert names[:4] == ["Who is told", "Why", "Files", "Evidence"]
+        assert "**/workflows/*.py" in page.inner_text(".proposal dl")
+        assert not page.is_visible("pre.source")
+        assert "applies_to" in page.inner_text("pre.hidden")
+        page.click("details.whole summary")
+        assert page.inner_text("pre.source").startswith("---\n")
+
+
 def test_links_inside_docs_lead_to_entries(page: Page, look: Served) -> None:
     page.goto(f"{look.base}/entry/{START}")
     links = {link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()}
@@ -243,9 +301,9 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     page.fill("#text", page.input_value("#text").replace("nonsense", "rule").replace("Send back", "Always send back"))
     page.click("text=Save as one more commit")
     page.wait_for_selector(".done")
-    assert "Always send back every status" in page.inner_text(".sides")
+    assert "Always send back every status" in page.inner_text(".reads")
 
-    text, decide = page.locator(".sides").bounding_box(), page.locator(".last").bounding_box()
+    text, decide = page.locator(".reads").bounding_box(), page.locator(".last").bounding_box()
     assert text
     assert decide
     assert decide["y"] > text["y"]
@@ -261,7 +319,7 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     page.keyboard.press("u")
     page.wait_for_selector(".done:has-text('Taken back')")
     assert page.inner_text("article h2") == names[1]
-    assert "Always send back every status" in page.inner_text(".sides")
+    assert "Always send back every status" in page.inner_text(".reads")
     assert f"entry/{names[1].split()[0]}" not in page.content()
     page.keyboard.press("a")
     page.wait_for_selector(".step[open] button:focus")

@@ -8,8 +8,10 @@ import os
 import posixpath
 import re
 from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
+from html import unescape
 from itertools import dropwhile, groupby, starmap, zip_longest
 from math import sqrt
 from pathlib import Path
@@ -27,8 +29,10 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text, text_jobs
 from ai_lessons.interfaces.output import View, count
 from ai_lessons.model import rule_checks
+from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import ENTERPRISE, KINDS, EntrySummary, Kind
+from ai_lessons.model.frontmatter import listed, read_entry
 from ai_lessons.model.links import communities
 from ai_lessons.model.texts import escaped
 
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from markdown_it.rules_core import StateCore
+    from markdown_it.token import Token
 
     from ai_lessons.app.answers import Parameter
     from ai_lessons.app.workspace import Library
@@ -52,10 +57,11 @@ SORTS = {
 
 
 HERE = Path(__file__).parent
-STATED_ELSEWHERE = frozenset(
-    {"title", "id", "kind", "links", "pattern", "rationale", "tags", "versions"}
-)  # shown by themselves
+SCOPES = {"applies_to": "Files", "scope": "Scope", "contexts": "Contexts", "category": "Category"}
+"""What a file says of where it applies, and how it is called."""
+
 ROWS_SHOWN = 30  # Results and entries of a list
+NEAR = 0.5  # of the best score: what has less is shown only to who asks for it
 LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
 DRAWN, LISTED = 5_000, 500  # Entries of a graph that are drawn, and those of its list: a page must stay light
 
@@ -125,10 +131,17 @@ def on_the_web(target: str) -> str | None:
     return target if urlsplit(target).scheme in {"http", "https"} else None
 
 
-def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web) -> Markup:
+def _text_rule(_renderer: object, tokens: Sequence[Token], place: int, _options: object, env: Mapping[str, str]) -> str:
+    return str(marked(tokens[place].content, env.get("words", "")))
+
+
+_MARKDOWN.add_render_rule("text", _text_rule)
+
+
+def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web, words: str = "") -> Markup:
     """Markdown as HTML without anything that acts: no HTML of its own, no images, links to pages alone.
 
-    `resolve` says where a link leads, or None: then its text stays.
+    `resolve` says where a link leads, or None: then its text stays. The words of a question are marked.
     """
 
     def attribute(_tag: str, name: str, value: str) -> str | None:
@@ -138,8 +151,8 @@ def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web) -> Ma
             return None
 
     clean = nh3.clean(
-        _MARKDOWN.render(text[:LONGEST]),
-        tags=nh3.ALLOWED_TAGS - {"img"},
+        _MARKDOWN.render(text[:LONGEST], {"words": words}),
+        tags=(nh3.ALLOWED_TAGS | {"mark"}) - {"img"},
         attributes={"a": {"href", "title"}, **{tag: {"id"} for tag in _HEADINGS}},
         url_schemes={"http", "https"},
         attribute_filter=attribute,
@@ -191,10 +204,34 @@ def _inside(base: str, path: str) -> Iterator[str]:
         folder = posixpath.dirname(folder)
 
 
+def at_hit(hit: app.answers.Hit, words: str) -> str:
+    """The address of a result: a doc opens at the section that was found, with the words marked."""
+    if hit.entry.kind is not Kind.DOC:
+        return href(hit.entry.id)
+    part = {"section": hit.section} if hit.section else {}
+    return f"{href(hit.entry.id)}?{urlencode({**part, 'q': words})}"
+
+
+def shared(entries: Sequence[EntrySummary]) -> list[str]:
+    """What all rows of a list would say: it is said once above them."""
+    every = [(light.project, *light.versions, *light.tags, light.tier) for light in entries]
+    return [name for name in dict.fromkeys(every[0]) if all(name in row for row in every)] if len(every) > 1 else []
+
+
 def marked(text: str, words: str) -> Markup:
     """A text with the words of a question marked."""
     pieces = app.search.pieces(text, words) if words else [(text, False)]
     return Markup().join(Markup("<mark>{}</mark>").format(piece) if hit else escape(piece) for piece, hit in pieces)
+
+
+def inline(text: str, words: str = "") -> Markup:
+    """A line of Markdown with its code as code and without other signs, and the words of a question marked."""
+    parts = re.split(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", text)
+    shown = []
+    for plain, code in zip(parts[::3], [*parts[2::3], ""], strict=True):
+        shown.append(marked(re.sub(r"\*\*(\S(?:.*?\S)?)\*\*", r"\1", plain).replace("`", ""), words))
+        shown += [Markup("<code>{}</code>").format(marked(code.strip(), words))] if code else []
+    return Markup().join(shown)
 
 
 def words(value: object) -> str:
@@ -208,9 +245,31 @@ def words(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def when(text: str | None) -> str:
-    """A time as people read it."""
-    return (text or "")[:16].replace("T", " ")
+def day(text: str | None) -> str:
+    """The day of a time as people say it, on this machine's clock: 3 March 2026; a text that is no time as it is."""
+    try:
+        at = datetime.fromisoformat(text or "").astimezone()
+    except ValueError:
+        return text or ""
+    return f"{at.day} {at:%B %Y}"
+
+
+def when(text: str | None, now: datetime | None = None) -> str:
+    """A time as people say it: today, 14:02; yesterday, 9:30; 3 March, 11:15; 3 March 2025."""
+    try:
+        at = datetime.fromisoformat(text or "").astimezone()
+    except ValueError:
+        return text or ""
+    here = (now or datetime.now(UTC)).astimezone()
+    days = {here.date(): "today", here.date() - timedelta(days=1): "yesterday"}
+    if at.year != here.year and at.date() not in days:
+        return day(text)
+    return f"{days.get(at.date(), f'{at.day} {at:%B}')}, {at.hour}:{at:%M}"
+
+
+def dated(text: str) -> str:
+    """A sentence with its times as people say them."""
+    return re.sub(r" on (\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+))", lambda match: f", {when(match[1])}", text)
 
 
 LINES = {"-": "changed", "+": "changed", "@": "where", "\\": "where"}  # of a diff, by how they begin
@@ -257,8 +316,9 @@ def _environment() -> Environment:
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"markdown": markdown, "words": words, "when": when, "side_by_side": side_by_side}
     made.filters |= {"compared": compared, "against_now": against_now, "visible": escaped, "marked": marked}
-    made.filters |= {"folder": _folder}
+    made.filters |= {"folder": _folder, "day": day, "dated": dated, "inline": inline}
     made.tests["entry"] = lambda value: isinstance(value, EntrySummary)
+    made.globals |= {"at_hit": at_hit, "shared": shared}
     made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST, "LISTED": LISTED}
     return made
 
@@ -271,6 +331,7 @@ LIVE: Mapping[str, Any] = {
     "edit": None,
     "place": 1,
     "reach": "",
+    "words": "",
 }
 """What every template takes, on a page of the server; see `site` for that of a folder of files.
 
@@ -300,10 +361,13 @@ def search(opened: Library, asked: Asked) -> Page:
         chosen["q"], kinds, versions, chosen["project"] or None, tags, limit=ROWS_SHOWN, explain=True, approvals=True,
         every=bool(chosen["every"]), typing=bool(asked.get("part")),
     )  # fmt: skip
-    values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None}
+    values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None, "far": 0}
     if query.text:
         ask = app.daemon_client.DaemonClient(opened.primary.store.root, opened.options, lambda: opened)
-        values["answer"] = ask("search", query)
+        answer = ask("search", query)
+        least = 0 if asked.get("far") else NEAR * max((hit.entry.score or 0 for hit in answer.hits), default=0)
+        near = tuple(hit for hit in answer.hits if (hit.entry.score or 0) >= least)
+        values |= {"answer": answer._replace(hits=near), "far": len(answer.hits) - len(near)}
     else:
         values["listing"] = app.entries.list_entries(
             opened, kinds=kinds, project=query.project, tag=chosen["tag"] or None, versions=versions, limit=ROWS_SHOWN,
@@ -334,6 +398,7 @@ def entry(opened: Library, asked: Asked) -> Page:
         "why": app.entries.why(opened, light.id),
         "log": app.entries.log(opened, light.id),
         "at": at,
+        "words": asked.get("q", ""),
         "change": app.entries.change_of_rule(opened, light.id, at) if at else "",
         "months": by_month(opened.holding(light.id)[0].usages.history(light.id)),
         "told": occasions,
@@ -385,14 +450,22 @@ def _text_given(edit: Callable[[Callable[[str, str], None]], object]) -> str:
 
 def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str, Any]:
     """What the page of an entry needs at least; `address`: of all of it, where only a section is shown."""
-    checked = rule_checks.described(shown.frontmatter)
-    elsewhere = STATED_ELSEWHERE | ({"check"} if checked else set())
-    stated = {key: value for key, value in shown.frontmatter.items() if key not in elsewhere}
     resolve = partial(targets.resolve, shown.entry, address)
     return {
-        "title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated, "checked": checked,
-        "resolve": resolve,
+        "title": shown.entry.title, "shown": shown, "light": shown.entry, "resolve": resolve,
+        "checked": rule_checks.described(shown.frontmatter), "applies": _applies(shown.entry, shown.frontmatter),
     }  # fmt: skip
+
+
+def _applies(light: EntrySummary, fields: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
+    """Where an entry applies: a name, and what is stated; of code what became of it."""
+    rows = [(name, listed(fields.get(key))) for key, name in SCOPES.items()]
+    judged = {row.anchor: row for row in light.details.get("anchors", ())}
+    places = []
+    for anchor in map(str, anchors_of(fields)):
+        detail = judged[anchor].detail if anchor in judged else "not compared: that code is not here"
+        places.append(f"{anchor} ({detail})" if detail else anchor)
+    return [(name, values) for name, values in [*rows, ("Code", tuple(places))] if values]
 
 
 # --- proposals ---
@@ -416,8 +489,61 @@ def review(opened: Library, asked: Asked) -> Page:
         "place": chosen + 1,
         "reach": proposal and text_jobs.reach(proposal),
         "notes": opened.primary.rules.notes,
+        "about": proposal and stated(proposal),
     }
     return Page("review.html", values)
+
+
+class Stated(NamedTuple):
+    """What a proposal says of itself: where it applies, what checks it, and the lines that its rendering hides.
+
+    `others`: its other files, such as the program of a script.
+    """
+
+    applies: Sequence[tuple[str, tuple[str, ...]]] = ()
+    checked: Sequence[str] = ()
+    hidden: str = ""
+    others: Sequence[app.answers.ProposedFile] = ()
+
+
+def stated(proposal: app.answers.Pending) -> Stated:
+    """What a person has to see of a proposal besides its rendered text."""
+    main = next((file for file in proposal.files if file.path == proposal.path and file.new is not None), None)
+    apart = [file for file in proposal.files if file is not main]
+    if main is None or main.new is None:
+        return Stated(others=apart)
+    try:
+        fields = read_entry(main.path, main.new.encode("utf-8", "surrogateescape")).fields
+    except AiLessonsError:  # what is wrong with it is among its conflicts, and all its lines are shown
+        fields = {}
+    light = EntrySummary(proposal.id, "", Kind.RULE, "", "", (), (), "")
+    hidden = unseen(main.new, proposal.body, f"title: {proposal.title}", f"rationale: {proposal.rationale}")
+    return Stated(_applies(light, fields), rule_checks.described(fields), hidden, apart)
+
+
+_TOKENS = re.compile(r"[^\W_]+|[^\w\s]|_")
+_SIGNS = frozenset("*_`#>|-+~[]()!\\:.=<")  # that rendering may take away
+_MARKER = re.compile(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)|\s*(?:```|~~~)[a-z0-9+-]{0,12}\s*$")
+
+
+def unseen(text: str, body: str, *above: str) -> str:
+    """The lines of a file that do not stand as they are in its rendered `body`, nor `above` it.
+
+    Those are its frontmatter, and lines with an address, a definition or a character that is not seen.
+    """
+    shown = _TOKENS.findall(unescape(nh3.clean(markdown(body), tags=set())))
+    head = re.match(r"---\n(?:.*\n)*?---\n", text)
+    lines = [line for line in head[0].splitlines() if line not in {"---", *above}] if head else []
+    place = 0
+    for line in text[head.end() if head else 0 :].split("\n"):
+        plain = escaped(line) == line
+        for token in _TOKENS.findall(_MARKER.sub("", line, count=1)):
+            same = shown[place : place + 1] == [token]
+            place += same
+            plain = plain and (same or token in _SIGNS)
+        if not plain:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 # --- what is known of how it goes ---

@@ -30,8 +30,8 @@ document.addEventListener("keydown", (event) => {
     chosen.click();
   } else if (event.key === "Escape") {
     document.querySelectorAll("details.step[open]").forEach((place) => { place.open = false; });
-  } else if (event.key === "/" && document.querySelector("#q")) {
-    document.querySelector("#q").focus();
+  } else if (event.key === "/" && document.querySelector("#q, .find input")) {
+    document.querySelector("#q, .find input").focus();
   } else if (event.key in moves && document.querySelector(".hits > li")) {
     step(moves[event.key]);
   } else {
@@ -110,5 +110,5 @@ function marked(text, words) {
 }
 
 document.querySelector(".waiting [aria-current]")?.scrollIntoView({ block: "nearest" });
-document.querySelectorAll("form[role=search]").forEach(searchAsTyped);
+document.querySelectorAll("form[role=search]:has(#q)").forEach(searchAsTyped);
 document.querySelectorAll("input[data-site]").forEach(searchFiles);
