@@ -7,7 +7,6 @@ and Gemini CLI, in the form of each. A test compares, and validates each by its 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,6 @@ from ai_lessons.connectors.agent_hosts import KINDS, hook_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = "hooks/claude-code"
-REGISTRY_NAME = "io.github.ai-lessons/ai-lessons"
-"""In the MCP registry; its namespace is the account that publishes, and the README has to state it."""
-
 SHELL = (
     'PATH="$PATH:$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin"; '
     "command -v ai-lessons >/dev/null && ai-lessons admin agent-hook || exit 0"
@@ -59,7 +55,7 @@ def manifests() -> dict[str, str]:
     """The text of each file that is made, by its path."""
     plugin = _plugin()
     name, about, version, owner = plugin["name"], plugin["description"], plugin["version"], plugin["author"]
-    title, shown = plugin["displayName"], {key: plugin[key] for key in ("homepage", "license", "keywords")}
+    title, shown = plugin["displayName"], {key: plugin[key] for key in ("license", "keywords")}
 
     def market(source: Any, **more: Any) -> dict[str, Any]:
         entry = {"name": name, "source": source, "description": about}
@@ -68,7 +64,7 @@ def manifests() -> dict[str, str]:
     server: dict[str, Any] = {"command": "ai-lessons", "args": ["admin", "mcp"]}
     interface = {
         "displayName": title, "shortDescription": about, "longDescription": about, "developerName": owner["name"],
-        "category": "Productivity", "capabilities": ["Read", "Write"], "websiteURL": plugin["homepage"],
+        "category": "Productivity", "capabilities": ["Read", "Write"],
         "defaultPrompt": "Search what is known about what I am about to do.",
     }  # fmt: skip
     policy = {"installation": "AVAILABLE", "authentication": "ON_INSTALL"}
@@ -107,28 +103,6 @@ def manifests() -> dict[str, str]:
             "mcpServers": {name: server | {"env": {"AI_LESSONS_AGENT": "gemini"}}},
         },
         "hooks/hooks.json": {"hooks": _hooks("gemini")},
-        "server.json": {
-            "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-            "name": REGISTRY_NAME, "title": title, "description": about, "version": version,
-            "websiteUrl": plugin["homepage"],
-            "packages": [{
-                "registryType": "pypi", "identifier": name, "version": version, "runtimeHint": "uvx",
-                "transport": {"type": "stdio"},
-                "packageArguments": [{"type": "positional", "value": value} for value in server["args"]],
-            }],
-        },
-        "hooks/mcpb/manifest.json": {
-            "manifest_version": "0.4", **stated, "display_name": title, "author": owner, **shown,
-            "server": {
-                "type": "uv", "entry_point": "server.py",
-                "mcp_config": {
-                    "command": "uv", "args": ["run", "--directory", "${__dirname}", "server.py"],
-                    "env": {"AI_LESSONS_AGENT": "claude-desktop"},
-                },
-            },
-            "tools_generated": True, "prompts_generated": True,
-            "compatibility": {"platforms": ["darwin", "linux"], "runtimes": {"python": ">=3.11"}},
-        },
     }  # fmt: skip
     texts = {path: json.dumps(value, indent=2, ensure_ascii=False) + "\n" for path, value in data.items()}
     return texts | {f"hooks/{host}/skills/{name}/SKILL.md": skill() for host in ("claude-code", "codex", "cursor")}
@@ -146,13 +120,10 @@ def _hooks(host: str) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Write them all, and the version into the bundle's project."""
+    """Write them all."""
     for path, text in manifests().items():
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text, encoding="utf-8")
-    bundle = ROOT / "hooks/mcpb/pyproject.toml"
-    version = f'version = "{_plugin()["version"]}"'
-    bundle.write_text(re.sub(r'(?m)^version = ".*"$', version, bundle.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
+import zipfile
 from datetime import date
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 from packaging.version import Version
@@ -65,6 +69,23 @@ def test_a_release_is_built_twice_to_the_same_bytes_and_is_called_as_its_tag(
     done = release(sources, "v9.8.7", tmp_path / "dist")
     assert (done.returncode, done.stdout.startswith("- Now.")) == (0, True), done.stderr
     assert sorted(os.listdir(tmp_path / "dist")) == ["ai_lessons-9.8.7-py3-none-any.whl", "ai_lessons-9.8.7.tar.gz"]
+
+    server = json.loads((tmp_path / "dist-listed/server.json").read_bytes())
+    schema = json.loads((TOP / "tests/schemas/mcp-server.json").read_bytes())
+    assert list(jsonschema.validators.validator_for(schema)(schema).iter_errors(server)) == []
+    wheel = tmp_path / "dist/ai_lessons-9.8.7-py3-none-any.whl"
+    (package,) = server["packages"]
+    assert (package["version"], package["fileSha256"]) == ("9.8.7", hashlib.sha256(wheel.read_bytes()).hexdigest())
+    with zipfile.ZipFile(tmp_path / "dist-listed/ai-lessons-9.8.7.mcpb") as bundle:
+        assert sorted(bundle.namelist()) == [wheel.name, "manifest.json", "pyproject.toml", "server.py"]
+        manifest, project = (
+            json.loads(bundle.read("manifest.json")),
+            tomllib.loads(bundle.read("pyproject.toml").decode()),
+        )
+        assert bundle.read(wheel.name) == wheel.read_bytes()
+    schema = json.loads((TOP / "tests/schemas/mcpb.json").read_bytes())
+    assert list(jsonschema.validators.validator_for(schema)(schema).iter_errors(manifest)) == []
+    assert (manifest["version"], project["tool"]["uv"]["sources"]["ai-lessons"]) == ("9.8.7", {"path": wheel.name})
 
     git(sources, "commit", "-q", "--allow-empty", "-m", "One more")
     assert "the tag v9.8.7 is not on this commit" in release(sources, "v9.8.7", tmp_path / "late").stderr

@@ -155,7 +155,7 @@ def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
     (tmp_path / "in/b.md").write_text("# B\n\nText.\n")
     with pytest.raises(UsageError, match="not installed") as caught:
         world.bring(tmp_path / "in/a.pdf")
-    assert caught.value.hint == "pip install 'ai-lessons[intake]'"
+    assert caught.value.hint == "in the sources of ai-lessons: pip install '.[intake]'"
     done = world.bring(tmp_path / "in", recursive=True)
     assert [one.title for one in done.written] == ["B"]
     ((path, why),) = done.skipped

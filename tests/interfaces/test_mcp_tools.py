@@ -384,9 +384,7 @@ def test_the_server_says_what_it_is_and_what_holds_how_long(log: Path, knowledge
         assert (listed.ttl_ms, listed.cache_scope) == (3_600_000, "public")
         assert agent.ask(agent.client.list_resources).ttl_ms == 10_000
         info: Any = agent.client.server_info
-    assert (info.title, bool(info.description), bool(info.website_url), bool(info.icons)) == (
-        "AI Lessons", True, True, True,
-    )  # fmt: skip
+    assert (info.title, bool(info.description), bool(info.icons)) == ("AI Lessons", True, True)
     assert {tool.title for tool in listed.tools if "_" in tool.name} >= {"Search resources", "Add lesson"}
 
 

@@ -286,4 +286,4 @@ def test_where_ast_grep_is_missing_validate_says_what_it_did_not_prove(
     assert run("admin", "approve-rule", made.json["handle"], "--yes").code == 0
     done = run("admin", "validate")
     assert done.code == 0
-    assert "not proven, pattern needs ast-grep: pip install 'ai-lessons[checks]'" in done.err
+    assert "not proven, pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'" in done.err

@@ -152,7 +152,7 @@ def _extra() -> Any:
     except ImportError as error:
         raise UsageError(
             f"web pages, HTML, PDF and Word documents need {error.name}, which is not installed",
-            hint="pip install 'ai-lessons[intake]'",
+            hint="in the sources of ai-lessons: pip install '.[intake]'",
         ) from error
 
 

@@ -590,7 +590,7 @@ def read(text: str, name: str) -> Bundle:
     if version > VERSION:
         raise UnsupportedRepository(
             f"{name} is an export of version {version}, this program knows {VERSION}",
-            hint="update ai-lessons: pipx upgrade ai-lessons",
+            hint="update ai-lessons from where it was installed",
         )
     damaged: list[tuple[str, str]] = []
     links: dict[str, list[dict[str, Any]]] = {}

@@ -32,7 +32,7 @@ def program_path(name: str) -> str:
     folders = [os.path.dirname(os.path.abspath(called)), os.path.dirname(sys.executable)]
     path = shutil.which(name, path=os.pathsep.join(folders))
     if path is None:
-        raise NotFound("program", name, hint="install the package: pipx install ai-lessons")
+        raise NotFound("program", name, hint="install the package, in its sources: pipx install .")
     return path
 
 

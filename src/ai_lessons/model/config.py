@@ -287,7 +287,7 @@ def known_fields(text: str) -> dict[str, Any]:
     if isinstance(stated, int) and stated > FORMAT:
         raise UnsupportedRepository(
             f"the knowledge repository has format {stated}, this program knows {FORMAT}",
-            hint="update ai-lessons: pipx upgrade ai-lessons",
+            hint="update ai-lessons from where it was installed",
         )
     return fields
 

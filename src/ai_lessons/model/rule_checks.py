@@ -18,7 +18,7 @@ from ai_lessons.model.source_text import names_comments, skeleton, without_comme
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 ASK, DENY = "ask", "deny"
 ASK_OR_DENY = "ask or deny"  # of a rule that denies, where only a person can say: a host that cannot ask denies
-EXTRA = "pattern needs ast-grep: pip install 'ai-lessons[checks]'"
+EXTRA = "pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'"
 
 LONGEST_PATTERN, LONGEST_SAMPLE, MOST_SAMPLES = 500, 4_000, 20
 LARGEST = 1 << 20  # Characters of a text that is looked at

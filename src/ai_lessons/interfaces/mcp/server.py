@@ -337,7 +337,6 @@ def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
         "ai-lessons",
         title="AI Lessons",
         description=ABOUT,
-        website_url="https://pypi.org/project/ai-lessons/",
         icons=[Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
         instructions=INSTRUCTIONS,
         version=version("ai-lessons"),
