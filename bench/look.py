@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ENTRIES, QUESTIONS, ROUNDS = 10_000, 20, 5
 FIRST_BAR, KEY_BAR = 300.0, 60.0
-PAGES = ("/", "/entry/{handle}", "/review", "/graph", "/today", "/health", "/learning", "/tiers")
+PAGES = ("/", "/entry/{handle}", "/review", "/graph", "/sessions", "/health", "/learning", "/tiers")
 
 
 @dataclass(frozen=True)

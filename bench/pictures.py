@@ -75,7 +75,7 @@ def draw(page: Page, base: str, folder: Path) -> None:
     page.screenshot(path=folder / "look-search.png")
     page.goto(f"{base}/review")
     page.locator(".waiting a", has_text="GET a workflow").click()
-    page.wait_for_selector(".sides pre")
+    page.wait_for_selector(".reads")
     page.screenshot(path=folder / "look-review.png")
     page.goto(f"{base}/graph")
     page.wait_for_selector("#graph canvas")

@@ -6,19 +6,24 @@ import json
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from ai_lessons import settings
-from ai_lessons.app import hints
+from ai_lessons.app import harvest, hints
 from ai_lessons.app.answers import ProposedFile
+from ai_lessons.app.entries import list_entries
 from ai_lessons.app.open_repository import silent
+from ai_lessons.app.workspace import Library
 from ai_lessons.interfaces.mcp.tools import SessionPool
-from ai_lessons.interfaces.web import pages, server
+from ai_lessons.interfaces.web import graph, pages, server
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
@@ -40,7 +45,10 @@ def forms(html: str) -> dict[str, str]:
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
 
 
-PAGES = ("/", "/search?q=workflow", f"/entry/{LESSON}", "/review", "/graph", "/today", "/health", "/learning", "/tiers")
+PAGES = (
+    "/", "/search?q=workflow", f"/entry/{LESSON}", "/review", "/graph", "/sessions", "/health", "/learning", "/tiers",
+    "/about",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [*PAGES, f"/graph?ref={LESSON}&project=jira-api"])
@@ -236,7 +244,8 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
     assert sessions[0].failures == 3
     assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
     pool = SessionPool(partial(settings.load, os.environ))
-    parts = {part.title: part for part in pool.read(lambda opened: pages.today(opened, {})).values["parts"]}
+    shown = pool.read(lambda opened: pages.sessions(opened, pages.Played())).values
+    parts = {part.title: part for part in shown["parts"]}
     ((_, name, folder, _, failures),) = parts["Sessions"].rows
     assert (name, Path(folder).name, failures) == ("claude-code", host.code.name, 3)
     learned = pool.read(lambda opened: pages.learning(opened, {})).values["parts"][1]
@@ -399,12 +408,81 @@ def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pyte
         served.stop()
 
 
-def test_today_plays_what_is_stored_against_transcripts_when_asked(knowledge: Path) -> None:
+def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
+    monkeypatch: pytest.MonkeyPatch, knowledge: Path
+) -> None:
+    assert knowledge.exists()
+    half, go_on = threading.Event(), threading.Event()
+
+    def replayed(opened: Library) -> harvest.Replay:
+        for number, _ in enumerate(opened.reading.options.each("replaying transcripts", "abcd")):
+            if number == 2:
+                half.set()
+                assert go_on.wait(20)
+        return replay(opened)
+
+    replay = pages.replayed
+    monkeypatch.setattr(pages, "replayed", replayed)
+    pool = SessionPool(partial(settings.load, os.environ))
+    site = server.Guard(server.Site(pool).app(), "x", 8080)
+    with closing(pool), TestClient(site, base_url="http://localhost:8080") as page:
+        assert 'href="./sessions?replay=yes"' in page.get("/x/sessions").text
+        assert "It is played" in page.get("/x/sessions?replay=yes").text
+        assert half.wait(20)
+        playing = page.get("/x/sessions").text
+        assert '<progress max="4" value="2"' in playing
+        assert 'http-equiv="refresh"' in playing
+        assert page.get("/x/review").status_code == 200
+        assert 'value="2"' in page.get("/x/sessions?replay=yes").text  # one at a time
+        go_on.set()
+        for thread in threading.enumerate():
+            if thread.name == server.PLAYING:
+                thread.join(20)
+        played = page.get("/x/sessions").text
+        assert "0 sessions, 0 commands, 0 failed." in played
+        assert "<progress" not in played
+
+
+def test_health_says_what_it_cannot_check(
+    run: Run, knowledge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert knowledge.exists()
     pool = SessionPool(partial(settings.load, os.environ))
-    shown = pool.read(lambda opened: pages.today(opened, {}))
-    assert shown.values["parts"][0].rows[0][0].href == "today?replay=yes"
-    played = pool.read(lambda opened: pages.today(opened, {"replay": "yes"})).values["parts"][0]
-    assert played.summary == "0 sessions, 0 commands, 0 failed."
-    assert [row[0] for row in played.rows] == ["warned before", "at a failure", "either", "characters"]
+
+    def again() -> pages.Part:
+        parts: list[pages.Part] = pool.read(lambda opened: pages.health(opened, {})).values["parts"]
+        return next(part for part in parts if part.title == "To look at again")
+
+    assert again().summary == ""
+    code = tmp_path / "shop"
+    (code / "src").mkdir(parents=True)
+    (code / "src/pay.py").write_text("def refund():\n    pass\n")
+    subprocess.run(["git", "init", "-q"], cwd=code, check=True)
+    said = ("--title", "Refunds", "--content", "x", "--project", "shop", "--about", "src/pay.py::refund")
+    here = Path.cwd()
+    monkeypatch.chdir(code)
+    assert run("add", *said).code == 0
+    monkeypatch.chdir(here)
+    assert again().summary == "Cannot check: the code of shop is not here. Start this page in its folder."
+    assert again().empty == ""
+    pool.close()
+
+
+def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(run: Run, knowledge: Path) -> None:
+    for name in ("Apples", "Pears"):
+        (knowledge / f"fruit/docs/1/{name}.md").parent.mkdir(parents=True, exist_ok=True)
+        (knowledge / f"fruit/docs/1/{name}.md").write_text(f"# {name}\n\nThey grow.\n")
+    pool = SessionPool(partial(settings.load, os.environ))
+    values = pool.read(lambda opened: graph.graph(opened, {})).values
+    every = pool.read(list_entries).entries
+    names = {tag for light in every for tag in light.tags} | {light.project for light in every}
+    assert {topic.name for topic in values["topics"]} <= names
+    unlinked = {topic.name: [light.title for light in topic.entries] for topic in values["unlinked"]}
+    assert sorted(unlinked["fruit"]) == ["Apples", "Pears"]
+    assert "Linked with nothing" in pages.render("graph.html", **values)
+    alone = pool.read(lambda opened: graph.graph(opened, {"project": "fruit"})).values
+    assert [(topic.name, len(topic.entries)) for topic in alone["topics"]] == [("fruit", 2)]
+    assert "Nothing is linked here; 2 entries by project" in pages.render("graph.html", **alone)
+    drawn = pool.read(lambda opened: graph.graph_data(opened, {"project": "fruit"}))
+    assert sorted(node["label"] for node in drawn["nodes"]) == ["Apples", "Pears"]
     pool.close()

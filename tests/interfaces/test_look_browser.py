@@ -27,8 +27,10 @@ QUIET = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
-PAGES = ("/", "/search?q=workflow", f"/entry/{LESSON}", f"/entry/{HOSTILE}", "/review", "/graph", "/today", "/health",
-         "/learning", "/tiers", "/entry/L-AAAAAA")  # fmt: skip
+PAGES = (
+    "/", "/search?q=workflow", f"/entry/{LESSON}", f"/entry/{HOSTILE}", "/review", "/graph", "/sessions", "/health",
+    "/learning", "/tiers", "/about", "/entry/L-AAAAAA",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +94,7 @@ def test_links_back_reload_and_two_tabs_work_and_nothing_is_kept_in_the_browser(
         site.replies = {"/": Reply(b"elsewhere")}
         tab = context.new_page()
         tab.goto(look.address)
-        for name in ("Search", "Review", "Today", "Graph", "Health", "Learning", "Tiers"):
+        for name in ("Search", "Review", "Sessions", "Graph", "Health", "Learning", "Tiers"):
             tab.click(f"nav >> text={name}")
             tab.wait_for_url(f"{look.base}/{name.lower()}**")
             assert tab.inner_text("h1") == name
@@ -349,6 +351,30 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     assert "approved by Test Person" in page.inner_text(".approval")
 
 
+def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, tmp_path: Path) -> None:
+    served = serve(tmp_path)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{served.base}/review")
+    title = page.inner_text("article h2")
+    assert "Who is told" in page.inner_text("article")
+    page.click("summary:has-text('Approve')")
+    page.click("text=Approve it as it is shown")
+    assert f"Approved {title.split()[0]}" in page.inner_text(".done")
+    page.click("button:has-text('Undo')")
+    assert "waits again" in page.inner_text(".done")
+    page.click("summary:has-text('Reject')")
+    page.fill("[name=reason]", "It says nothing new.")
+    page.click("text=Reject it")
+    assert "Rejected" in page.inner_text(".done")
+    assert page.locator(".waiting li").count() == 2
+    page.goto(f"{served.base}/sessions?replay=yes")
+    page.wait_for_url(f"{served.base}/sessions")
+    page.wait_for_selector("text=0 sessions, 0 commands")
+    context.close()
+    served.stop()
+
+
 def test_an_entry_is_edited_and_judged_where_it_is_read(page: Page, look: Served) -> None:
     page.goto(f"{look.base}/entry/{SETUP}")
     page.fill("input[name=note]", "It is of last year.")
@@ -369,6 +395,37 @@ def test_an_entry_is_edited_and_judged_where_it_is_read(page: Page, look: Served
     page.wait_for_selector(".done:has-text('Saved')")
     assert "Run it twice." in page.inner_text(".body")
     assert file.read_text().endswith("Run it twice.\n\nMeanwhile.\n")
+
+
+OVER_AREAS = """() => {
+  const graph = document.querySelector("#graph"), { areas } = graph.drawn, box = graph.getBoundingClientRect();
+  const labels = [...document.querySelectorAll("#graph .labels > *")].filter((label) => !label.matches(".near"));
+  return labels.flatMap((label) => {
+    const place = label.getBoundingClientRect(), [left, top] = [place.left - box.left, place.top - box.top];
+    const near = (at, from, size) => at - Math.max(from, Math.min(at, from + size));
+    return areas().filter(({ x, y, far, topic, titles }) => ![topic, ...titles].includes(label.textContent) &&
+      Math.hypot(near(x, left, place.width), near(y, top, place.height)) < far - 1)
+      .map(({ topic }) => `${label.textContent} over ${topic}`);
+  });
+}"""
+
+
+def test_labels_lie_over_no_other_area_and_the_wheel_zooms(page: Page, look: Served) -> None:
+    for width in (1600, 1280, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.unroute_all()
+        page.route("**/graph.json**", partial(answer, graph_of(150)))
+        page.goto(look.base + "/graph")
+        page.wait_for_selector("#graph .labels > *")
+        before = page.evaluate("document.querySelector('#graph').drawn.areas().map((area) => area.far)")
+        assert len(before) == 6
+        for _ in range(4):
+            assert page.evaluate(OVER_AREAS) == []
+            page.locator("#graph .labels > *").first.hover(force=True)  # over a label, too
+            page.mouse.wheel(0, -120)
+            page.wait_for_timeout(50)
+        after = page.evaluate("document.querySelector('#graph').drawn.areas().map((area) => area.far)")
+        assert all(far > 1.5 * early for early, far in zip(before, after, strict=True))
 
 
 def test_a_node_of_the_graph_leads_to_its_entry(page: Page, look: Served) -> None:

@@ -440,6 +440,13 @@ def outdated(reading: Reading) -> list[EntrySummary]:
     return sorted(lights, key=lambda light: -sum(row.changes for row in light.details["anchors"]))
 
 
+def elsewhere(reading: Reading) -> list[str]:
+    """The names of the code that active entries speak of and that is not here, so nothing is known of them."""
+    lights = [light for light in _judged(reading) if "verdict" not in light.details]
+    stated = [(anchor, light) for light in lights for anchor in anchors_of(light.details) if not anchor.package]
+    return sorted({anchor.repository or light.project for anchor, light in stated})
+
+
 def stale(reading: RepositorySession) -> list[Stale]:
     """What `outdated` has, as a list of stale sources has it."""
     reading.current()

@@ -102,12 +102,19 @@ class SessionPool:
         with self._at_work(), self._turn(self._writing), self._fresh(agent, progress) as library:
             return job(library)
 
-    def run(self, job: Callable[[Library], T], *, agent: str, trusts: Callable[[str, str], bool] | None = None) -> T:
-        """Do a job that may take long and shares nothing with others: running a script.
+    def run(
+        self,
+        job: Callable[[Library], T],
+        *,
+        agent: str,
+        trusts: Callable[[str, str], bool] | None = None,
+        progress: Progress = silent,
+    ) -> T:
+        """Do a job that may take long and shares nothing with others: running a script, playing transcripts.
 
         `trusts` asks the person at the client; not over HTTP, where it may be any person.
         """
-        with self._at_work(), self._fresh(agent, silent, trusts if self._session else None) as library:
+        with self._at_work(), self._fresh(agent, progress, trusts if self._session else None) as library:
             return job(library)
 
     def still(self) -> None:

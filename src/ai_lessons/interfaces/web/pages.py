@@ -7,7 +7,7 @@ import json
 import os
 import posixpath
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -33,7 +33,6 @@ from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import ENTERPRISE, KINDS, EntrySummary, Kind
 from ai_lessons.model.frontmatter import listed, read_entry
-from ai_lessons.model.links import communities
 from ai_lessons.model.texts import escaped
 
 if TYPE_CHECKING:
@@ -63,7 +62,6 @@ SCOPES = {"applies_to": "Files", "scope": "Scope", "contexts": "Contexts", "cate
 ROWS_SHOWN = 30  # Results and entries of a list
 NEAR = 0.5  # of the best score: what has less is shown only to who asks for it
 LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
-DRAWN, LISTED = 5_000, 500  # Entries of a graph that are drawn, and those of its list: a page must stay light
 
 
 class Page(NamedTuple):
@@ -319,7 +317,7 @@ def _environment() -> Environment:
     made.filters |= {"folder": _folder, "day": day, "dated": dated, "inline": inline}
     made.tests["entry"] = lambda value: isinstance(value, EntrySummary)
     made.globals |= {"at_hit": at_hit, "shared": shared}
-    made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST, "LISTED": LISTED}
+    made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST}
     return made
 
 
@@ -332,6 +330,7 @@ LIVE: Mapping[str, Any] = {
     "place": 1,
     "reach": "",
     "words": "",
+    "played": None,
 }
 """What every template takes, on a page of the server; see `site` for that of a folder of files.
 
@@ -549,16 +548,23 @@ def unseen(text: str, body: str, *above: str) -> str:
 # --- what is known of how it goes ---
 
 
-def today(opened: Library, asked: Asked) -> Page:
-    """What agents were told, what came of it, and which lessons are missing."""
-    sessions, missing = app.hints.lately(opened.options.state_dir)
-    ids = {entry.id for session in sessions for entry in session.told}
+class Played(NamedTuple):
+    """How far it is to play what is stored against the transcripts, what came of it, or why nothing did."""
+
+    running: bool = False
+    done: int = 0
+    total: int = 0
+    value: app.harvest.Replay | None = None
+    problem: str = ""
+
+
+def sessions(opened: Library, played: Played) -> Page:
+    """What agents were told in the last days, what came of it, and which lessons are missing."""
+    heard, missing = app.hints.lately(opened.options.state_dir)
+    ids = {entry.id for session in heard for entry in session.told}
     lights = opened.reading.current().many(ids)
     parts = [
-        _replayed(opened) if asked.get("replay") else Part(
-            "Does it help?", "", ("", ""),
-            [(Link("Play what is stored against your transcripts", "today?replay=yes"), "takes a while")],
-        ),
+        _help(played),
         Part(
             "Lessons that are missing", "What failed while nothing was known that helps, the most frequent first.",
             ("what failed", "times", ""),
@@ -568,7 +574,7 @@ def today(opened: Library, asked: Asked) -> Page:
         Part(
             "Sessions", "", ("last heard of", "host", "folder", "shown", "failed commands"),
             [(when(session.at), session.host or "not stated", _folder(session.folder), len(session.told),
-              session.failures) for session in sessions],
+              session.failures) for session in heard],
             "Hooks heard of no session in the last seven days: ai-lessons admin hosts connects your agents.",
         ),
         *(
@@ -579,25 +585,32 @@ def today(opened: Library, asked: Asked) -> Page:
                 [(lights.get(entry.id, entry.title), entry.moment, entry.why, entry.outcome or "not known")
                  for entry in session.told],
             )
-            for session in sessions
+            for session in heard
             if session.told
         ),
     ]  # fmt: skip
-    return _table("Today", parts, "What hooks told agents in the last seven days, and what came of it.")
+    page = _table("Sessions", parts, "What hooks told agents in the last seven days, and what came of it.")
+    return page._replace(values={**page.values, "played": played})
 
 
 def _folder(path: str) -> str:
     return View(home=str(Path.home())).short(path) or "no folder"
 
 
-def _replayed(opened: Library) -> Part:
-    """What is stored, played against the transcripts of this user's agents."""
-    where = app.setup.where(os.environ, opened.reading.options.cwd)
-    value = app.harvest.replay(opened, where)
-    summary, *figures = text.replay_rows(value)
-    rows = [(figure[: text.LABEL].strip(), figure[text.LABEL :]) for figure in figures]
-    rows += [(f"{failure.times} x without help", failure.failure) for failure in value.unhelped]
-    return Part("Does it help?", summary, ("", ""), rows)
+def replayed(opened: Library) -> app.harvest.Replay:
+    """What is stored, played against the transcripts of this user's agents; takes a while."""
+    return app.harvest.replay(opened, app.setup.where(os.environ, opened.reading.options.cwd))
+
+
+def _help(played: Played) -> Part:
+    again = Link("Play what is stored against your transcripts", "sessions?replay=yes")
+    if played.value is None:
+        waits = "It is played; you can leave this page." if played.running else ""
+        return Part("Does it help?", waits, ("", ""), [] if played.running else [(again, played.problem)])
+    summary, *figures = text.replay_rows(played.value)
+    rows: list[Sequence[object]] = [(figure[: text.LABEL].strip(), figure[text.LABEL :]) for figure in figures]
+    rows += [(f"{failure.times} x without help", failure.failure) for failure in played.value.unhelped]
+    return Part("Does it help?", summary, ("", ""), [*rows, (again, "")])
 
 
 def health(opened: Library, asked: Asked) -> Page:
@@ -610,6 +623,8 @@ def health(opened: Library, asked: Asked) -> Page:
     stale = [*changed, (every, "")]
     if asked.get("all"):
         stale = [(row.entry, row.detail) for row in app.health.review(opened)]
+    elsewhere = app.anchors.elsewhere(opened.primary)
+    away = f"Cannot check: the code of {', '.join(elsewhere)} is not here. Start this page in its folder."
     kept = app.sharing.recover(opened, only_list=True).kept
     try:
         torn = app.sharing.conflicts(opened).entries
@@ -619,7 +634,8 @@ def health(opened: Library, asked: Asked) -> Page:
     parts = [
         Part("Checks", "As ai-lessons admin doctor says it.", ("state", "what", "found", "what to do"), checks),
         Part("Files", f"{report.files} files read.", ("where", "problem"), problems, "No file has a problem."),
-        Part("To look at again", "", ("entry", "why"), stale, "Nothing has gone stale."),
+        Part("To look at again", away if elsewhere else "", ("entry", "why"), stale,
+             "" if elsewhere else "Nothing has gone stale."),
         Part("Conflicts", "", ("file", "why"), [(row.path, "; ".join(row.reasons)) for row in torn],
              "No file was changed on both sides."),
         Part("Taken away before their commit", "ai-lessons admin recover brings them back.", ("file", "written"),
@@ -673,6 +689,13 @@ def plainly(param: Parameter) -> tuple[str, str, str]:
     return sentence, f"{low:.0f} and {high:.0f}", count(param.observations, "outcome")
 
 
+def about(opened: Library, _asked: Asked) -> Page:
+    """What the program does without being asked each time, in plain words."""
+    options = opened.primary.options
+    settings = {"events": opened.primary.config.events, "warm": options.warm, "offline": options.offline}
+    return Page("about.html", {"title": "About", **settings})
+
+
 def tiers(opened: Library, _asked: Asked) -> Page:
     """Which repositories apply here and why, what their policies say, and what was promoted."""
     states = app.workspace.tier_states(opened.primary.store.root, opened.options)
@@ -698,101 +721,7 @@ def _table(title: str, parts: Sequence[Part], summary: str = "") -> Page:
     return Page("table.html", {"title": title, "parts": parts, "summary": summary})
 
 
-# --- the graph ---
-
-
-class Topic(NamedTuple):
-    """Entries that hang together, the most linked first, and what they are about."""
-
-    name: str
-    entries: Sequence[EntrySummary]
-
-
-def graph(opened: Library, asked: Asked) -> Page:
-    """What is linked: drawn, and as lists of topics, each entry with what it links."""
-    drawn = _graph(opened, asked)
-    chosen = {key: asked.get(key, "").strip() for key in ("ref", "project", "kind", "q", "depth")}
-    words = chosen["q"].casefold().split()
-    lights = {
-        light.id: light
-        for light in drawn.entries
-        if chosen["kind"] in {"", light.kind.value} and all(word in light.title.casefold() for word in words)
-    }
-    listed = dict(list(lights.items())[:LISTED])
-    every = {light.id: light for light in drawn.entries}
-    links = defaultdict(list)
-    for link in drawn.links:
-        relation = link.relation.replace("_", " ")
-        for end, other, words_of in ((link.source, link.target, ""), (link.target, link.source, " (said there)")):
-            if end in listed and other in every:
-                links[end].append((relation + ("" if link.both_ways else words_of), every[other]))
-    topics = [
-        Topic(topic.name, members)
-        for topic in _topics(drawn)
-        if (members := [light for light in topic.entries if light.id in listed])
-    ]
-    start = every.get(app.entries.show(opened, chosen["ref"]).entry.id) if chosen["ref"] else None
-    values = {"title": "Graph", "topics": topics, "links": links, "chosen": chosen, "start": start}
-    counts = {"total": len(lights), "linked": len(drawn.links), "left_out": drawn.left_out}
-    return Page("graph.html", values | counts | {"projects": app.entries.projects(opened)})
-
-
-def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
-    """The same for the program that draws it."""
-    drawn = _graph(opened, asked)
-    topic_of = {
-        light.id: (number, topic.name if len(topic.entries) > 2 else "")
-        for number, topic in enumerate(_topics(drawn))
-        for light in topic.entries
-    }
-    ids = {light.id for light in drawn.entries}
-    nodes = [
-        {
-            "id": light.id, "handle": light.handle, "label": light.title, "kind": light.kind.value,
-            "href": href(light.id), "project": light.project, "size": drawn.confidence.get(light.id, 0.6),
-            "cluster": topic_of[light.id][0], "topic": topic_of[light.id][1],
-        }
-        for light in drawn.entries
-    ]  # fmt: skip
-    lines = [
-        {"source": link.source, "target": link.target, "label": link.relation.replace("_", " ")}
-        for link in drawn.links
-        if {link.source, link.target} <= ids
-    ]
-    return {"nodes": nodes, "lines": lines}
-
-
-def _graph(opened: Library, asked: Asked) -> app.contexts.Graph:
-    refs = [asked["ref"]] if asked.get("ref") else []
-    depth = int(asked["depth"]) if asked.get("depth") in {"1", "2", "3"} else 2
-    return app.contexts.graph(opened, refs, depth=depth, most=DRAWN, project=asked.get("project") or None)
-
-
-def _topics(drawn: app.contexts.Graph) -> list[Topic]:
-    """The groups of the graph, the largest first, named by the tag that marks them off, else by their first entry."""
-    order = {light.id: (position, light) for position, light in enumerate(drawn.entries)}
-    groups = [
-        [light for _, light in sorted(order[member] for member in group if member in order)]
-        for group in communities((link.source, link.target) for link in drawn.links)
-    ]
-    grouped = {light.id for group in groups for light in group}
-    groups += [[light] for light in drawn.entries if light.id not in grouped]
-    every = Counter(tag for light in drawn.entries for tag in light.tags)
-    topics, taken = [], set[str]()
-    for group in filter(None, groups):
-        tags = Counter(tag for light in group for tag in light.tags if tag not in taken)
-        tag = max(tags, key=lambda name: (tags[name] ** 2 / every[name], name), default="")
-        name = tag if 3 * tags[tag] > len(group) > 1 else group[0].title
-        taken.add(name)
-        topics.append(Topic(name, group))
-    return topics
-
-
-PAGES: Mapping[str, Job] = {
-    "/": search, "/search": search, "/entry/{ref:path}": entry, "/review": review, "/graph": graph,
-    "/today": today, "/health": health, "/learning": learning, "/tiers": tiers,
-}  # fmt: skip
-
+# --- the exported site ---
 
 STATIC = ("look.css", "look.js", "icon.svg")
 SEARCHED = 2_000  # Characters of a text that its search looks at

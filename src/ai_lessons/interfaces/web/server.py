@@ -11,6 +11,7 @@ import time
 import webbrowser
 from contextlib import closing, contextmanager, suppress
 from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote
 
@@ -29,7 +30,7 @@ from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, 
 from ai_lessons.interfaces.cli.contribute import OUTCOMES
 from ai_lessons.interfaces.mcp.server import ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.tools import SessionPool
-from ai_lessons.interfaces.web import pages
+from ai_lessons.interfaces.web import graph, pages
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 BODY_BYTES = 1_000_000  # of what a form sends: the text of an entry is a few kilobytes
 HOST = "127.0.0.1"
+PLAYING = "playing transcripts"
 KEPT = 3600  # seconds for which the secret of a page that ended opens the next one on its port
 NOTHING = "There is nothing here. The pages are below the address that `ai-lessons look` printed last."
 ELSEWHERE = "This was asked from another page or under another name, so it is not done."
@@ -193,6 +195,12 @@ def _decided(word: str, decisions: Iterable[app.answers.Decided]) -> tuple[str, 
     )
 
 
+PAGES: Mapping[str, pages.Job] = {
+    "/": pages.search, "/search": pages.search, "/entry/{ref:path}": pages.entry, "/review": pages.review,
+    "/graph": graph.graph, "/health": pages.health, "/learning": pages.learning, "/tiers": pages.tiers,
+    "/about": pages.about,
+}  # fmt: skip
+
 FORMS: Mapping[str, Form] = {
     "/review/approve": approve, "/review/approve-batch": approve_batch, "/review/reject": reject, "/review/edit": edit,
     "/review/undo": undo, "/entry/edit": edit_entry, "/entry/feedback": feedback,
@@ -252,15 +260,17 @@ class Site:
     def __init__(self, pool: SessionPool) -> None:
         self._pool = pool
         self._done: list[Notice] = []
+        self._played = pages.Played()
         self._decisions: set[str] = set()  # of this page: no other commit is taken back here
 
     def app(self) -> Starlette:
         """The pages, by their addresses."""
-        shown = [Route(path, self._page(job)) for path, job in pages.PAGES.items()]
+        sessions = Route("/sessions", self._sessions)
+        shown = [Route(path, self._page(job)) for path, job in PAGES.items()]
         done = [Route(path, self._form(job), methods=["POST"]) for path, job in FORMS.items()]
         static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
         handlers: Any = dict.fromkeys((AiLessonsError, Exception, 404), self._failed)
-        routes = [*done, *shown, Route("/graph.json", self._page(pages.graph_data)), static]
+        routes = [*done, *shown, sessions, Route("/graph.json", self._page(graph.graph_data)), static]
         made = Starlette(routes=routes, exception_handlers=handlers)
         made.router.redirect_slashes = False  # it would lead to an address without the secret
         return made
@@ -273,6 +283,22 @@ class Site:
             return await self._shown(lambda opened: job(opened, asked), root, part=part)
 
         return endpoint
+
+    async def _sessions(self, request: Request) -> Response:
+        """What agents were told; with `replay` all is played again, behind the page, which says how far it is."""
+        if request.query_params.get("replay") and not self._played.running:
+            self._played = pages.Played(running=True)
+            Thread(target=self._play, name=PLAYING, daemon=True).start()
+        return await self._shown(lambda opened: pages.sessions(opened, self._played), request.state.root)
+
+    def _play(self) -> None:
+        def progress(_what: str, done: int, total: int) -> None:
+            self._played = pages.Played(running=True, done=done, total=total)
+
+        try:
+            self._played = pages.Played(value=self._pool.run(pages.replayed, agent="", progress=progress))
+        except AiLessonsError as error:
+            self._played = pages.Played(problem=error.message)
 
     async def _shown(
         self, job: Callable[[Library], pages.Page | dict[str, Any]], root: str, status: int = 200, *, part: bool = False

@@ -50,7 +50,7 @@ function arrange(nodes, lines, flat) {
     const inside = lines.filter(([one, other]) => one.cluster === other.cluster && groups.get(one.cluster) === area);
     settle(area.members, inside, () => APART, 0.12, rounds(area.members.length));
     const middle = ["x", "y"].map((axis) => area.members.reduce((sum, node) => sum + node[axis], 0) / area.members.length);
-    for (const node of area.members) { node.dx = node.x - middle[0]; node.dy = node.y - middle[1]; }
+    for (const node of area.members) { node.area = area; node.dx = node.x - middle[0]; node.dy = node.y - middle[1]; }
     area.size = Math.max(...area.members.map((node) => Math.hypot(node.dx, node.dy))) + 0.7 * APART;
   }
   spiral(areas, areas.length ? 1.2 * areas[0].size : 0, flat);
@@ -185,7 +185,7 @@ class Graph {
 
   listen() {
     const canvas = this.canvas;
-    canvas.addEventListener("wheel", (event) => {
+    this.place.addEventListener("wheel", (event) => {  // also over a label
       if (this.small && !event.ctrlKey) return;
       event.preventDefault();
       const box = canvas.getBoundingClientRect();
@@ -299,8 +299,14 @@ class Graph {
     const dots = this.nodes.filter((thing) => thing.kept).map((thing) => [this.at(thing), thing, this.radius(thing) + 1])
       .filter(([at]) => at.x > 0 && at.y > 0 && at.x < wide && at.y < high);
     const meet = (box, other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3];
+    // nor does it lie over the area of another topic, unless it is what one points at
+    const areas = this.areas.filter((area) => area.topic && !this.small && area.members.some((thing) => thing.kept))
+      .map((area) => [this.at(area), area, area.size * this.scale]);
+    const inside = (box, at, far) =>
+      Math.hypot(at.x - Math.max(box[0], Math.min(at.x, box[2])), at.y - Math.max(box[1], Math.min(at.y, box[3]))) < far;
     const free = (box, thing, over) => box[0] > 2 && box[1] > 2 && box[2] < wide - 2 && box[3] < high - 2 &&
       !boxes.some((other) => meet(box, other)) &&
+      !areas.some(([at, area, far]) => area !== thing && area !== thing.area && thing !== this.focus && inside(box, at, far)) &&
       (over || !dots.some(([at, dot, far]) => dot !== thing && meet(box, [at.x - far, at.y - far, at.x + far, at.y + far])));
     const put = (thing, text, width, box) => {
       boxes.push(box);
@@ -323,8 +329,9 @@ class Graph {
       if (this.small || !area.topic || area.size * this.scale < 8 || kept.size > most || !area.members.some((thing) => thing.kept && thing.fits)) continue;
       const at = this.at(area), width = Math.min((area.measured ??= this.measure(area.topic, "600 14px")) + 8, 240);
       if (at.y < 30 || at.y > high) continue;
-      const y = Math.max(at.y - area.size * this.scale - 8, 3), box = [at.x - width / 2, y, at.x + width / 2, y + 22];
-      if (free(box, area, true)) put(area, area.topic, width, box);
+      const above = Math.max(at.y - area.size * this.scale - 8, 3), places = [above, above + 12, at.y - 11, at.y + area.size * this.scale - 22];
+      const box = places.map((y) => [at.x - width / 2, y, at.x + width / 2, y + 22]).find((place) => free(place, area, true));
+      if (box) put(area, area.topic, width, box);
     }
     // what has most links gives a topic its shape, and is named also where it is dense
     for (const area of this.areas) {
@@ -348,8 +355,12 @@ class Graph {
 
 async function start(place) {
   const answer = await fetch(place.dataset.from), graph = new Graph(place, await answer.json(), answer.url);
-  // where an entry is drawn, for programs that drive the page
-  place.drawn = { getElementById: (id) => ({ renderedPosition: () => graph.at(graph.byId.get(id)) }) };
+  // where entries and areas are drawn, for programs that drive the page
+  place.drawn = {
+    getElementById: (id) => ({ renderedPosition: () => graph.at(graph.byId.get(id)) }),
+    areas: () => graph.areas.filter((area) => area.topic).map((area) => (
+      { ...graph.at(area), far: area.size * graph.scale, topic: area.topic, titles: area.members.map((node) => node.label) })),
+  };
   const form = document.querySelector("#graph-form");
   if (graph.small || !form) return;
   const { q, kind } = form.elements;
