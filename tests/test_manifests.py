@@ -68,7 +68,7 @@ def test_every_host_has_the_hooks_of_the_plugin_by_its_own_names() -> None:
     codex = data("hooks/codex/hooks/hooks.json")["hooks"]
     assert {call["command"] for groups in codex.values() for group in groups for call in group["hooks"]} == {SHELL}
     gemini = data("hooks/hooks.json")["hooks"]
-    assert set(gemini) == {"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent"}
+    assert set(gemini) == {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"}
 
 
 def test_a_skill_and_a_command_have_a_name_and_say_when_they_are_for() -> None:

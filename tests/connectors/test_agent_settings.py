@@ -14,6 +14,7 @@ from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
 from ai_lessons.connectors.agent_hosts import (
+    HEARS,
     HOOKS,
     KINDS,
     MARK,
@@ -208,12 +209,12 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     now = files(where)
     assert set(now) == {
         *THERE, ".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".config/opencode/opencode.json",
-        ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json",
+        ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json", ".copilot/hooks/ai-lessons.json",
+        ".qwen/settings.json",
     }  # fmt: skip
     hosts = {host.id: {target.way for target in host.targets if target.ours} for host in find_hosts(where)}
     assert all("mcp" in ways for ways in hosts.values())
-    hooked = ("claude-code", "codex", "gemini", "cursor")
-    assert [hosts[name] for name in hooked] == [{"session-start", "edit", "mcp"}] * 4
+    assert [hosts[name] for name in HEARS] == [{"session-start", "edit", "mcp"}] * len(HEARS)
     assert "PostToolUseFailure" not in json.loads(now[".codex/hooks.json"])["hooks"]
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
     assert codex == {
@@ -229,7 +230,7 @@ def test_gemini_gets_hooks_by_its_names_of_events_and_tools_and_counts_milliseco
     carry_out(for_user(where, PLUGIN, ["gemini"], "install"))
     settings = json.loads(files(where)[".gemini/settings.json"])
     assert set(settings) == {"hooks", "mcpServers"}
-    assert set(settings["hooks"]) == {"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent"}
+    assert set(settings["hooks"]) == {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"}
     (group,) = settings["hooks"]["AfterTool"]
     assert re.fullmatch(group["matcher"], "run_shell_command")
     assert group["hooks"][0]["timeout"] == 5000
@@ -247,6 +248,19 @@ def test_cursor_gets_a_file_that_it_reads_and_one_of_the_user_keeps_what_it_has(
     assert json.loads(files(where)[".cursor/hooks.json"])["hooks"]["stop"] == [{"command": "bell"}]
     carry_out(for_user(where, PLUGIN, ["cursor"], "uninstall"))
     assert files(where)[".cursor/hooks.json"] == theirs
+
+
+def test_copilot_gets_a_file_of_its_own_that_names_it_and_qwen_counts_milliseconds(where: Where) -> None:
+    carry_out(for_user(where, PLUGIN, ["copilot", "qwen"], "install"))
+    copilot = json.loads(files(where)[".copilot/hooks/ai-lessons.json"])
+    assert copilot["version"] == 1
+    (call,) = copilot["hooks"]["PreToolUse"][0]["hooks"]
+    assert (call["command"].startswith("AI_LESSONS_AGENT=copilot /"), call["timeout"]) == (True, 5)
+    assert re.fullmatch(copilot["hooks"]["PostToolUse"][0]["matcher"], "ai-lessons-search")
+    qwen = json.loads(files(where)[".qwen/settings.json"])
+    assert set(qwen["hooks"]) == {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop"}
+    assert qwen["hooks"]["Stop"][0]["hooks"][0]["timeout"] == 5000
+    assert qwen["mcpServers"]["ai-lessons"]["env"] == {"AI_LESSONS_AGENT": "qwen"}
 
 
 def test_only_the_hosts_that_are_named_change_and_not_those_with_the_plugin(where: Where) -> None:

@@ -60,6 +60,15 @@ def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: 
             assert "Knowledge base for every project" in done.stdout
 
 
+def test_for_codex_it_is_said_that_hooks_have_to_be_trusted(run: Run, code: Path, hermetic: Path) -> None:
+    (hermetic / ".codex").mkdir()
+    said = "codex exec leaves others out silently"
+    assert said not in run("admin", "hosts").out
+    assert said in run("admin", "hosts", "--install", "--yes").out
+    assert said in run("admin", "hosts").out
+    assert said not in run("admin", "hosts", "--remove", "--yes").out
+
+
 def test_an_older_form_that_finds_nothing_is_named_and_replaced(run: Run, code: Path, hermetic: Path) -> None:
     older = {"type": "command", "command": "ai-lessons admin agent-hook 2>/dev/null || true", "timeout": 5}
     theirs = {"type": "command", "command": "bell"}

@@ -1,4 +1,7 @@
-"""The hooks as Codex, Gemini CLI and Cursor call them. Events of Cursor follow its documentation, the rest is real."""
+"""The hooks as other hosts than Claude Code call them.
+
+Events of Cursor follow its documentation, those of Copilot and Qwen Code what was seen of them, the rest is real.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,15 @@ PUSH = f"~~~\n$ git push\n{SAID}~~~\nAdd a remote first.\n"
 
 
 def parsed(host: Host, name: str, **changes: object) -> AgentEvent:
-    event = agent_hook.parse(host.event(name, **changes).encode(), host.code)
+    named = "copilot" if name.startswith("copilot") else ""
+    event = agent_hook.parse(host.event(name, **changes).encode(), host.code, named)
     assert event is not None
     return event
 
 
 def said(host: Host, name: str, **changes: object) -> dict[str, Any]:
-    out = run_inside(["admin", "agent-hook"], host.code, host.event(name, **changes)).out
+    environ = {"AI_LESSONS_AGENT": "copilot"} if name.startswith("copilot") else {}
+    out = run_inside(["admin", "agent-hook"], host.code, host.event(name, **changes), **environ).out
     answer: dict[str, Any] = json.loads(out) if out else {}
     return answer
 
@@ -45,8 +50,8 @@ def test_an_event_of_every_host_is_understood_with_its_session_and_folder(host: 
     event = parsed(host, name)
     assert (event.cwd, event.session == "unnamed") == (host.code, False)
     host_of = name.partition("_")[0]
-    if host_of in {"codex", "gemini", "cursor"}:
-        assert event.host == {"gemini": "gemini-cli"}.get(host_of, host_of)
+    if host_of in {"codex", "gemini", "cursor", "qwen", "copilot"}:
+        assert event.host == {"gemini": "gemini-cli", "qwen": "qwen-code"}.get(host_of, host_of)
 
 
 def test_a_patch_of_codex_is_about_each_file_that_it_writes(host: Host, knowledge: Path) -> None:
@@ -65,7 +70,9 @@ def test_a_command_of_codex_that_writes_a_patch_is_about_its_files_too(host: Hos
     assert (event.paths, event.moment) == ((str(host.code / "a.py"),), patch.moment)
 
 
-@pytest.mark.parametrize("name", ["codex_git_push_failed", "gemini_git_push_failed", "cursor_git_push_failed"])
+@pytest.mark.parametrize(
+    "name", [f"{name}_git_push_failed" for name in ("codex", "gemini", "cursor", "qwen", "copilot")]
+)
 def test_what_helps_comes_at_a_failure_on_every_host(host: Host, knowledge: Path, tmp_path: Path, name: str) -> None:
     add(knowledge, "git/lessons/c.md", "7BBBBB", "A remote is missing", body=PUSH)
     changes = {}
@@ -75,7 +82,8 @@ def test_what_helps_comes_at_a_failure_on_every_host(host: Host, knowledge: Path
     assert (event.moment, event.command) == (Moment.TOOL_FAILED, "git push")
     assert event.text.startswith("fatal: No configured push destination.")
     answer = said(host, name, **changes)
-    told = answer["additional_context"] if "cursor" in name else answer["hookSpecificOutput"]["additionalContext"]
+    told = answer.get("additional_context") or answer.get("additionalContext")
+    told = told or answer["hookSpecificOutput"]["additionalContext"]
     assert "[L-7BBBBB] A remote is missing" in told
     assert len(answer) == 1
     assert said(host, name, **changes) == {}
@@ -103,7 +111,7 @@ def test_how_a_command_of_codex_ended_stands_in_its_transcript(
     assert parsed(host, "codex_git_push_failed", transcript_path="/nowhere").moment is Moment.TOOL_DONE
 
 
-@pytest.mark.parametrize("name", ["gemini_git_status_done", "cursor_git_status_done"])
+@pytest.mark.parametrize("name", ["gemini_git_status_done", "cursor_git_status_done", "copilot_git_status_done"])
 def test_a_success_is_none(host: Host, name: str) -> None:
     event = parsed(host, name)
     assert (event.moment, event.text, event.command) == (Moment.TOOL_DONE, "", "git status --short")
@@ -115,6 +123,10 @@ def test_a_success_is_none(host: Host, name: str) -> None:
     [
         ({"llmContent": "<untrusted_context>\nOutput: (empty)\nSignal: 9\n", "returnDisplay": "terminated"}, True),
         ({"llmContent": "Output: x\nExit Code: 1\n", "returnDisplay": "x"}, True),
+        (
+            {"llmContent": "Output: x\nExit Code: 0\nSignal: (none)\nBackground PIDs: (none)", "returnDisplay": "x"},
+            False,
+        ),
         ({"llmContent": "Output: Exit code", "returnDisplay": "Exit code"}, False),
         ({"llmContent": "Output: a\nExit Code: 1\nError: b\nc\nProcess Group PGID: 7\n", "returnDisplay": "a"}, False),
         ({"llmContent": [{"text": "x"}], "returnDisplay": "x"}, False),
@@ -128,12 +140,14 @@ def test_gemini_says_in_the_text_for_the_model_how_a_command_ended(
     assert event.moment is (Moment.TOOL_FAILED if failed else Moment.TOOL_DONE)
 
 
-def test_on_gemini_the_text_about_a_file_comes_with_its_tool_because_nothing_comes_before(
-    host: Host, knowledge: Path
+@pytest.mark.parametrize(("name", "event"), [("gemini", "AfterTool"), ("qwen", "PostToolUse")])
+def test_where_nothing_is_told_before_a_tool_the_text_about_a_file_comes_with_its_result(
+    host: Host, knowledge: Path, name: str, event: str
 ) -> None:
     add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the notes", 'applies_to:\n  - "notes.txt"\n')
-    told = said(host, "gemini_edit")["hookSpecificOutput"]
-    assert told["hookEventName"] == "AfterTool"
+    assert said(host, f"{name}_before_edit") == {}
+    told = said(host, f"{name}_edit")["hookSpecificOutput"]
+    assert told["hookEventName"] == event
     assert "[L-7BBBBB] Mind the notes" in told["additionalContext"]
 
 
@@ -156,3 +170,54 @@ def test_a_session_and_an_edit_of_cursor_get_the_text_under_its_own_key(host: Ho
     answer = said(host, "cursor_write", session_id="another", conversation_id="another")
     assert set(answer) == {"additional_context"}, "anything else would allow, refuse or block the tool"
     assert f"[{approved}]" in answer["additional_context"]
+
+
+def test_gemini_is_told_again_on_resume_because_it_keeps_nothing_of_what_hooks_said(host: Host, approved: str) -> None:
+    for source in ("startup", "resume"):
+        assert approved in said(host, "gemini_session_start", source=source)["hookSpecificOutput"]["additionalContext"]
+
+
+TOLD = "<hook_context>This machine has rules.\n</hook_context>\n\n"
+
+
+@pytest.mark.parametrize("name", ["gemini_prompt", "copilot_prompt"])
+def test_what_we_told_is_no_part_of_the_prompt(host: Host, name: str) -> None:
+    assert parsed(host, name, prompt=TOLD + TOLD + "Push <b>").text == "Push <b>"
+
+
+def test_qwen_which_takes_no_text_at_a_start_begins_with_the_first_prompt(host: Host, approved: str) -> None:
+    told = said(host, "qwen_prompt")["hookSpecificOutput"]
+    assert (told["hookEventName"], approved in told["additionalContext"]) == ("UserPromptSubmit", True)
+    assert said(host, "qwen_prompt") == {}
+    assert said(host, "qwen_prompt", session_id="another", prompt="") == {}, "a turn of the model"
+    assert approved in str(said(host, "qwen_prompt", session_id="another"))
+
+
+@pytest.mark.parametrize("name", ["qwen", "copilot"])
+def test_qwen_and_copilot_go_on_at_a_stop_for_a_reason_and_once(host: Host, name: str) -> None:
+    assert said(host, f"{name}_git_push_failed") == {}
+    done = {"tool_response": {"llmContent": "ok\nExit Code: 0", "returnDisplay": "ok"}, "tool_result": {}}
+    assert said(host, f"{name}_git_push_failed", **done) == {}
+    answer = said(host, f"{name}_stop")
+    assert (answer.pop("decision"), "add-lesson" in answer.pop("reason"), answer) == ("block", True, {})
+    assert said(host, f"{name}_stop") == {}
+
+
+def test_copilot_has_names_of_its_own(host: Host, approved: str) -> None:
+    start = said(host, "copilot_session_start")
+    assert (set(start), approved in start["additionalContext"]) == ({"additionalContext"}, True)
+    event = parsed(host, "copilot_edit")
+    assert (event.paths, event.edits) == (
+        (str(host.code / "notes.txt"),), ((str(host.code / "notes.txt"), "one", "two"),)
+    )  # fmt: skip
+    assert parsed(host, "copilot_write").text == "two\n"
+    assert parsed(host, "copilot_search_done").tool == "mcp__ai-lessons__search"
+
+
+def test_a_subagent_of_copilot_is_told_and_neither_asks_nor_stops_as_the_user_does(host: Host, approved: str) -> None:
+    event = host.event("copilot_subagent_start")
+    assert agent_hook.parse(event.encode(), host.code) == parsed(host, "copilot_subagent_start"), "it says no host"
+    assert approved in said(host, "copilot_subagent_start")["additionalContext"]
+    for name in ("copilot_prompt", "copilot_stop"):
+        of_subagent = host.event(name, agent_id="agent-1", parent_agent_id="a").encode()
+        assert agent_hook.parse(of_subagent, host.code, "copilot") is None

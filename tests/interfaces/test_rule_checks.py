@@ -111,6 +111,31 @@ def test_the_host_asks_about_what_a_rule_that_denies_could_not_look_at(checked: 
         assert codex["permissionDecision"] == "deny", "Codex cannot ask"
 
 
+def test_every_host_is_refused_in_its_own_form_and_told_where_it_cannot_ask(checked: Host, run: Run) -> None:
+    put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
+    gemini = {"hook_event_name": "BeforeTool", "transcript_path": "/h/.gemini/tmp/x/chats/s.jsonl"}
+    qwen = {"transcript_path": "/h/.qwen/projects/x/chats/s.jsonl"}
+
+    def copilot(new: str) -> Any:
+        file = str(checked.code / "workflows/a.py")
+        event = checked.event("copilot_edit", tool_input={"path": file, "old_str": "x = 1", "new_str": new})
+        return json.loads(run_inside(["admin", "agent-hook"], checked.code, event, AI_LESSONS_AGENT="copilot").out)
+
+    enforced(checked, run, "ask")
+    assert edit(checked, "requests.put(1)", **gemini) is None, "it does not end"
+    assert edit(checked, "requests.put(1)", **qwen)["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert copilot("requests.put(1)")["permissionDecision"] == "ask"
+    enforced(checked, run, "deny")
+    refused = edit(checked, "requests.put(1)", **gemini)
+    assert refused.keys() == {"decision", "reason"}
+    assert (refused["decision"], f"breaks {HANDLE}" in refused["reason"]) == ("deny", True)
+    assert edit(checked, "x = 2", **gemini) is None
+    assert edit(checked, "requests.put(1)", **qwen)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    refused = copilot("requests.put(1)")
+    assert refused.keys() == {"permissionDecision", "permissionDecisionReason"}
+    assert refused["permissionDecision"] == "deny"
+
+
 def test_a_proposed_check_decides_nothing(checked: Host, run: Run) -> None:
     made = run("contribute", "update", HANDLE, "--check", '{regex: "x = 2", bad: x = 2, good: y, enforce: deny}')
     assert made.code == 0, made.err

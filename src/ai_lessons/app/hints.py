@@ -363,7 +363,7 @@ class AgentEvent(NamedTuple):
     a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
     the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `edits`: path, old and new text
     of each edit. `by_turn`: Codex, which names turns, and at a stop takes a reason to go on and nothing else. `trial`:
-    the memory to use, of which nothing is kept.
+    the memory to use, of which nothing is kept. `only`: the host takes these decisions here, and no text without one.
     """
 
     moment: Moment
@@ -382,6 +382,7 @@ class AgentEvent(NamedTuple):
     host: str = ""
     trial: Session | None = None
     edits: tuple[tuple[str, str, str], ...] = ()
+    only: tuple[str, ...] = ()
 
 
 class Hints(NamedTuple):
@@ -462,6 +463,8 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
 
 
 def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
+    if event.only and not event.edits:
+        return NOTHING
     calls = commands.called(event.command, str(event.cwd))
     names = list[str]()
     for words, folder in calls:
@@ -478,6 +481,10 @@ def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> H
         offered = warm or asking.here("before_a_tool", *asked, "", event.edits)
     else:
         offered = asking("before_a_tool", *asked, "", event.edits)
+    if event.only:
+        if not set(event.only) & set(offered.breaks.values()):
+            return NOTHING
+        offered = offered._replace(entries=tuple(entry for entry in offered.entries if entry.id in offered.breaks))
     return _tell(asking, event, offered, fitting)
 
 

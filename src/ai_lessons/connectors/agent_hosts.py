@@ -210,10 +210,17 @@ KINDS = (
     ),
     HostKind(
         "copilot", "GitHub Copilot", ("copilot",), ".copilot", "", (".github/copilot-instructions.md", ".github/hooks"),
-        ("sessionStart", "preToolUse"),
-        ("~settings.json#hooks", "./.github/hooks/*.json#hooks"),
+        ("SessionStart", "PreToolUse"),
+        ("~hooks/ai-lessons.json#hooks", "~settings.json#hooks", "./.github/hooks/*.json#hooks"),
         ("~mcp-config.json#mcpServers",),
         ("./AGENTS.md", "./.github/copilot-instructions.md"),
+    ),
+    HostKind(
+        "qwen", "Qwen Code", ("qwen",), ".qwen", "", (".qwen",),
+        ("UserPromptSubmit", "PostToolUse"),
+        ("~settings.json#hooks", "./.qwen/settings.json#hooks"),
+        ("~settings.json#mcpServers", "./.qwen/settings.json#mcpServers"),
+        ("~QWEN.md", "./QWEN.md"),
     ),
 )  # fmt: skip
 
@@ -438,6 +445,7 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
     "gemini": {
         "SessionStart": ("SessionStart", ""),
         "UserPromptSubmit": ("BeforeAgent", ""),
+        "PreToolUse": ("BeforeTool", "^(replace|write_file)$"),
         "PostToolUse": ("AfterTool", "^(run_shell_command|read_file|replace|write_file|mcp_.*)$"),
         "Stop": ("AfterAgent", ""),
     },
@@ -448,12 +456,25 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
         "PostToolUse": ("postToolUse", "^(Shell|MCP:.*)$"),
         "PostToolUseFailure": ("postToolUseFailure", "^(Shell|MCP:.*)$"),
     },
+    "copilot": {
+        **{event: (event, "") for event in ("SessionStart", "SubagentStart", "UserPromptSubmit")},
+        "PreToolUse": ("PreToolUse", "^(Read|Edit|Write|Bash|ai-lessons-.*)$"),
+        **{event: (event, "^(Bash|ai-lessons-.*)$") for event in ("PostToolUse", "PostToolUseFailure")},
+        "Stop": ("Stop", ""),
+    },
+    "qwen": {
+        "UserPromptSubmit": ("UserPromptSubmit", ""),
+        "PreToolUse": ("PreToolUse", "^(edit|write_file)$"),
+        "PostToolUse": ("PostToolUse", "^(run_shell_command|read_file|edit|write_file|mcp__.*)$"),
+        "PostToolUseFailure": ("PostToolUseFailure", "^(run_shell_command|mcp__.*)$"),
+        "Stop": ("Stop", ""),
+    },
 }
 """The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""
 
 _HOOK = ("admin", "agent-hook")
 _ENDS_WELL = re.compile(r"\|\| (exit 0|true)\s*\Z")
-_CURSOR = {"version": 1}  # without which Cursor reads no file of hooks
+_CURSOR = {"version": 1}  # without which Cursor and Copilot read no file of hooks
 _TOML = hooks.marks("ai-lessons", "# {}")
 _LEFT = "left alone, it is no JSON object: mend it first"
 
@@ -493,9 +514,9 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
     if kind.id in HEARS:
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
-        ours = hook_table(kind, stated, _call())
+        ours = hook_table(kind, stated, _call(kind))
         file = place_of(kind, where, kind.hooks[0].partition("#")[0])
-        tables[file] = {HOOKS: ours, **(_CURSOR if kind.id == "cursor" else {})}
+        tables[file] = {HOOKS: ours, **(_CURSOR if kind.id in {"cursor", "copilot"} else {})}
     name, _, key = kind.servers[0].partition("#")
     tables.setdefault(place_of(kind, where, name), {})[key] = {SERVER: _server(kind)}
     for place, ours in tables.items():
@@ -518,8 +539,8 @@ def hook_table(kind: HostKind, stated: Json, command: Json) -> Json:
 
 
 def _groups(kind: HostKind, groups: list[Json], tools: str, command: Json) -> list[Json]:
-    """The calls of an event in the form of the host: Cursor has no groups, Gemini CLI counts milliseconds."""
-    matcher, second = {"matcher": tools} if tools else {}, 1000 if kind.id == "gemini" else 1
+    """The calls of an event in the form of the host: Cursor has no groups, two count milliseconds."""
+    matcher, second = {"matcher": tools} if tools else {}, 1000 if kind.id in {"gemini", "qwen"} else 1
     calls = [
         (group, {"type": call["type"], **command, "timeout": call["timeout"]})
         for group in groups
@@ -530,13 +551,14 @@ def _groups(kind: HostKind, groups: list[Json], tools: str, command: Json) -> li
     return [{**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]} for group, call in calls]
 
 
-def _call() -> Json:
+def _call(kind: HostKind) -> Json:
     """How hosts call our hook: by its absolute path, because they have a search path of their own.
 
     One string, for some hosts ignore `args` and give the event to a bare shell as its program. Its exit code is 0
-    whatever happens: hosts take others for a refusal.
+    whatever happens: hosts take others for a refusal. Events of Copilot do not say whose they are.
     """
-    return {"command": f"{shlex.join([processes.program_path('ai-lessons'), *_HOOK])} || exit 0"}
+    named = "AI_LESSONS_AGENT=copilot " if kind.id == "copilot" else ""
+    return {"command": f"{named}{shlex.join([processes.program_path('ai-lessons'), *_HOOK])} || exit 0"}
 
 
 def _server(kind: HostKind) -> Json:
@@ -584,8 +606,8 @@ def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, b
     line, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")
     if done.returncode or not line:
         why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        program, _, _ = (argv[2] if argv[:2] == ("sh", "-c") else argv[0]).partition(" ")
-        cause = "" if "/" in program else " with the search path of a host, which its command depends on"
+        called = argv[2].partition("agent-hook")[0] if argv[:2] == ("sh", "-c") else argv[0]
+        cause = "" if "/" in called else " with the search path of a host, which its command depends on"
         return f"nothing came back{cause}{f': {why}' if why else ''}", False
     if request.startswith(b'{"jsonrpc"'):
         server = ((parsed(line.encode()) or {}).get("result") or {}).get("serverInfo") or {}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app, settings
 from ai_lessons.app.daemon_client import DaemonClient
-from ai_lessons.app.hints import AgentEvent, Hints, handle_event
+from ai_lessons.app.hints import AgentEvent, Hints, handle_event, is_remembered
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, text_jobs
 from ai_lessons.interfaces.cli.command import options, whereabouts
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
-AGENT = "claude-code"
+AGENT, AGENT_VARIABLE = "claude-code", "AI_LESSONS_AGENT"
 WORK = 0.25  # seconds of CPU time, after which a hook starts the helper and answers without it
 
 
@@ -58,7 +58,7 @@ def run(
         data = sys.stdin.buffer.read(hook.MOST_INPUT) if data is None else data
         if data == hook.CHECK:
             return _checked(here, repo, tier)
-        event = parse(data, here)
+        event = parse(data, here, os.environ.get(AGENT_VARIABLE, ""))
         if event is None:
             return ""
         name = event.moment.value
@@ -137,6 +137,13 @@ def respond(
         with open(file, "a", encoding="utf-8") as out:  # the host runs these lines before each command of the session
             out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
             out.write(f"export AI_LESSONS_SESSION={shlex.quote(event.session)}\n")
+    event = event._replace(host=event.host or chosen.agent or "")
+    terms = options(chosen)._replace(session=event.session or chosen.session)
+    if event.host == QWEN and event.moment is Moment.PROMPT:
+        if not event.text.strip():
+            return ""  # a turn of the model
+        if not is_remembered(terms.state_dir, event.session):
+            event = event._replace(moment=Moment.BEGIN, forgotten=True)  # it takes no text at a start
     begins, root = event.moment is Moment.BEGIN, whereabouts(chosen)
     most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
     draw = text_jobs.begin if begins else text_jobs.hints
@@ -145,8 +152,6 @@ def respond(
         signal.setitimer(signal.ITIMER_PROF, 0)  # what fits is noted as told: from here on nothing cuts it short
         return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), root, 0)))
 
-    event = event._replace(host=event.host or chosen.agent or "")
-    terms = options(chosen)._replace(session=event.session or chosen.session)
     hints = handle_event(asking(terms), event, fitting, explain=explain)
     if explain:
         return text_jobs.explained(hints)
@@ -174,15 +179,24 @@ MOMENTS = {
     "PostToolUse": Moment.TOOL_DONE, "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
     "SubagentStart": Moment.BEGIN,
 }  # fmt: skip
-_ELSEWHERE = {
-    "BeforeAgent": Moment.PROMPT, "AfterTool": Moment.TOOL_DONE, "AfterAgent": Moment.STOP,  # Gemini CLI
+_OF_GEMINI = {
+    "BeforeAgent": Moment.PROMPT, "BeforeTool": Moment.BEFORE_TOOL, "AfterTool": Moment.TOOL_DONE,
+    "AfterAgent": Moment.STOP,
+}  # fmt: skip
+_ELSEWHERE = _OF_GEMINI | {
     "BeforeSubmitPrompt": Moment.PROMPT,  # Cursor, which begins the names of events with a small letter
 }  # fmt: skip
-_HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor)[/\\]")  # in the path of a transcript
+_HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor|qwen|copilot)[/\\]")  # in the path of a transcript
+_NAMES = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
+COPILOT, GEMINI, QWEN = "copilot", "gemini-cli", "qwen-code"
+# some hosts give back what a hook told as the beginning of the next prompt
+_TOLD = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
+_COPILOT_ENDED = re.compile(r"\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
+_COPILOT_KEYS = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
 _OUTPUTS = ("stdout", "output", "stderr", "content")
 _PATCH = "*** Begin Patch"
 _GEMINI_FAILED = re.compile(  # behind the output, which may hold such a line itself
-    r"\n(?:Exit Code: -?[1-9]\d*|Signal: \S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
+    r"\n(?:Exit Code: -?[1-9]\d*|Signal: (?!\(none\))\S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
     r"\s*(?:</untrusted_context>\s*)?\Z"
 )
 _EXITED = re.compile(r"\s*(?:Error: )?Exit code:? (\d)")
@@ -191,17 +205,24 @@ LAST_BYTES = 1 << 20  # of a transcript, in which the end of a command is looked
 LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
 
-def parse(data: bytes, here: Path) -> AgentEvent | None:
-    """The event, or None for one without an answer; `here` replaces a missing folder. Raises UsageError: no event."""
+def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
+    """The event, or None for one without an answer; `here` replaces a missing folder. Raises UsageError: no event.
+
+    `named`: the host, as the settings of the hook say, for one whose events do not show it.
+    """
     try:
         raw = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise UsageError("standard input holds no event of an agent host") from error
+    if isinstance(raw, dict) and (named == COPILOT or {"sessionId", "agentName"} <= raw.keys()):
+        raw = _of_copilot(raw)
     if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
         raise UsageError("standard input holds no event of an agent host: hook_event_name is missing")
     name = str(raw["hook_event_name"])
     moment = (MOMENTS | _ELSEWHERE).get(name[:1].upper() + name[1:])
-    if moment is None or raw.get("is_interrupt") is True:
+    by_turn = "turn_id" in raw
+    host = COPILOT if named == COPILOT else GEMINI if name in _OF_GEMINI else _host(raw, by_turn=by_turn)
+    if moment is None or raw.get("is_interrupt") is True or _of_no_interest(host, moment, raw):
         return None
     tool = raw.get("tool_input")
     tool = tool if isinstance(tool, dict) else {}
@@ -211,10 +232,9 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
     if _PATCH in command:  # Codex writes files so
         edits = list(_hunks(command))
         tool, paths, command = {"content": _added(command)}, patched_files(command), ""
-    if name == "AfterTool" and paths and "mcp_context" not in raw:
-        # Gemini CLI takes no text before a tool: what is known of a file comes with the tool's result
+    if name == _RESULTS.get(host) and paths and not _tool(raw).startswith("mcp__"):
+        # these take no text before a tool: what is known of a file comes with the tool's result
         moment = Moment.BEFORE_TOOL
-    by_turn = "turn_id" in raw
     text = _about(moment, raw, tool, answered)
     if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
         moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
@@ -227,22 +247,49 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         paths=tuple(str(folder / path) for path in paths),
         command=command[:LONGEST_COMMAND],
         text=text[:LONGEST_TEXT],
-        forgotten=moment is Moment.BEGIN and _text(raw, "source") != "resume",
-        again=raw.get("stop_hook_active") is True,
+        # Gemini CLI does not keep what hooks told
+        forgotten=moment is Moment.BEGIN and (_text(raw, "source") != "resume" or host == GEMINI),
+        again=raw.get("stop_hook_active") is True and host != QWEN,  # which says so at the first stop already
         unfinished=bool(raw.get("background_tasks")),
         by_turn=by_turn,
         name=name,
-        host=_host(raw, by_turn=by_turn),
+        host=host,
+        only=_ONLY.get((host, name), ()),
         edits=tuple((str(folder / path), old, new) for path, old, new in edits if moment is Moment.BEFORE_TOOL),
     )
 
 
+_RESULTS = {GEMINI: "AfterTool", QWEN: "PostToolUse"}
+_ONLY = {(GEMINI, "BeforeTool"): (DENY, ASK_OR_DENY), (QWEN, "PreToolUse"): (DENY, ASK_OR_DENY, ASK)}
+
+
+def _of_no_interest(host: str, moment: Moment, raw: Mapping[str, Any]) -> bool:
+    """Whether it is what Copilot asks a subagent, or the end of one."""
+    return host == COPILOT and moment in {Moment.PROMPT, Moment.STOP} and bool(_text(raw, "parent_agent_id"))
+
+
+def _of_copilot(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """An event of Copilot CLI with the keys and names of Claude Code."""
+    event = {"hook_event_name": "SubagentStart", "session_id": raw.get("sessionId"), **raw}
+    tool, result, name = raw.get("tool_input"), raw.get("tool_result"), _text(raw, "tool_name")
+    if isinstance(tool, dict):
+        event["tool_input"] = {_COPILOT_KEYS.get(key, key): value for key, value in tool.items()}
+    if isinstance(result, dict):
+        output = _text(result, "text_result_for_llm")
+        ended = _COPILOT_ENDED.search(output)
+        event["tool_response"] = {"output": _COPILOT_ENDED.sub("", output), "exit_code": int(ended[1]) if ended else 0}
+    if name.startswith("ai-lessons-"):
+        event["tool_name"] = f"mcp__ai-lessons__{name.removeprefix('ai-lessons-')}"
+    return event
+
+
 def _host(raw: Mapping[str, Any], *, by_turn: bool) -> str:
     """The host, by where it keeps the transcript; empty for one that does not show."""
-    kept = _HOSTS.search("/.cursor/" if "cursor_version" in raw else _text(raw, "transcript_path"))
+    place = _text(raw, "transcript_path") or _text(raw, "transcriptPath")
+    kept = _HOSTS.search("/.cursor/" if "cursor_version" in raw else place)
     if not kept:
         return "codex" if by_turn else ""
-    return kept[1].replace("claude", "claude-code").replace("gemini", "gemini-cli")
+    return _NAMES.get(kept[1], kept[1])
 
 
 def _folder(raw: Mapping[str, Any]) -> str:
@@ -329,7 +376,7 @@ def _failed(answered: object) -> bool | None:
 def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answered: object) -> str:
     """The prompt, the text that an edit writes, or the output of a tool that failed or seems to have."""
     if moment is Moment.PROMPT:
-        return _text(raw, "prompt")
+        return _TOLD.sub("", _text(raw, "prompt"))
     if moment is Moment.BEFORE_TOOL:
         return _text(tool, "new_string") or _text(tool, "content")
     if moment not in {Moment.TOOL_DONE, Moment.TOOL_FAILED}:
@@ -351,9 +398,14 @@ def answer(event: AgentEvent, text: str, decision: str = "") -> str:
     `decision`: the host shall `ask` its user whether to do what it is about to do, or refuse it (`deny`).
     """
     if decision == ASK_OR_DENY:
-        decision = DENY if event.by_turn else ASK  # Codex cannot ask
-    if event.moment is Moment.STOP and (event.by_turn or event.name == "AfterAgent"):
+        decision = DENY if event.by_turn or event.host == GEMINI else ASK  # Codex and Gemini CLI cannot ask
+    if event.moment is Moment.STOP and (event.by_turn or event.host in {GEMINI, COPILOT, QWEN}):
         return json.dumps({"decision": "block", "reason": text})
+    if event.name == "BeforeTool":
+        return json.dumps({"decision": decision, "reason": text})
+    if event.host == COPILOT:
+        decided = {"permissionDecision": decision, "permissionDecisionReason": text} if decision else {}
+        return json.dumps(decided if decision == DENY else {"additionalContext": text, **decided})
     if event.name[:1].islower():
         decided = {"permission": decision, "user_message": text, "agent_message": text} if decision else {}
         return json.dumps({"additional_context": text, **decided})

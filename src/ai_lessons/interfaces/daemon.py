@@ -124,7 +124,7 @@ class Helper:
     def _hear(self, data: bytes) -> str:
         """One event of an agent host: what the hook would answer, with the environment that it was called in."""
         event_text, environ, cwd = daemon_client.unpacked(data)
-        event = agent_hook.parse(event_text, Path(cwd))
+        event = agent_hook.parse(event_text, Path(cwd), environ.get(agent_hook.AGENT_VARIABLE, ""))
         if event is None:
             return ""
         chosen = settings.load(environ, event.cwd)

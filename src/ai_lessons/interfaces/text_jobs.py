@@ -546,6 +546,9 @@ WAYS = {
     "instructions": "instructions",
     "mcp": "MCP server",
 }
+TRUST = "Codex runs hooks once you trusted them at its terminal: start it there; codex exec leaves others out silently"
+    "Codex runs hooks only once you trusted them at its terminal: start it there; codex exec leaves them out silently"
+)
 NO_HOST = "No agent host was found: no program on the path, no folder of one, no file of one here."
 
 
@@ -562,7 +565,9 @@ def hosts(installed: Sequence[setup.Host], view: View) -> str:
         unreadable = (f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable)
         heard = f"hooks: {line(', '.join(events))}" if events else ""
         head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(host.found))}"
-        blocks.append(block(head, (heard, *ways, *unreadable)))
+        hooked = any(target.ours and target.way == "session-start" for target in host.targets)
+        trust = TRUST if host.id == "codex" and hooked else ""
+        blocks.append(block(head, (heard, *ways, trust, *unreadable)))
     return "\n".join(blocks) or NO_HOST
 
 
@@ -578,6 +583,8 @@ def _of_ours(target: setup.Target) -> str:
 def connected(values: Sequence[setup.HostChange], view: View) -> str:
     """What was done, a line for each file."""
     rows = [f"{line(change.host)}  {view.place(str(change.file))}: {line(change.done)}" for change in values]
+    hooked = ("hooks.json: written", "hooks.json: added", "hooks.json: brought up to date")
+    rows += [TRUST for row in rows if row.startswith("Codex ") and row.endswith(hooked)]
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
 
 
