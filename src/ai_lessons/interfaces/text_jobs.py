@@ -547,8 +547,6 @@ WAYS = {
     "mcp": "MCP server",
 }
 TRUST = "Codex runs hooks once you trusted them at its terminal: start it there; codex exec leaves others out silently"
-    "Codex runs hooks only once you trusted them at its terminal: start it there; codex exec leaves them out silently"
-)
 NO_HOST = "No agent host was found: no program on the path, no folder of one, no file of one here."
 
 
