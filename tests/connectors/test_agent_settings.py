@@ -44,6 +44,10 @@ SETTINGS_FILES = [
     b'{\n    "model": "opus",\n    "z": {}\n}\n',
     b'{\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bell"}]}]},\n\t"z": "\xc3\xa9"\n}',
     b'{"permissions": {"allow": ["Bash(ls)"]}}\r\n',
+    b'{\n  // my theme\n  "theme": "Dark", // a // b\n  /* "hooks": {} */\n}\n',
+    b'{\n  "a": ["x", /* one, */ "y",],\n  "hooks": {\n    // mine\n    "Stop": [ // here\n    ],\n  },\n}\n',
+    b"{ // all\n}\n",
+    b'\xef\xbb\xbf{"url": "http://x/*y*/", "b": "\\"//",}\r\n',
     b' { "hooks" : { "Stop":[ ] , "PreToolUse" : [] }, "mcpServers":{},\n"n": 1e5, "big": 12345678901234567890.0 } ',
 ]
 
@@ -116,12 +120,36 @@ def test_an_older_version_is_brought_up_to_date_and_can_still_be_undone(top: Pat
     assert json.loads(file.read_bytes()) == json.loads(SETTINGS_FILES[4])
 
 
-@pytest.mark.parametrize("there", [b"{// mine\n}", b"[]", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("there", [b"{'a': 1}", b"// a\n", b"{ // }", b"[]", b"\xff", b"[" * 100_000])
 def test_a_file_that_is_no_object_is_left_alone(top: Path, there: bytes) -> None:
     (top / SERVERS).write_bytes(there)
     for job in ("install", "uninstall"):
         assert do(top, job)[1] == "left alone, it is no JSON object: mend it first"
         assert (top / SERVERS).read_bytes() == there
+
+
+def test_comments_that_the_user_wrote_around_ours_stay_when_it_goes(top: Path) -> None:
+    file = top / SERVERS
+    file.write_text('{\n  "a": 1\n}\n')
+    do(top, "install")
+    file.write_text(file.read_text().replace('  "mcpServers"', '  // what agents may ask\n  "mcpServers"'))
+    assert do(top, "install")[1] == "already there"
+    assert do(top, "uninstall")[1] == "taken out"
+    assert file.read_text() == '{\n  "a": 1\n  // what agents may ask\n  \n}\n'
+    file.write_text('{\n  "mcpServers": { // mine\n    "ai-lessons": {"command": "x"}\n  }\n}\n')
+    assert do(top, "uninstall")[1] == "taken out"
+    assert file.read_text() == '{\n  "mcpServers": { // mine\n    \n  }\n}\n'
+
+
+def test_toml_with_a_mark_of_utf8_is_read_and_given_back(where: Where) -> None:
+    file = where.home / ".codex/config.toml"
+    there = b"\xef\xbb\xbf" + THERE[".codex/config.toml"]
+    file.write_bytes(there)
+    assert for_user(where, PLUGIN, ["codex"], "install")[1].done == "added"
+    carry_out(for_user(where, PLUGIN, ["codex"], "install"))
+    assert "ai-lessons" in str(find_hosts(where)[1].targets)
+    carry_out(for_user(where, PLUGIN, ["codex"], "uninstall"))
+    assert file.read_bytes() == there
 
 
 def test_settings_that_are_kept_elsewhere_are_changed_there_and_the_link_stays(top: Path) -> None:

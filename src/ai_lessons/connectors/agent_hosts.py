@@ -28,6 +28,19 @@ if TYPE_CHECKING:
 _SPACE = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\"")
 _DECODER = json.JSONDecoder()
+_STRING = r'("(?:[^"\\\n]|\\.)*")'
+_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
+
+
+def _plain(text: str) -> str:
+    """JSON of the same length: blanks in place of comments, of commas behind the last value and of a mark of UTF-8.
+
+    Hosts read settings with these, and people write them.
+    """
+    text = " " + text[1:] if text.startswith("\ufeff") else text
+    text = _COMMENT.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
+    return _LAST_COMMA.sub(lambda match: match[1] or " ", text)
 
 
 class JsonValue(NamedTuple):
@@ -48,7 +61,11 @@ def with_added(text: str, additions: Mapping[str, Any]) -> str:
     step, feed = indent[1] if indent else "  ", "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
         return json.dumps(additions, indent=step, ensure_ascii=False).replace("\n", feed)
-    spots = sorted(_insertions(text, _read(text, _skip(text, 0)), additions, (feed, step), 1), key=lambda spot: spot[0])
+    plain = _plain(text)
+    if not plain.strip():
+        raise ValueError("nothing but comments")
+    whole = _read(plain, _skip(plain, 0))
+    spots = sorted(_insertions(plain, whole, additions, (feed, step), 1), key=lambda spot: spot[0])
     for at, new in reversed(spots):
         text = text[:at] + new + text[at:]
     return text
@@ -80,32 +97,47 @@ def without(text: str, ours: Ours) -> str:
     A table or list that spans lines goes when nothing is left in it; `{}`, as people write it, was there before. Empty:
     nothing is left. Raises ValueError: the text is no JSON.
     """
-    whole = _read(text, _skip(text, 0))
-    gone = list(_cuts(text, whole, json.loads(text), ours, ()))
-    if (whole.start, whole.end) in gone:
+    plain = _plain(text)
+    if not plain.strip():
+        return text
+    whole = _read(plain, _skip(plain, 0))
+    gone = list(_cuts((text, plain), whole, json.loads(plain), ours, ()))
+    if (whole.start, whole.end) in gone and not _comments((text, plain), 0, len(text)):
         return ""
     for start, end in reversed(gone):
         text = text[:start] + text[end:]
     return text
 
 
-def _cuts(text: str, part: JsonValue, value: Any, ours: Ours, path: tuple[str | int, ...]) -> Iterator[tuple[int, int]]:
-    """Spans to cut, in the order of the text; the whole value where nothing is left in it."""
+def _comments(forms: tuple[str, str], start: int, end: int) -> bool:
+    """Whether there are comments in a span of the text."""
+    return forms[0][start:end].replace(",", " ") != forms[1][start:end].replace(",", " ")
+
+
+def _cuts(
+    forms: tuple[str, str], part: JsonValue, value: Any, ours: Ours, path: tuple[str | int, ...]
+) -> Iterator[tuple[int, int]]:
+    """Spans to cut, in the order of the text (and of its plain form); the whole value where nothing is left in it."""
     cuts: list[tuple[int, int]] = []
-    end, stays = part.start + 1, False
+    text, (end, stays) = forms[1], (part.start + 1, False)
     for key, inner in part.parts.items():
         below = (*path, key)
         whole = [(inner.start, inner.end)]
-        inner_cuts = whole if ours(below, value[key]) else list(_cuts(text, inner, value[key], ours, below))
+        inner_cuts = whole if ours(below, value[key]) else list(_cuts(forms, inner, value[key], ours, below))
         if inner_cuts != whole:
             cuts, stays = [*cuts, *inner_cuts], True
         elif stays:
-            cuts.append((inner.since, inner.end))
+            comma = _skip(text, inner.since)
+            name = _skip(text, comma + 1)
+            kept = _comments(forms, inner.since, name)  # of the user
+            cuts += [(comma, comma + 1), (name, inner.end)] if kept else [(inner.since, inner.end)]
         else:  # before the first that stays it is the comma behind it that goes
-            comma = _skip(text, inner.end)
-            cuts.append((end, comma + 1 if text[comma] == "," else inner.end))
+            comma, name = _skip(text, inner.end), _skip(text, end)
+            begin = name if _comments(forms, end, name) else end
+            cuts.append((begin, comma + 1 if text[comma] == "," else inner.end))
             end = cuts[-1][1]
     emptied = cuts and not stays and "\n" in text[end : part.end]
+    emptied = emptied and not _comments(forms, part.start, cuts[0][0]) and not _comments(forms, cuts[-1][1], part.end)
     yield from [(part.start, part.end)] if emptied else cuts
 
 
@@ -430,7 +462,7 @@ def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
     if data is None or not data.strip():
         return {}
     try:
-        settings = texts.toml(data.decode()) if toml else json.loads(data)
+        settings = texts.toml(data.decode("utf-8-sig")) if toml else json.loads(_plain(data.decode()).strip() or "{}")
     except (ValueError, RecursionError):
         return None
     return settings if isinstance(settings, dict) else None

@@ -472,12 +472,15 @@ admin.add_command(mcp.mcp)
 @click.option("--install", "job", flag_value="install", help="Set up our hooks and MCP server, for all your projects.")
 @click.option("--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was.")
 @click.option("--yes", is_flag=True, help="Show what changes and do not ask; needed where there is no terminal.")
-def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes: bool) -> None:
-    """Show the agent hosts on this machine and how we are connected to them; set them up, all or by NAME."""
+def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes: bool) -> int:
+    """Show the agent hosts on this machine and how we are connected to them; set them up, all or by NAME.
+
+    Exit code 1: settings were left alone.
+    """
     where = app.setup.where(os.environ, call.settings.cwd)
     if job is None:
         call.answer(app.setup.hosts(where, hook.CHECK), text_jobs.hosts)
-        return
+        return 0
 
     def agreed(changes: Sequence[app.setup.HostChange]) -> bool:
         if not yes and not call.can_ask:
@@ -486,7 +489,9 @@ def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes
             call.say("\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff))
         return yes or command.confirm("\nChange these files?")
 
-    call.answer(app.setup.connect(where, names, job, agreed), text_jobs.connected)
+    changes = app.setup.connect(where, names, job, agreed)
+    call.answer(changes, text_jobs.connected)
+    return int(any(change.done.startswith("left alone") for change in changes))
 
 
 # hidden, because only an agent host calls it
