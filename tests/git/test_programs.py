@@ -22,6 +22,35 @@ NEVER_ANSWERS = '#!/bin/sh\nsh -c \'trap "" TERM HUP INT; echo $$ > "{note}"; sl
 """What stands in for a signing program: a grandchild of ours asks somebody who is not there."""
 
 
+LAST = "fatal: Could not read from remote repository.\n"
+RIGHTS, UNTRUSTED = "Please make sure you have the correct access rights", "Host key verification failed."
+
+
+@pytest.mark.parametrize(
+    ("err", "reason", "advice"),
+    [
+        (f"git@x: Permission denied (publickey).\n{LAST}\n{RIGHTS}\nand the repository exists.\n",
+         "git@x: Permission denied (publickey).", "ssh-add -l"),
+        (f"@@@@@@@\n@  WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!  @\n@@@@@@@\n{UNTRUSTED}\n{LAST}",
+         f"@  WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!  @; {UNTRUSTED}", "compare its key"),
+        ("Cloning into 'kb'...\nremote: Repository not found.\nfatal: repository 'https://x/kb.git/' not found\n",
+         "remote: Repository not found.; fatal: repository 'https://x/kb.git/' not found", "may not read"),
+        ("fatal: could not read Username for 'https://x': terminal prompts disabled\n",
+         "fatal: could not read Username for 'https://x': terminal prompts disabled", "credential helper"),
+        (f"ssh: Could not resolve hostname x: Name or service not known\n{LAST}",
+         "ssh: Could not resolve hostname x: Name or service not known", "network"),
+        ("error: what is this\nhint: read more\n", "error: what is this", ""),
+        (LAST, LAST.strip(), ""),
+        ("", "git gave no reason", ""),
+    ],
+)  # fmt: skip
+def test_the_lines_of_git_that_say_why_are_said_with_what_helps(err: str, reason: str, advice: str) -> None:
+    words, help_with = plumbing.why(err)
+    assert words == reason
+    assert advice in help_with
+    assert bool(advice) == bool(help_with)
+
+
 def program(file: Path, note: Path, rest: str) -> Path:
     file.parent.mkdir(exist_ok=True)
     file.write_text(NEVER_ANSWERS.format(note=note, rest=rest))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +46,9 @@ def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: P
     assert transcript.read_bytes() == RECORDED.read_bytes()
 
 
-def test_as_data_for_one_project_since_a_day_or_of_a_folder(run: Run, transcript: Path, tmp_path: Path) -> None:
+def test_as_data_for_one_project_since_a_day_or_of_a_folder(
+    run: Run, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (one,) = run("contribute", "harvest", "--json").json
     assert (one["title"], one["do"], one["project"]) == (
         f"`git push`: {FATAL}",
@@ -58,6 +61,12 @@ def test_as_data_for_one_project_since_a_day_or_of_a_folder(run: Run, transcript
     assert run("contribute", "harvest", "--project", "Shop", "--json").json == [one]
     assert run("contribute", "harvest", "--project", "till", "--json").json == []
     assert run("contribute", "harvest", "--since", "2026-11-24", "--json").json == []
+    for zone, drafts in (("Pacific/Kiritimati", [one]), ("Etc/GMT+12", [])):  # a day is that of the person
+        with monkeypatch.context() as there:
+            there.setenv("TZ", zone)
+            time.tzset()
+            assert run("contribute", "harvest", "--since", "2026-11-24", "--json").json == drafts
+        time.tzset()
     shutil.copytree(transcript.parent, tmp_path / "elsewhere")
     shutil.rmtree(transcript.parents[1])
     assert run("contribute", "harvest").out.endswith(

@@ -166,3 +166,15 @@ def test_our_own_hidden_folder_passes_when_asked_for_but_git_never_does() -> Non
         check_path(".git/config", hidden=True)
     with pytest.raises(Refused):
         check_path("git~1/config", hidden=True)
+
+
+@pytest.mark.parametrize(
+    ("stated", "globs"),
+    [
+        ("src/**,tests/**", ["src/**", "tests/**"]), ("src/**/*.{ts,tsx}, *.md", ["src/**/*.{ts,tsx}", "*.md"]),
+        (["a,b", "c"], ["a", "b", "c"]), ("*.{a,{b,c}},d", ["*.{a,{b,c}}", "d"]), ("a}[,],b", ["a}[,]", "b"]),
+        (",", []), ("", []), (None, []), (["x", 1], ["x"]),
+    ],
+)  # fmt: skip
+def test_a_list_with_commas_is_a_list_of_globs_and_braces_stay(stated: object, globs: list[str]) -> None:
+    assert layout.globs(stated) == globs

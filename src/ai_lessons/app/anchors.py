@@ -23,7 +23,7 @@ from ai_lessons.app.answers import Stale
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.worktree import locate, read_head
-from ai_lessons.model import anchors
+from ai_lessons.model import anchors, layout
 from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, json_fields
 from ai_lessons.search.catalog import Filter
@@ -141,6 +141,12 @@ class CodeFolder:
         """Every file of it that git does not ignore, without the entries."""
         names = self._git("ls-files", "-z", "--cached", "--others", "--exclude-standard").names
         return tuple(name for name in dict.fromkeys(names) if not name.startswith(self._not_code))
+
+    def unmatched(self, applies_to: object, project: str) -> list[str]:
+        """What is wrong with globs of an entry of this project: those that name no file of this code, if it is its."""
+        globs = layout.globs(applies_to) if self.whole or self.is_called(project) else []
+        missing = [glob for glob in globs if not any(layout.matches(glob, path) for path in self.paths)]
+        return [f"applies_to {glob} names no file of {files.name_of(self.top)}" for glob in missing]
 
     # --- now ---
 
@@ -438,6 +444,12 @@ def outdated(reading: Reading) -> list[EntrySummary]:
     """Active entries that speak of code here that changed or is gone, or of versions not in use, most changed first."""
     lights = [light for light in _judged(reading) if light.details.get("verdict") in _OUTDATED]
     return sorted(lights, key=lambda light: -sum(row.changes for row in light.details["anchors"]))
+
+
+def unmatched(repo: RepositorySession, applies_to: object, project: str) -> list[str]:
+    """Notes for who writes globs that name no file of the code here."""
+    code = code_around(repo) if layout.globs(applies_to) else None
+    return code.unmatched(applies_to, project) if code else []
 
 
 def elsewhere(reading: Reading) -> list[str]:

@@ -36,7 +36,7 @@ from ai_lessons.model.entries import (
     Status,
     json_fields,
 )
-from ai_lessons.model.layout import EXACT, any_match, specificity, stated
+from ai_lessons.model.layout import EXACT, any_match, globs, specificity
 from ai_lessons.model.lessons import parse, trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.model.texts import stem
@@ -548,7 +548,7 @@ def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[EntrySummary, int]
     """
     files = [in_project(path, repo.options.cwd) for path in paths]
     lights = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
-    pairs = ((light, stated(light.details.get("applies_to"))) for light in lights)
+    pairs = ((light, globs(light.details.get("applies_to"))) for light in lights)
     return [(light, specificity(globs, files)) for light, globs in pairs if any_match(globs, files)]
 
 
@@ -612,10 +612,10 @@ class _Asked:
         return score
 
     def _may_come(self, light: EntrySummary) -> bool:
-        return not self._paths or not stated(light.details.get("applies_to")) or self._names_a_path(light)
+        return not self._paths or not globs(light.details.get("applies_to")) or self._names_a_path(light)
 
     def _names_a_path(self, light: EntrySummary) -> bool:
-        return any_match(stated(light.details.get("applies_to")), self._paths)
+        return any_match(globs(light.details.get("applies_to")), self._paths)
 
     def _with_searched(self, lights: list[EntrySummary], kinds: frozenset[Kind], kind: Kind) -> list[EntrySummary]:
         """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""

@@ -95,7 +95,8 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         authorship.remember(repo, authorship.USER, entry)
     done = repo.written_one(entry, applied)
     # as the last look found them: a write does not pay for another one
-    notes = [*done.notes, *about_notes, *namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
+    notes = [*done.notes, *about_notes, *app.anchors.unmatched(repo, fields.get("applies_to"), project)]
+    notes += [*namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
     action = draft.do or draft.dont
     if draft.when and action and draft.because:
         repo.current()
@@ -169,6 +170,8 @@ def update(
         key: value if isinstance(value, str) else (value if isinstance(value, dict) else list(value)) or REMOVE
         for key, value in given_keys.items()
     }
+    if stated.get("applies_to"):
+        changes["applies_to"] = layout.globs(changes["applies_to"])
     if about is not None:
         changes[ABOUT] = app.anchors.stated(repo, about, "", project or light.project)[0] or REMOVE
     changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(light.id))
@@ -177,7 +180,8 @@ def update(
     subject = f"Update {light.kind}: {given_keys.get('title') or light.title}"
     done = change(repo, light, changes, subject, content=content, project=project, versions=plain)
     repo.usages.note_status(light, changes.get("status"))
-    return done
+    unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or light.project)
+    return done._replace(notes=(*done.notes, *unmatched))
 
 
 def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter, defaultdict
 from contextlib import suppress
+from datetime import UTC
 from functools import cache
 from glob import escape
 from hashlib import sha256
@@ -409,7 +410,7 @@ def harvest(
                 notes.append(f"{file}: {error.message}")
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
-    first = f"{since:%Y-%m-%d}" if since else ""
+    first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if since else ""  # a day begins where the person is
     # a time to the millisecond is that of one event; one to the second may be that of two sessions
     events = (event for transcript in seen for event in transcript.happened if event.at >= first)
     once = {(event.at, event.words, "." in event.at or event.session): event for event in events}

@@ -29,7 +29,7 @@ from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, handle
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import blob_id, matches, stated
+from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.model.texts import decode, is_english
@@ -270,14 +270,8 @@ class _Review:
             yield Outdated(light, "about", self._speaking[light.id].details["warning"])
         if rests:
             return
-        patterns = stated(light.details.get("applies_to"))
-        code = self._code
-        if patterns and code and (code.whole or code.is_called(light.project)):
-            for pattern in patterns:
-                if not any(matches(pattern, path) for path in code.paths):
-                    yield Outdated(
-                        light, "applies_to", f"applies_to {pattern} names no file of {files.name_of(code.top)}"
-                    )
+        for fault in self._code.unmatched(light.details.get("applies_to"), light.project) if self._code else ():
+            yield Outdated(light, "applies_to", fault)
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
         tally = self._tallies.get(light.id)

@@ -48,7 +48,7 @@ from ai_lessons.model.entries import (
     shared_tail,
 )
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import place, project_name, side_of, stated
+from ai_lessons.model.layout import globs, place, project_name, side_of
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.model.texts import one_line, stem
 from ai_lessons.search.catalog import Filter
@@ -534,7 +534,7 @@ def described(at: ProposalContext, entry: Entry | None, files: Sequence[Proposed
         files=tuple(files),
         rationale=entry.rationale if entry else "",
         tags=entry.tags if entry else (),
-        applies_to=tuple(stated(entry.fields.get("applies_to"))) if entry else (),
+        applies_to=tuple(globs(entry.fields.get("applies_to"))) if entry else (),
         evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
         **facts,
     )
@@ -651,8 +651,10 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
         rule = checked(path, data)
         made = make(at, rule, {path: data}, f"Propose rule: {draft.title}")
-    unproven = (check := check_of(rule.fields)) and not runs(check)
-    return made._replace(warnings=(*made.warnings, f"its check was not proven: {EXTRA}")) if unproven else made
+    warnings = app.anchors.unmatched(repo, rule.fields.get("applies_to"), project)
+    if (check := check_of(rule.fields)) and not runs(check):
+        warnings.append(f"its check was not proven: {EXTRA}")
+    return made._replace(warnings=(*made.warnings, *warnings))
 
 
 def removal(repo: RepositorySession, rule: str) -> Written:

@@ -274,7 +274,8 @@ def clone(url: str, path: Path) -> Scaffolded:
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done.code:
-        raise Unreachable(f"{url} was not cloned: {last_line(done.err)}", hint=hint)
+        reason, advice = plumbing.why(done.err)
+        raise Unreachable(f"{url} was not cloned: {reason}", hint=f"{advice}; {hint}" if advice else hint)
     worktree = locate(target)
     if read_head(worktree).commit is None:  # empty, or its HEAD names a branch that it does not have
         listed = plumbing.run(worktree, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/remotes").text.split()

@@ -348,10 +348,43 @@ class Network:
         return {"GIT_SSH_COMMAND": " ".join((command, *quiet, *_SSH_PATIENCE))}
 
     def _unreachable(self, what: str, err: str, command: str) -> Unreachable:
-        fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
-        reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
+        reason, advice = why(err)
         hint = f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}"
-        return Unreachable(f"nothing was {what} {self._remote}: {reason}", hint=hint)
+        return Unreachable(f"nothing was {what} {self._remote}: {reason}", hint=f"{advice}; {hint}" if advice else hint)
+
+
+_NOISE = re.compile(
+    r"Cloning into |From |To |hint: |Warning: Permanently added|fatal: Could not read from remote repository"
+    r"|fatal: the remote end hung up|Please make sure you have the correct access|and the repository exists|\W*$"
+)
+"""Lines of git and ssh that say nothing of the reason, or less than one above them."""
+
+_ADVICE = (
+    ("Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
+     "ssh does not trust this server: connect to it once with ssh, and compare its key with the one that it publishes"),
+    (r"Permission denied \(|Too many authentication failures",
+     "the server took no key of yours: ssh-add -l lists those that ssh offers, and your account there has to know one"),
+    ("Authentication failed|could not read (?:Username|Password)|terminal prompts disabled|Invalid username",
+     "git could not sign in: a credential helper or a token does, or an address over ssh"),
+    ("(?i)repository .*not found|does not appear to be a git repository|does not exist|project .* not be found",
+     "look at the address; a server also says so of a repository that you may not read"),
+    ("Could not resolve host|Network is unreachable|Connection (?:timed out|refused)|Operation timed out",
+     "look at the network and at the name of the server"),
+)  # fmt: skip
+_REASONS = 3  # Lines of git that are said
+
+
+def why(err: str) -> tuple[str, str]:
+    """Why git failed on the network, in its own words and on one line, and what helps; empty where that is not known.
+
+    The reason of ssh or of the server stands above the last line, which only says that nothing could be read.
+    """
+    lines = [line.strip() for line in err.splitlines()]
+    reasons = list(dict.fromkeys(line for line in lines if not _NOISE.match(line)))
+    blamed = [line for line in reasons if any(re.search(pattern, line) for pattern, _ in _ADVICE)]
+    words = (blamed or reasons or [line for line in lines if line][-1:] or ["git gave no reason"])[:_REASONS]
+    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, "\n".join(words))), "")
+    return "; ".join(words), advice
 
 
 def _state(flag: str, summary: str, err: str) -> tuple[str, str]:

@@ -125,14 +125,23 @@ def _check_lists(entry: Entry) -> Iterator[Complaint]:
         for item in value:
             if not is_word(item) or not str(item).strip():
                 yield key, f"{key} holds {item!r}, which is not text"
-            elif key == "applies_to" and (fault := _glob_fault(str(item))):
-                yield key, f"applies_to {item!r} is no glob: {fault}"
+            elif key == "applies_to":
+                faults = _glob_faults(str(item))
+                yield from ((key, f"applies_to {glob!r} is no glob: {fault}") for glob, fault in faults)
+
+
+def _glob_faults(patterns: str) -> Iterator[tuple[str, str]]:
+    for glob in layout.divided(patterns) or [patterns]:
+        if fault := _glob_fault(glob):
+            yield glob, fault
 
 
 def _glob_fault(pattern: str) -> str:
     """Why a text is no glob over paths of a project; empty if it is one."""
     if pattern.startswith(("/", "~")) or re.match(r"[A-Za-z]:", pattern):
         return "it must be relative to the project"
+    if pattern.startswith("!"):
+        return "none leaves files out; name those that it is about"
     if ".." in pattern.split("/"):
         return "it leads outside the project"
     if "\\" in pattern or any(unicodedata.category(character) == "Cc" for character in pattern):

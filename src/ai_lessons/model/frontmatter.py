@@ -25,7 +25,7 @@ from ai_lessons.model.entries import (
     stated_id,
     ulid,
 )
-from ai_lessons.model.layout import Place, derived_id, is_markdown, place
+from ai_lessons.model.layout import Place, derived_id, globs, is_markdown, place
 from ai_lessons.model.markdown import MARKUPS, entry_fields
 from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of
 
@@ -81,7 +81,7 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
         elif value is not None and key in SORTED_KEYS:
             kind_fields[key] = sorted(set(value))
         elif isinstance(value, tuple):
-            kind_fields[key] = list(value)
+            kind_fields[key] = globs(list(value)) if key == "applies_to" else list(value)
     fields = {"id": entry_id, "kind": kind.value, "title": " ".join(title.split()), "created": created, "links": links}
     return _without_empty(fields | kind_fields)
 

@@ -262,6 +262,11 @@ def stated(value: object) -> list[str]:
     return [pattern for pattern in value if isinstance(pattern, str)] if isinstance(value, list) else []
 
 
+def globs(value: object) -> list[str]:
+    """The globs that an entry states: those of a list with commas, which other tools write, each by itself."""
+    return [glob for pattern in stated(value) for glob in divided(pattern)]
+
+
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> tuple[tuple[str, ...], ...]:
     """The pattern's alternatives, each what the folders and the name must be."""
@@ -269,6 +274,18 @@ def _compiled(pattern: str) -> tuple[tuple[str, ...], ...]:
         return ()
     several = list(islice(_alternatives(pattern), MOST_ALTERNATIVES + 1))
     return tuple(tuple(_rows(alternative)) for alternative in several) if len(several) <= MOST_ALTERNATIVES else ()
+
+
+def divided(pattern: str) -> list[str]:
+    """The globs of a list with commas, as Copilot and Cursor write it; commas within braces or brackets divide none."""
+    parts, deep = [""], 0
+    for sign in re.findall(r"\\.|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
+        deep = max(0, deep + (sign == "{") - (sign == "}"))
+        if sign == "," and not deep:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _alternatives(pattern: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ai_lessons.model.layout import any_match, stated
+from ai_lessons.model.layout import any_match, globs, stated
 from ai_lessons.model.source_text import names_comments, skeleton, without_comments
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
@@ -91,7 +91,7 @@ def check_of(fields: Mapping[str, Any]) -> Check | None:
         return None
     parts: dict[str, Any] = {key: str(value.get(key) or "") for key in ("pattern", "regex", "unless", "enforce")}
     parts |= {key: tuple(stated(value.get(key))) for key in ("bad", "good")}
-    return Check(tuple(stated(value.get("files")) or stated(fields.get("applies_to"))), **parts)
+    return Check(tuple(globs(value.get("files")) or globs(fields.get("applies_to"))), **parts)
 
 
 def described(fields: Mapping[str, Any]) -> list[str]:
