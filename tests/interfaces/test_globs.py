@@ -39,7 +39,7 @@ def test_a_list_with_commas_applies_to_each_and_what_names_nothing_is_said(
     assert "applies_to doc/** names no file of shop" in updated.err
     why = ("--rationale", "why", "--project", "shop")
     proposed = run("contribute", "suggest-rule", "--title", "Ships", *why, "--content", "x", "--applies-to", "test/**")
-    assert "applies_to test/** names no file of shop" in proposed.err
+    assert "applies_to test/** names no file of shop" in proposed.out
     assert shop.exists()
 
 
