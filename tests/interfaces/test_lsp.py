@@ -171,3 +171,57 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     assert (3, "Totals are in cents (about shop/cart.py::total)") in rows
     assert "Log, do not print" in at_print["result"]["contents"]["value"]
     assert "Totals are in cents" in at_symbol["result"]["contents"]["value"]
+
+
+@pytest.fixture
+def window(knowledge: Path, run: Run, git: Git, hermetic: Path) -> Path:
+    """Two projects with a line that breaks a rule, and a link to the first."""
+    check = "{files: '**/*.py', regex: 'print\\(', bad: 'print(1)', good: 'log(1)'}"
+    rule = ["--title", "Log, do not print", "--rationale", "Prints are lost", "--check", check]
+    done = run("contribute", "suggest-rule", *rule, "--json")
+    assert run("admin", "approve-rule", done.json["handle"], "--yes").code == 0
+    for name in ("shop", "till"):
+        put_file(hermetic / name / "cart.py", CODE.encode())
+        git(hermetic / name, "init", "-q")
+        commit_all(git, hermetic / name, "Add the cart")
+    (hermetic / "link").symlink_to("shop")
+    return hermetic
+
+
+def begun(window: Path, *names: str) -> dict[str, Any]:
+    folders = [{"uri": (window / name).as_uri(), "name": name} for name in names]
+    return {"id": 1, "method": "initialize", "params": {"rootUri": folders[0]["uri"], "workspaceFolders": folders}}
+
+
+def open_cart(window: Path, name: str) -> dict[str, Any]:
+    document = {"uri": (window / name / "cart.py").as_uri(), "languageId": "python", "version": 1, "text": CODE}
+    return {"method": "textDocument/didOpen", "params": {"textDocument": document}}
+
+
+@pytest.mark.parametrize(
+    ("folders", "file"),
+    [
+        (("shop", "till"), "till"),
+        (("till", "shop"), "shop"),
+        (("link",), "link"),
+        (("link",), "shop"),
+        (("shop",), "link"),
+    ],
+)
+def test_a_file_is_looked_at_in_the_folder_that_holds_it_however_both_are_called(
+    window: Path, folders: tuple[str, ...], file: str
+) -> None:
+    _, (greeting, shown) = talk(begun(window, *folders), open_cart(window, file))
+    assert greeting["result"]["capabilities"]["workspace"]["workspaceFolders"]["supported"] is True
+    assert [one["message"].partition(":")[0] for one in shown["params"]["diagnostics"]] == ["Log, do not print"]
+    assert shown["params"]["uri"] == (window / file / "cart.py").as_uri(), "as the editor calls it"
+
+
+def test_a_folder_that_comes_and_goes_is_followed(window: Path) -> None:
+    till = {"uri": (window / "till").as_uri(), "name": "till"}
+    changes = [
+        {"method": "workspace/didChangeWorkspaceFolders", "params": {"event": event}}
+        for event in ({"added": [till], "removed": []}, {"added": [], "removed": [till]})
+    ]
+    _, (_, *shown) = talk(begun(window, "shop"), open_cart(window, "till"), *changes)
+    assert [len(one["params"]["diagnostics"]) for one in shown] == [0, 1, 0]

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -95,13 +96,14 @@ class LanguageServer:
     def __init__(self, make: Callable[[Path], Library], receive: IO[bytes], send: IO[bytes]) -> None:
         """`make` opens the library for a folder of the editor."""
         self._make, self._receive, self._send = make, receive, send
-        self._library = ReusableLibrary(lambda: make(Path.cwd()))
+        self._folders: dict[Path, ReusableLibrary] = {}
         self._texts: dict[str, str] = {}
         self._shown: dict[str, list[Note]] = {}
         self._ended = False
         self._handlers: Mapping[str, Callable[[Data], Any]] = {
             "initialize": self._initialize,
             "shutdown": self._shutdown,
+            "workspace/didChangeWorkspaceFolders": self._changed,
             "textDocument/hover": self._hover,
             "textDocument/didOpen": self._opened,
             "textDocument/didSave": self._saved,
@@ -113,7 +115,8 @@ class LanguageServer:
         try:
             return self._served()
         finally:
-            self._library.close()
+            for library in self._folders.values():
+                library.close()
 
     def _served(self) -> int:
         while (message := self._next()) is not None:
@@ -143,13 +146,45 @@ class LanguageServer:
             return None, {"code": _INTERNAL, "message": f"a bug in ai-lessons ({type(error).__name__})"}
 
     def _initialize(self, params: Data) -> Data:
-        folders = params.get("workspaceFolders") or [{"uri": params.get("rootUri") or ""}]
-        root = _path(str(folders[0].get("uri")))
-        if root is not None and root.is_dir():
-            self._library = ReusableLibrary(lambda: self._make(root))
+        self._open(params.get("workspaceFolders") or [{"uri": params.get("rootUri") or ""}])
         sync = {"openClose": True, "change": 0, "save": {"includeText": True}}
         server = {"name": "ai-lessons", "version": version("ai-lessons")}
-        return {"capabilities": {"hoverProvider": True, "textDocumentSync": sync}, "serverInfo": server}
+        workspace = {"workspaceFolders": {"supported": True, "changeNotifications": True}}
+        capabilities = {"hoverProvider": True, "textDocumentSync": sync, "workspace": workspace}
+        return {"capabilities": capabilities, "serverInfo": server}
+
+    def _open(self, folders: Iterable[Data]) -> None:
+        for folder in folders:
+            root = _path(str(folder.get("uri")))
+            if root is not None and root.is_dir() and root not in self._folders:
+                self._folders[root] = ReusableLibrary(partial(self._make, root))
+
+    def _changed(self, params: Data) -> None:
+        """Folders were added to the window or taken from it; what is open is looked at again."""
+        for folder in params["event"].get("removed", ()):
+            root = _path(str(folder.get("uri")))
+            if root in self._folders:
+                self._folders.pop(root).close()
+        self._open(params["event"].get("added", ()))
+        for uri in list(self._texts):
+            self._publish(uri)
+
+    def _place(self, path: Path) -> tuple[ReusableLibrary, Path]:
+        """The library of the innermost folder that holds the file, and where the file is as that folder is called.
+
+        Folder and file may be named through links. A file elsewhere belongs to the first folder, or to ours.
+        """
+        if not self._folders:
+            self._folders[Path.cwd()] = ReusableLibrary(partial(self._make, Path.cwd()))
+        innermost = sorted(self._folders, key=lambda root: -len(root.parts))
+        for root in innermost:
+            if path.is_relative_to(root):
+                return self._folders[root], path
+        real = path.resolve()
+        for root in innermost:
+            if real.is_relative_to(root.resolve()):
+                return self._folders[root], root / real.relative_to(root.resolve())
+        return next(iter(self._folders.values())), path
 
     def _shutdown(self, _params: Data) -> None:
         self._ended = True
@@ -182,10 +217,11 @@ class LanguageServer:
         return {"contents": {"kind": "plaintext", "value": "\n".join(rows)}} if rows else None
 
     def _notes(self, uri: str) -> list[Note]:
-        path, text = _path(uri), self._texts.get(uri, "")
-        if path is None:
+        named, text = _path(uri), self._texts.get(uri, "")
+        if named is None:
             return []
-        return self._library.do(lambda library: [note for source in SOURCES for note in source(library, path, text)])
+        library, path = self._place(named)
+        return library.do(lambda opened: [note for source in SOURCES for note in source(opened, path, text)])
 
     def _next(self) -> Data | None:
         """The next message; None: the editor is gone, or sends what is no message of the protocol."""
