@@ -238,11 +238,11 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     assert set(now) == {
         *THERE, ".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".config/opencode/opencode.json",
         ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json", ".copilot/hooks/ai-lessons.json",
-        ".qwen/settings.json",
+        ".qwen/settings.json", ".config/opencode/plugin/ai-lessons.js",
     }  # fmt: skip
     hosts = {host.id: {target.way for target in host.targets if target.ours} for host in find_hosts(where)}
     assert all("mcp" in ways for ways in hosts.values())
-    assert [hosts[name] for name in HEARS] == [{"session-start", "edit", "mcp"}] * len(HEARS)
+    assert [hosts[name] for name in (*HEARS, "opencode")] == [{"session-start", "edit", "mcp"}] * (len(HEARS) + 1)
     assert "PostToolUseFailure" not in json.loads(now[".codex/hooks.json"])["hooks"]
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
     assert codex == {
@@ -289,6 +289,19 @@ def test_copilot_gets_a_file_of_its_own_that_names_it_and_qwen_counts_millisecon
     assert set(qwen["hooks"]) == {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop"}
     assert qwen["hooks"]["Stop"][0]["hooks"][0]["timeout"] == 5000
     assert qwen["mcpServers"]["ai-lessons"]["env"] == {"AI_LESSONS_AGENT": "qwen"}
+
+
+def test_the_module_of_opencode_is_renewed_and_another_file_of_its_name_left_alone(where: Where) -> None:
+    file = where.home / ".config/opencode/plugin/ai-lessons.js"
+    carry_out(for_user(where, PLUGIN, ["opencode"], "install"))
+    text = file.read_text()
+    assert f'const PROGRAM = "{processes.program_path("ai-lessons")}"' in text
+    file.write_text(text + "// older")
+    assert for_user(where, PLUGIN, ["opencode"], "install")[0].done == "brought up to date"
+    file.write_text("export const theirs = 1\n")
+    for job in ("install", "uninstall"):
+        change = for_user(where, PLUGIN, ["opencode"], job)[0]
+        assert (change.done, change.before == change.after) == ("left alone, it is another file", True)
 
 
 def test_only_the_hosts_that_are_named_change_and_not_those_with_the_plugin(where: Where) -> None:

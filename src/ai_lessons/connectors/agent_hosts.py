@@ -340,6 +340,10 @@ class _HostFinder:
 
     def _by_hooks(self, hooks: Mapping[Path, Json]) -> Iterator[Target]:
         """A text at the start and around an edit: through the plugin, or else through a file of hooks."""
+        if self._kind.id == "opencode":
+            file = place_of(self._kind, self._where, _MODULE)
+            installed = (self._bytes(file) or b"").startswith(_MODULE_BEGINS)
+            yield from (Target(way, self._shown(file), file.exists(), installed) for way in ("session-start", "edit"))
         for way, event in zip(("session-start", "edit"), self._kind.events, strict=True):
             if not event:
                 continue
@@ -508,6 +512,7 @@ _HOOK = ("admin", "agent-hook")
 _ENDS_WELL = re.compile(r"\|\| (exit 0|true)\s*\Z")
 _CURSOR = {"version": 1}  # without which Cursor and Copilot read no file of hooks
 _TOML = hooks.marks("ai-lessons", "# {}")
+_MODULE, _MODULE_BEGINS = "~plugin/ai-lessons.js", b"// Made by `ai-lessons admin hosts --install`"  # of opencode
 _LEFT = "left alone, it is no JSON object: mend it first"
 
 
@@ -549,6 +554,8 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
         ours = hook_table(kind, stated, _call(kind))
         file = place_of(kind, where, kind.hooks[0].partition("#")[0])
         tables[file] = {HOOKS: ours, **(_CURSOR if kind.id in {"cursor", "copilot"} else {})}
+    if kind.id == "opencode":
+        yield _change_module(kind, place_of(kind, where, _MODULE), plugin, job)
     name, _, key = kind.servers[0].partition("#")
     tables.setdefault(place_of(kind, where, name), {})[key] = {SERVER: _server(kind)}
     for place, ours in tables.items():
@@ -702,6 +709,20 @@ def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
         calls = value.get("hooks", [value]) if isinstance(value, dict) else None
         return isinstance(calls, list) and bool(calls) and all(map(is_our_call, calls))
     return len(path) == 5 and path[3] == "hooks" and is_our_call(value)
+
+
+def _change_module(kind: HostKind, file: Path, plugin: Path, job: str) -> HostChange:
+    """What a job does to our module of opencode, which is a file of its own."""
+    with translated(str(plugin)):
+        text = (plugin.parent / "opencode/ai-lessons.js").read_text("utf-8")
+    program = f"const PROGRAM = {json.dumps(processes.program_path('ai-lessons'), ensure_ascii=False)}\n"
+    new, content = re.sub(r"const PROGRAM = .*\n", lambda _: program, text).encode(), _bytes(file)
+    if content is not None and not content.startswith(_MODULE_BEGINS):
+        return HostChange(kind.name, file, "left alone, it is another file", content, content)
+    if job != "install":
+        return HostChange(kind.name, file, "not there" if content is None else "removed", content, None)
+    says = "written" if content is None else "already there" if content == new else "brought up to date"
+    return HostChange(kind.name, file, says, content, new)
 
 
 def _change_toml(kind: HostKind, file: Path, content: bytes | None, job: str) -> HostChange:

@@ -188,7 +188,7 @@ _ELSEWHERE = _OF_GEMINI | {
 }  # fmt: skip
 _HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor|qwen|copilot)[/\\]")  # in the path of a transcript
 _NAMES = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
-COPILOT, GEMINI, QWEN = "copilot", "gemini-cli", "qwen-code"
+COPILOT, GEMINI, OPENCODE, QWEN = "copilot", "gemini-cli", "opencode", "qwen-code"
 # some hosts give back what a hook told as the beginning of the next prompt
 _TOLD = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 _COPILOT_ENDED = re.compile(r"\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
@@ -398,7 +398,7 @@ def answer(event: AgentEvent, text: str, decision: str = "") -> str:
     `decision`: the host shall `ask` its user whether to do what it is about to do, or refuse it (`deny`).
     """
     if decision == ASK_OR_DENY:
-        decision = DENY if event.by_turn or event.host == GEMINI else ASK  # Codex and Gemini CLI cannot ask
+        decision = DENY if event.by_turn or event.host in {GEMINI, OPENCODE} else ASK  # Codex cannot ask either
     if event.moment is Moment.STOP and (event.by_turn or event.host in {GEMINI, COPILOT, QWEN}):
         return json.dumps({"decision": "block", "reason": text})
     if event.name == "BeforeTool":
