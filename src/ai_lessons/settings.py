@@ -43,11 +43,15 @@ class Folders(NamedTuple):
 
 
 class Agents(NamedTuple):
-    """Hooks: most characters at the start of a session and later; `outcomes`: whether they record outcomes."""
+    """Hooks: most characters at the start of a session and later; `outcomes`: whether they record outcomes.
 
-    max_chars_at_start: int = 1000
+    `measure`: whether a lesson is left out now and then, on purpose, to see whether it makes a difference.
+    """
+
+    max_chars_at_start: int = 1500
     max_chars: int = 900
     outcomes: bool = True
+    measure: bool = False
 
 
 class Settings(NamedTuple):

@@ -23,8 +23,9 @@ def place(world: World, *ids: str, **more: str) -> None:
     world.commit()
 
 
-def context(world: World, session: str | None = None, **more: object) -> Context:
-    return contexts.context(world.fresh(session=session), ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+def context(world: World, session: str | None = None, *, measure: bool = True, **more: object) -> Context:
+    library = world.fresh(session=session, measure=measure)
+    return contexts.context(library, ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
 
 
 def reasons(found: Context) -> dict[str, str]:
@@ -142,6 +143,7 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(
     left = {one.entry.id for found in every for one in found.left_out}
     assert left
     assert {reason for found in every for reason in reasons(found).values()} == {"ablation"}
+    assert not any(context(world, f"session {n}", measure=False).left_out for n in range(20)), "unless one asks for it"
     assert len([row for row in logged(world) if row["event"] == "left_out"]) == sum(len(one.left_out) for one in every)
     world.write(".ai-lessons/config.yaml", "format: 1\nevents: false\n")
     assert not any(context(world, f"session {n}").left_out for n in range(20)), "nothing is measured"

@@ -47,7 +47,7 @@ def state_lesson(spawn: Spawn, title: str, content: str) -> str:
     return out
 
 
-def test_a_session_begins_with_the_rules_and_the_firm_lessons_of_its_project_whole(
+def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
     host: Host, approved: str, knowledge: Path, spawn: Spawn
 ) -> None:
     add(knowledge, "other/lessons/b.md", "7AAAAA", "Of another project")
@@ -55,11 +55,11 @@ def test_a_session_begins_with_the_rules_and_the_firm_lessons_of_its_project_who
     told = host.hear("session_start")
     assert "ai-lessons recall search" in told.splitlines()[0]
     assert "for the project jira-api" in told
-    assert f"- [{approved}] GET a workflow before you PUT it | PUT replaces the whole resource | Send back" in told
-    assert "Sign off | The checks ask for it. (lesson, stated by " in told
-    assert "L-8F3K2A" not in told, "it is not firm"
+    assert "lesson, stated by " in told
+    assert "Sign off\nlesson, not approved, high, tested:\n- [L-8F3K2A] PUT" in told, "whose word each is"
+    assert approved not in told, "it names files, and waits for them"
     assert "Of another project" not in told
-    assert len(told) <= 1000
+    assert len(told) <= 1500
 
 
 def test_a_session_begins_with_the_number_of_proposals(host: Host, proposal: str) -> None:
@@ -106,19 +106,23 @@ def test_every_session_and_every_subagent_is_told_for_itself(host: Host, approve
 
 
 def test_what_the_session_began_with_is_not_repeated_unless_it_was_forgotten(host: Host, approved: str) -> None:
-    assert approved in host.hear("session_start")
+    assert (lesson := "L-8F3K2A") in host.hear("session_start")
+    assert approved in host.hear("before_edit")
     assert host.hear("before_edit") == ""
     assert host.hear("session_start", source="resume") == ""
-    assert approved in host.hear("session_start", source="compact")
-    assert approved in host.hear("session_start", source="clear")
+    assert lesson in host.hear("session_start", source="compact")
+    assert lesson in host.hear("session_start", source="clear")
+    assert approved in host.hear("before_edit")
 
 
 def test_a_subagent_begins_with_the_same_for_itself(host: Host, approved: str) -> None:
-    assert approved in host.hear("session_start")
+    assert (lesson := "L-8F3K2A") in host.hear("session_start")
+    assert approved in host.hear("before_edit")
     event = {"hook_event_name": "SubagentStart", "agent_id": "agent-7", "agent_type": "Explore", "source": None}
     out = run_inside(["admin", "agent-hook"], host.code, host.event("session_start", **event)).out
     answer = json.loads(out)["hookSpecificOutput"]
-    assert (answer["hookEventName"], approved in answer["additionalContext"]) == ("SubagentStart", True)
+    assert (answer["hookEventName"], lesson in answer["additionalContext"]) == ("SubagentStart", True)
+    assert approved in host.hear("before_edit", agent_id="agent-7")
     assert host.hear("before_edit", agent_id="agent-7") == ""
 
 
@@ -150,15 +154,13 @@ def test_an_entry_that_does_not_fit_whole_is_not_told_and_is_when_there_is_room(
 ) -> None:
     for n in range(4):
         state_lesson(spawn, f"Long {n}", "x" * 230)
-    told = host.hear("session_start")
-    assert len(told) <= 1000
-    assert (told.count("- [L-"), told.count("x" * 230), "…" in told) == (2, 2, False)
+    assert (host.hear("session_start").count("Long "), "x" * 230 in host.hear("session_start")) == (4, False)
     files = sorted(knowledge.glob("jira-api/lessons/*/long-*.md"))
     for file in files:
         file.write_text(file.read_text().replace("kind: lesson\n", 'kind: lesson\napplies_to:\n  - "workflows/a.py"\n'))
     told = host.hear("before_edit")
     assert (told.count("- [L-"), told.count("x" * 230)) == (2, 2)
-    assert host.hear("before_edit") == ""
+    assert host.hear("before_edit").count("- [L-") == 2
 
 
 def test_what_is_too_long_for_any_moment_is_explained(host: Host, knowledge: Path) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.learning.selection import STARTER, Candidate, Choice, Thresholds, choose, fitting, harmful
 from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 from ai_lessons.model.entries import EntrySummary, Kind, Moment
-from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME
+from ai_lessons.model.layout import ANYTHING, BELOW, BY_NAME
 
 MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
@@ -107,35 +108,30 @@ def test_harm_is_more_contradictions_than_help() -> None:
 TWO = BARS._replace(budget=2)
 
 
-def test_at_the_start_what_holds_everywhere_and_what_is_of_the_project_take_turns() -> None:
+def test_at_the_start_what_was_needed_most_often_comes_then_what_is_firm_then_what_is_near() -> None:
     every = [
-        *(fit(f"rule {n}", Kind.RULE) for n in range(9)),
-        fit("lesson", level=9.0),
-        fit("firm everywhere", Kind.LESSON, "global", firm=True),
-        fit("rule everywhere", Kind.RULE, "global"),
+        fit("lesson", level=0.0),
+        fit("rule everywhere", Kind.RULE, "global", level=0.0),
+        fit("rule here", Kind.RULE, level=0.0, closeness=0.5),
+        fit("firm lesson", Kind.LESSON, firm=True, level=0.0),
+        fit("needed twice", level=2.0),
     ]
     told = ids(tell(Moment.BEGIN, every, (), BARS._replace(budget=6)))
-    assert told == ["rule everywhere", "rule 0", "firm everywhere", "rule 1", "rule 2", "rule 3"]
+    assert told == ["needed twice", "rule here", "rule everywhere", "firm lesson", "lesson"]
 
 
-def test_before_a_tool_the_closest_comes_then_ones_own_and_a_kind_of_file_only_with_its_text() -> None:
+@pytest.mark.parametrize("moment", [Moment.PROMPT, Moment.BEFORE_TOOL])
+def test_before_a_tool_and_at_a_prompt_the_surest_comes_then_ones_own(moment: Moment) -> None:
     every = [
-        fit("kind", level=BY_KIND, chance=0.4),
-        fit("any", level=ANYTHING, chance=0.6),
+        fit("words", level=ANYTHING),
         fit("name", level=BY_NAME),
         fit("own", level=BY_NAME, closeness=0.5),
         fit("folder", level=BELOW),
         fit("earlier"),
     ]
-    choice = tell(Moment.BEFORE_TOOL, every, {"earlier"}, TWO)
+    choice = tell(moment, every, {"earlier"}, TWO)
     assert ids(choice) == ["folder", "own"]
-    assert why_not(choice) == {"kind": "chance", "earlier": "told", "name": "budget", "any": "budget"}
-
-
-def test_at_a_prompt_only_what_is_likely_comes() -> None:
-    choice = tell(Moment.PROMPT, [fit("a", chance=0.49), fit("b", chance=0.5), fit("c", chance=0.9)], (), TWO)
-    assert ids(choice) == ["c", "b"]
-    assert choice.left_out[0].detail == "the chance that it helps is 0.49, below 0.50"
+    assert why_not(choice) == {"earlier": "told", "name": "budget", "words": "budget"}
 
 
 def test_at_a_failure_a_second_entry_has_to_be_likely_itself() -> None:

@@ -21,7 +21,7 @@ from ai_lessons.learning.selection import FEW, Candidate, NotShown, Thresholds, 
 from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
-from ai_lessons.model.anchors import is_silenced
+from ai_lessons.model.anchors import LARGEST, Anchor, anchors_of, definition, is_silenced
 from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
@@ -36,10 +36,11 @@ from ai_lessons.model.entries import (
     Status,
     json_fields,
 )
-from ai_lessons.model.layout import EXACT, any_match, globs, specificity
+from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
 from ai_lessons.model.lessons import parse, trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.model.texts import stem
+from ai_lessons.search import terms
 from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import PassageFilter, context_boost, context_weights, words_of
 
@@ -373,6 +374,9 @@ NOT_KEPT = (
 _LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
+SYMBOL = EXACT + 1  # How closely an entry names the symbol that is edited
+Edit = tuple[str, str, str]  # Path, old and new text
+
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 _ABOUT_RUNNING = re.compile(r"WHEN (?:inside `[^`]+`, )?running `")
 
@@ -473,6 +477,8 @@ def helping(
     chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
     calls = commands.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
+    # a title that names a command is no answer to a failure of it, unless a person says so
+    about = [x for x in about if x.kind is Kind.RULE or x.details.get("firm") or x.details.get("seen")]
     for light in about:
         seen = commands.seen_in(light.details)
         chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else transcripts.BAR)
@@ -520,10 +526,22 @@ def about_inside(here: Iterable[EntrySummary], calls: Sequence[commands.Called],
 
 
 def named_commands(light: EntrySummary) -> tuple[commands.Form, ...]:
-    """The commands that an entry names: a lesson in its WHEN, a rule in its title, with more than their program."""
-    if light.kind is Kind.RULE:
-        return tuple(form for form in commands.named_forms(light.title) if len(form.words) > 1)
-    return commands.forms_of(str(light.details.get("pattern") or ""))
+    """The commands that an entry names in `about`, WHEN, DO NOT or its title.
+
+    A program alone counts in `about`, and in the WHEN of what rests on calls of it or of what a person stated.
+    """
+    pattern, stated_about = _pattern(light), light.details.get(ABOUT)
+    texts = [item.get("command") for item in stated_about or () if isinstance(item, dict)]
+    about = (form for text in texts if isinstance(text, str) for form in commands.named_forms(f"`{text}`"))
+    refused = pattern.partition("-> DO NOT ")[2]
+    spoken = () if light.details.get("seen") else commands.named_forms(f"{light.title} {refused}")
+    surely = bool(light.details.get("seen") or light.details.get("firm"))
+    stated_when = [form for form in commands.forms_of(pattern) if surely or len(form.words) > 1]
+    return (*about, *stated_when, *(form for form in spoken if len(form.words) > 1))
+
+
+def _pattern(light: EntrySummary) -> str:
+    return str(light.details.get("pattern") or "")
 
 
 def fit(light: EntrySummary, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Candidate:
@@ -533,23 +551,74 @@ def fit(light: EntrySummary, why: str, project: str | None, *, level: float = EX
 
 
 def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
-    """The rules and lessons that hold in a project and everywhere, nearest first; the score says how near.
+    """The rules and lessons that hold in a project, and what people say holds everywhere. The catalog is up to date."""
+    kinds = frozenset({Kind.RULE, Kind.LESSON})
+    filters = [Filter(kinds, name, sort="firm", limit=LOOKED_AT) for name in dict.fromkeys((project, GLOBAL_PROJECT))]
+    lights = [light for query in filters if query.project for light in repo.catalog.select(query)]
+    return [x for x in lights if x.project == project or x.kind is Kind.RULE or x.details.get("firm")]
 
-    Nothing is left out yet. The catalog is up to date.
+
+def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dict[str, EntrySummary]:
+    """The rules and lessons of these projects that a text is about, by id and with their scores. Loads no index."""
+    asked = terms.asked_for(text)
+    if not asked:
+        return {}
+    scored = {entry: score for entry, score in terms.scores(*repo.catalog.postings(asked)).items() if score >= bar}
+    lights = repo.catalog.many(scored) if scored else {}
+    # what is known of a command waits for that command
+    near = (light for light in lights.values() if light.project in here and not light.details.get("seen"))
+    return {light.id: light._replace(score=scored[light.id]) for light in near}
+
+
+def naming(
+    repo: Reading, paths: Sequence[str], edits: Sequence[Edit], here: Collection[str]
+) -> list[tuple[EntrySummary, int]]:
+    """The rules and lessons that name one of these files or, of the projects `here`, what is edited; how closely.
+
+    See `layout.specificity` for `applies_to`; `SYMBOL` for `about`. Nothing is left out yet. The catalog is up to date.
     """
-    asked = _Asked(repo, ContextQuery(project=project), 0)
-    return [*asked.rules(), *asked.lessons()[:NEAREST]]
+    cwd = repo.options.cwd
+    within = [in_project(path, cwd) for path in paths]
+    changed = [(in_project(path, cwd), path, old, new) for path, old, new in edits]
+    named = []
+    for light in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+        inside = light.project in here
+        # a lesson about all files of a kind holds in each project; a rule and what speaks of code, in their own
+        patterns = globs(light.details.get("applies_to")) if inside or light.kind is Kind.LESSON else []
+        near = [specificity(patterns, within)] if any_match(patterns, within) else []
+        levels = (_names(anchor, within, changed) for anchor in (anchors_of(light.details) if inside else ()))
+        near += [level for level in levels if level is not None]
+        if near:
+            named.append((light, max(near)))
+    return named
 
 
-def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[EntrySummary, int]]:
-    """The rules and lessons whose `applies_to` names one of these files, and how closely: see `layout.specificity`.
+def _names(anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, str, str, str]]) -> int | None:
+    """How closely an anchor names what is edited; None: not at all."""
+    place = anchor.path.rstrip("/")
+    if not place or not any(path == place or path.startswith(f"{place}/") for path in paths):
+        return None
+    if not anchor.symbol:
+        return EXACT if place in paths else BELOW
+    edits = [edit for edit in changed if edit[0] == place]
+    return SYMBOL if not edits or any(_changes(anchor, *edit[1:]) for edit in edits) else None
 
-    Nothing is left out yet. The catalog is up to date.
-    """
-    files = [in_project(path, repo.options.cwd) for path in paths]
-    lights = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
-    pairs = ((light, globs(light.details.get("applies_to"))) for light in lights)
-    return [(light, specificity(globs, files)) for light, globs in pairs if any_match(globs, files)]
+
+def _changes(anchor: Anchor, path: str, old: str, new: str) -> bool:
+    """Whether an edit touches a symbol: its definition, or by its name."""
+    before = files.beginning(Path(path), None, LARGEST)
+    part = definition(anchor.path, before, anchor.symbol) if before else None
+    if part and part.lines and not old:  # the whole file is written
+        after = definition(anchor.path, new, anchor.symbol)
+        return after is None or after.meaning != part.meaning
+    start = before.find(old) if part and old else -1
+    if part and start >= 0:
+        first = before.count("\n", 0, start) + 1
+        last = first + old.rstrip("\n").count("\n")
+        if any(first <= end and begin <= last for begin, end in part.lines):
+            return True
+    name = re.escape(re.split(r"\.|::", anchor.symbol)[-1])
+    return re.search(rf"(?<!\w){name}(?!\w)", f"{old}\n{new}") is not None
 
 
 class _Asked:
@@ -575,7 +644,7 @@ class _Asked:
     def lessons(self) -> list[EntrySummary]:
         """The lessons, nearest first, then the surest, then the newest."""
         catalog, kinds = self._repo.catalog, _LESSONS
-        candidates = {light.id: light for light in catalog.with_globs(kinds)} if self._paths else {}
+        candidates = {light.id: light for light in catalog.about_files(kinds)} if self._paths else {}
         if self._query.query.strip():
             named = self._nearest(light for light in candidates.values() if self._names_a_path(light))
             return self._with_searched(named, kinds, Kind.LESSON)
@@ -615,7 +684,8 @@ class _Asked:
         return not self._paths or not globs(light.details.get("applies_to")) or self._names_a_path(light)
 
     def _names_a_path(self, light: EntrySummary) -> bool:
-        return any_match(globs(light.details.get("applies_to")), self._paths)
+        about = (_names(anchor, self._paths, ()) is not None for anchor in anchors_of(light.details))
+        return any_match(globs(light.details.get("applies_to")), self._paths) or any(about)
 
     def _with_searched(self, lights: list[EntrySummary], kinds: frozenset[Kind], kind: Kind) -> list[EntrySummary]:
         """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
@@ -703,8 +773,9 @@ class Injecting:
         return Context(entries, why, texts, approvals, (*left_out, *choice.left_out), choice.edges, notes)
 
     def _ablation(self, lessons: Sequence[EntrySummary]) -> frozenset[str]:
-        """Lessons to leave out on purpose. Only in a session with a name that is recorded: else it measures nothing."""
-        if not (lessons and self._session and all(place.usages.recording for place in self._repo.every)):
+        """Lessons to leave out on purpose: where the user wants that, in a session with a name that is recorded."""
+        recorded = self._session and all(place.usages.recording for place in self._repo.every)
+        if not (self._repo.options.measure and lessons and recorded):
             return frozenset()
         rate = self._parameters[ABLATION].value
         return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)

@@ -15,32 +15,35 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import secrets
-from ai_lessons.app.answers import Context, Query
-from ai_lessons.app.contexts import Injecting, fit
+from ai_lessons.app.answers import Context
+from ai_lessons.app.contexts import SYMBOL, Injecting, fit
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git import files
 from ai_lessons.git import worktree as git_worktree
 from ai_lessons.git.files import read_file, translated, write_all
 from ai_lessons.git.worktree import PROPOSALS, branch_of, proposal_refs, read_ref, signature
-from ai_lessons.learning.selection import FEW, NotShown, ShownEntry, carried_out, corrects, judged, same_job
-from ai_lessons.learning.statistics import HELD, PASSED, RECURRED, Event
+from ai_lessons.learning.selection import FEW, Candidate, NotShown, ShownEntry, carried_out, corrects, judged, same_job
+from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, UNHEEDED, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
+from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, EntrySummary, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
+from ai_lessons.model.statements import stated
+from ai_lessons.search.terms import BAR, EDIT_BAR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.app.contexts import Edit
     from ai_lessons.app.daemon_client import DaemonClient
-    from ai_lessons.app.rule_checks import Broken
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
 
-    Fitting = Callable[[Context], Collection[str]]
+    Fitting = Callable[[Context, int], Mapping[str, int]]
+    """Which of the entries can be told whole in so many characters, and how many each takes."""
 
 FOLDER = "agent-sessions"
-BEFORE = Moment.BEFORE_TOOL.value
+MOST = 3_000  # Characters that a session is told after its start
 KEPT_SECONDS = 7 * 24 * 3600  # Time without an event after which a session is forgotten
 _AT_WORK = 3600.0  # Seconds after its last event in which a session counts as active
 _LIMIT = 1 << 20
@@ -64,8 +67,8 @@ class Failure(NamedTuple):
 class Session:
     """The memory of a session that began in `folder`. `shown`: ids of entries by agent.
 
-    `told`: the entries shown, from `turn` on since the last prompt. `failed`: the last of all `failures`.
-    `asked`: whether the agent was reminded at the end.
+    `told`: the entries shown, from `turn` on since the last prompt; `spent`: characters of them after the start.
+    `failed`: the last of all `failures`. `asked`: whether the agent was reminded at the end.
     """
 
     def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
@@ -73,7 +76,7 @@ class Session:
         self.shown: dict[str, list[str]] = {}
         self.told: list[ShownEntry] = []
         self.failed: list[Failure] = []
-        self.turn, self.failures = 0, 0
+        self.turn, self.failures, self.spent = 0, 0, 0
         self.asked = False
         vars(self).update(fields)
 
@@ -81,9 +84,9 @@ class Session:
         """The entries that this agent was shown."""
         return tuple(self.shown.get(agent, ()))
 
-    def only_before(self) -> set[str]:
-        """The entries shown before a tool ran, and at no other moment: they are shown again at a failure."""
-        return {x.id for x in self.told if x.moment == BEFORE} - {x.id for x in self.told if x.moment != BEFORE}
+    def only_at(self, *moments: Moment) -> set[str]:
+        """The entries shown at these moments and at no other one."""
+        return {x.id for x in self.told if x.moment in moments} - {x.id for x in self.told if x.moment not in moments}
 
     def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that this agent was not shown; from now on they count as shown."""
@@ -190,23 +193,36 @@ def _parsed(data: bytes) -> Session:
     return Session()
 
 
-AT_THE_START = 8  # Rules and lessons told when a session begins
-_HINT_KINDS = frozenset({Kind.RULE, Kind.LESSON})
+AT_THE_START = 12  # Rules and lessons told when a session begins
+PROMPT, WORDS = "about the prompt", "its words are in this"
+WAITING = 1_000.0  # What comes last has this much less
+AGAIN = 2  # Sessions that needed an entry which names files, from which on its title is told at the start
 _NAMES = {
-    EXACT: "names this file", BELOW: "names its folder", BY_NAME: "names files called like it",
-    BY_KIND: "about files of its kind, and about this edit", ANYTHING: "about this edit",
+    SYMBOL: "is about this code", EXACT: "names this file", BELOW: "names its folder",
+    BY_NAME: "names files called like it", BY_KIND: "about files of its kind, and about this edit",
+    ANYTHING: "about this edit",
 }  # fmt: skip
 
 
 def at_the_start(opened: Library, cwd: Path) -> Context:
-    """What to know in this folder: rules in force and firm lessons. Other lessons wait for what they are about."""
+    """The core: titles of what holds in this folder, what most sessions needed first.
+
+    What names files, code or a command waits for them, unless prompts were about it in several sessions.
+    """
     repo = opened.reading
     repo.current()
     project = _project(repo, cwd)
     holding = app.contexts.holding(repo, project)
-    fits = [fit(light, _holds(light), project, level=light.score or 0.0) for light in holding]
-    # what is known of a command waits for that command
-    fits = [candidate for candidate in fits if candidate.firm and not candidate.entry.details.get("seen")]
+    usages, failures = repo.usages.several(holding), {entry for entry, _ in repo.catalog.failures()}
+    fits = []
+    for light in holding:
+        tally, details = usages[light.id].tallies, light.details
+        if details.get("seen") or light.id in failures:
+            continue
+        waits = bool(details.get("applies_to") or details.get(ABOUT) or commands.forms_of(str(details.get("pattern"))))
+        needed = tally.needed + tally.unheeded
+        if not waits or needed >= AGAIN:
+            fits.append(fit(light, f"needed in {needed} sessions", project, level=needed - WAITING * waits))
     offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
     try:
         pending, notes = sum(map(pending_count, repo.every)), offered.notes
@@ -243,18 +259,20 @@ def pending_count(repo: RepositorySession) -> int:
     return count
 
 
-def at_a_prompt(opened: Library, text: str, shown_before: Collection[str]) -> Context:
-    """Lessons and rules that are about what a person asks for."""
+def at_a_prompt(opened: Library, text: str, shown_before: Collection[str], titles: Collection[str] = ()) -> Context:
+    """Lessons and rules that are about what a person asks for. Of those in `titles` the title was told, no more."""
     repo = opened.reading
     repo.current()
     project = _project(repo, repo.options.cwd)
-    here = {project, GLOBAL_PROJECT}
-    fits = [
-        fit(light, f"about the prompt ({light.score:.2f})", project, chance=light.score or 0.0)
-        for light in _about(repo, text)
-        if light.kind is not Kind.RULE or light.project in here
-    ]
-    return Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, shown_before, project)
+    here = app.contexts.by_words(repo, text, BAR, {project or "", GLOBAL_PROJECT})
+    fits = [_fit(light, PROMPT, project, titles, light.score or 0.0) for light in here.values()]
+    offered = Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, shown_before, project)
+    return offered._replace(why=dict.fromkeys(here, PROMPT) | {**offered.why})
+
+
+def _fit(light: EntrySummary, why: str, project: str | None, titles: Collection[str], level: float) -> Candidate:
+    """As `fit`; what was not told at all comes before what was told by its title."""
+    return fit(light, why, project, level=level - WAITING * (light.id in titles))
 
 
 def before_a_tool(
@@ -263,53 +281,85 @@ def before_a_tool(
     command: str,
     folders: Sequence[str],
     shown_before: Collection[str],
-    text: str = "",
-    edits: Sequence[tuple[str, str, str]] = (),
+    edits: Sequence[Edit] = (),
+    titles: Collection[str] = (),
 ) -> Context:
     """Rules and lessons about a call that is to be made.
 
-    They name a file that it touches (`paths`), or say of the command that it fails more often than not. `folders`:
-    where it is called, and where the session began; `text`: what is written.
-    What names every file, or every one of its kind, may come if it is about the text that is written. A rule with a
-    check comes only where one of the `edits` (path, old text, new text) breaks it.
+    They name the code that it edits, a file that it touches (`paths`) or the command, or their words are in what is
+    written or called. What is known to fail comes only if it fails more often than not. `folders`: where it is called,
+    and where the session began. What names every file, or every one of its kind, may come if it is about the text that
+    is written. A rule with a check comes only where one of the `edits` (path, old text, new text) breaks it.
     """
     repo = opened.reading
     repo.current()
-    named = app.contexts.naming(repo, paths) if paths else []
-    broken: list[Broken] = []
+    project = _project(repo, repo.options.cwd)
+    here = {project or "", GLOBAL_PROJECT}
+    entries, breaks = dict[str, tuple[EntrySummary, float, str]](), dict[str, str]()
     if paths:
-        cwd, checks = Path(folders[0]), app.rule_checks
-        broken, looked = checks.broken_by(repo, [checks.Edit(*edit) for edit in edits], cwd, [x for x, _ in named])
-        named = [(light, near) for light, near in named if light.id not in looked]
-    entries = {light.id: (light, near, _NAMES[near]) for light, near in named}
-    loosely = any(near <= BY_KIND for _, near in named)
-    likely = {light.id: light.score or 0.0 for light in _about(repo, text)} if loosely else {}
-    calls = commands.called(command, folders[0]) if command else []
-    here = app.contexts.commands_here(repo, folders) if calls else []
-    about = app.contexts.about_command(here, calls, folders)
-    inside = [x for x in app.contexts.about_inside(here, calls, folders[0]) if x not in about] if about else []
-    usages = repo.usages.several([*about, *inside]) if about else {}
-    for light in (*about, *inside):
+        entries, breaks = _about_an_edit(repo, paths, edits, folders, here)
+    if command:
+        entries |= _about_a_command(repo, command, folders, here, entries.keys() - set(shown_before))
+    fits = [_fit(light, why, project, titles, level) for light, level, why in entries.values()]
+    shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
+    offered = Injecting(repo, None, max(FEW, len(breaks))).tell(Moment.BEFORE_TOOL, fits, shown, project)
+    return offered._replace(breaks=breaks, why={id_: why for id_, (_, _, why) in entries.items()} | {**offered.why})
+
+
+_Found = dict[str, "tuple[EntrySummary, float, str]"]
+"""By id an entry, how surely it is about the moment, and why."""
+
+
+def _about_an_edit(
+    repo: Reading, paths: Sequence[str], edits: Sequence[Edit], folders: Sequence[str], here: Collection[str]
+) -> tuple[_Found, dict[str, str]]:
+    """What is about an edit, and what the host shall do about the rules that it breaks."""
+    named = app.contexts.naming(repo, paths, edits, here)
+    checks = [app.rule_checks.Edit(*edit) for edit in edits]
+    broken, looked = app.rule_checks.broken_by(repo, checks, Path(folders[0]), [x for x, _ in named])
+    texts = (f"{app.contexts.in_project(path, repo.options.cwd)}\n{old}\n{new}" for path, old, new in edits)
+    likely = app.contexts.by_words(repo, "\n".join(texts), BAR, here)
+    fitting = {x.id: (x, x.score or 0.0, WORDS) for x in likely.values() if (x.score or 0.0) >= EDIT_BAR}
+    for light, near in named:
+        if near > BY_KIND or light.id in likely:
+            score = likely[light.id].score if light.id in likely else 0.0
+            fitting[light.id] = light, EDIT_BAR * near + (score or 0.0), _NAMES[near]
+    fitting = {name: row for name, row in fitting.items() if name not in looked}
+    for rule in broken:
+        fitting[rule.light.id] = rule.light, EDIT_BAR * (SYMBOL + 1), rule.why
+    return fitting, {rule.light.id: rule.enforce for rule in broken}
+
+
+def _about_a_command(
+    repo: Reading, command: str, folders: Sequence[str], here: Collection[str], fresh: Collection[str]
+) -> _Found:
+    """What is about a command line; what is known of the folder that it goes into only beside something `fresh`."""
+    calls = commands.called(command, folders[0])
+    if not calls:
+        return {}
+    words = " ".join(word for call, _ in calls for word in call)
+    fitting = {x.id: (x, x.score or 0.0, WORDS) for x in app.contexts.by_words(repo, words, BAR, here).values()}
+    near = app.contexts.commands_here(repo, folders)
+    named = app.contexts.about_command(near, calls, folders)
+    inside = [x for x in app.contexts.about_inside(near, calls, folders[0]) if x not in named] if named else []
+    usages = repo.usages.several([*named, *inside]) if named else {}
+    for light in (*named, *inside):
+        pattern = str(light.details.get("pattern") or "")
         seen, why = commands.seen_in(light.details), "names this command"
-        if carried_out(str(light.details.get("pattern") or ""), command):
-            continue  # the line does already what it says
+        if carried_out(pattern, command) or (pattern and not light.details.get("firm") and commands.destroys(pattern)):
+            fitting.pop(light.id, None)  # the line does already what it says, or nobody vouches for what it would do
+            continue
         if seen:
             tally = usages[light.id].tallies
             unsure = seen.chance(tally.held, tally.passed) <= commands.BAR
             if unsure or seen.sessions < commands.LEAST_SESSIONS:
+                fitting.pop(light.id, None)
                 continue
             why = f"failed in {seen.failures + tally.held} of {seen.calls + tally.held + tally.passed} calls"
-        if light in inside and not entries.keys() - set(shown_before):
+        if light in inside and not fresh and not fitting:
             break  # about the folder that this line goes into: said along, so that it interrupts once less
-        entries.setdefault(light.id, (light, EXACT, why))
-    for rule in broken:
-        entries[rule.light.id] = (rule.light, EXACT + 1, rule.why)
-    breaks = {rule.light.id: rule.enforce for rule in broken}
-    project = _project(repo, repo.options.cwd) if entries else None
-    fits = [fit(x, why, project, level=near, chance=likely.get(x.id, 0.0)) for x, near, why in entries.values()]
-    shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
-    offered = Injecting(repo, None, max(FEW, len(broken))).tell(Moment.BEFORE_TOOL, fits, shown, project)
-    return offered._replace(breaks=breaks, why={id_: why for id_, (_, _, why) in entries.items()} | {**offered.why})
+        fitting[light.id] = light, EDIT_BAR * EXACT, why
+    return fitting
 
 
 def at_a_failure(
@@ -333,22 +383,7 @@ def _project(repo: Reading, cwd: Path) -> str | None:
     return next((name for name in names if name in projects), None) or next(same, None)
 
 
-def _holds(light: EntrySummary) -> str:
-    where = "everywhere" if light.project == GLOBAL_PROJECT else f"in {light.project}"
-    firm = "approved, " if light.kind is Kind.RULE else "stated by a person, " if light.details.get("firm") else ""
-    return f"{firm}holds {where}"
-
-
-def _about(repo: Reading, text: str) -> list[EntrySummary]:
-    """Lessons and rules that may be about the text, likeliest first; the score says how probably."""
-    if not text.strip():
-        return []
-    asked = Query(text, kinds=_HINT_KINDS, limit=10, plain=True)
-    return [hit.entry for hit in app.search.find(repo, asked).hits]
-
-
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
-_SHORT = 3  # words of a prompt about which nothing is looked for
 _DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
 _SHELLS = frozenset(
     {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
@@ -434,6 +469,9 @@ def _memory(state_dir: Path, event: AgentEvent) -> Iterator[Session]:
         yield session
 
 
+_BEFORE = Moment.BEGIN, Moment.BEFORE_TOOL  # What was told at these comes again at a failure
+
+
 def _begin(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
     if not event.forgotten:
         return NOTHING
@@ -447,19 +485,29 @@ def _begin(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
 
 
 def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
-    """What the prompt is about; a no to what was told since the last one speaks against that."""
+    """What the prompt is about; a no to what was told since the last one speaks against that.
+
+    A person who says again what the session was told shows that it was not followed.
+    """
     text = event.text
+    with _memory(asking.options.state_dir, event) as session:
+        shown_ids, titles = session.ids(event.agent), session.only_at(Moment.BEGIN)
+    offered = asking("at_a_prompt", text[:_TEXT], set(shown_ids) - titles, titles)
+    again = {x.id for x in _matched(offered) if x.id in shown_ids} if stated(text) else set()
     with _memory(asking.options.state_dir, event) as session:
         earlier = [*session.told]
         for n, entry in enumerate(earlier[session.turn :], session.turn):
-            if not entry.outcome and corrects(text, entry):
+            if not entry.outcome and entry.id not in again and corrects(text, entry):
                 earlier[n] = entry._replace(outcome=RECURRED)
         happened = _happened(session, earlier)
+        happened += [Event("", "", UNHEEDED, x) for x in again if session.fresh("", [f"again {x}"])]
         session.turn = len(earlier)
-        shown_ids = session.ids(event.agent)
-    _record(asking, event, happened)
-    offered = asking.if_warm("at_a_prompt", text[:_TEXT], shown_ids) if len(text.split()) > _SHORT else None
-    return _tell(asking, event, offered, fitting) if offered else NOTHING
+    return _tell(asking, event, offered, fitting, happened=happened)
+
+
+def _matched(offered: Context) -> list[EntrySummary]:
+    """What a moment was about: what is told of it, was told before, or was one too many."""
+    return [*offered.entries, *(left.entry for left in offered.left_out if left.reason in {"told", "budget"})]
 
 
 def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
@@ -472,15 +520,12 @@ def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> H
     with _memory(asking.options.state_dir, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
         new = session.fresh(event.agent, (f"call {name}" for name in names))
-        shown_ids, folders = session.ids(event.agent), (str(event.cwd), session.folder)
+        titles, folders = session.only_at(Moment.BEGIN), (str(event.cwd), session.folder)
+        shown_ids = set(session.ids(event.agent)) - titles
     if not new and not event.paths:
         return NOTHING
-    asked = event.paths, event.command if new else "", folders, shown_ids
-    if event.paths and event.text:
-        warm = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT], event.edits)
-        offered = warm or asking.here("before_a_tool", *asked, "", event.edits)
-    else:
-        offered = asking("before_a_tool", *asked, "", event.edits)
+    command = event.command if new else ""
+    offered = asking("before_a_tool", event.paths, command, folders, shown_ids, event.edits, titles)
     if event.only:
         if not set(event.only) & set(offered.breaks.values()):
             return NOTHING
@@ -508,7 +553,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
         elif worked:
             session.note_success(event.command or event.tool, earlier)
         happened += _seen_again(session, event, failed=failed)
-        shown_ids = tuple(set(session.ids(event.agent)) - session.only_before())
+        shown_ids = tuple(set(session.ids(event.agent)) - session.only_at(*_BEFORE))
         folders = str(event.cwd), session.folder
     _record(asking, event, happened)
     if not message:
@@ -552,15 +597,21 @@ def _record(asking: DaemonClient, event: AgentEvent, happened: Sequence[Event]) 
 
 def _tell(
     asking: DaemonClient, event: AgentEvent, offered: Context, fitting: Fitting,
-    attempts: Sequence[str] = (), shape: Sequence[str] = (),
+    attempts: Sequence[str] = (), shape: Sequence[str] = (), happened: Iterable[Event] = (),
 ) -> Hints:  # fmt: skip
     """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
+    begins = event.moment is Moment.BEGIN
     with _memory(asking.options.state_dir, event) as session:
-        shown = set(session.ids(event.agent)) - offered.breaks.keys()
-        if event.moment is Moment.TOOL_FAILED:
-            shown -= session.only_before()
+        needed = (x.id for x in _matched(offered) if offered.why.get(x.id) in {PROMPT, WORDS})
+        events = [*happened, *(Event("", "", NEEDED, x) for x in needed if session.fresh("", [f"needed {x}"]))]
+        events = events if asking.options.outcomes else []
+        again = session.only_at(Moment.BEGIN)
+        again |= session.only_at(*_BEFORE) if event.moment is Moment.TOOL_FAILED else set()
+        shown = set(session.ids(event.agent)) - offered.breaks.keys() - again
         new = tuple(entry for entry in offered.entries if entry.id not in shown)
-        fits = fitting(offered._replace(entries=new))
+        left = MOST if begins or offered.breaks else MOST - session.spent
+        fits = fitting(offered._replace(entries=new), left)
+        session.spent += 0 if begins else sum(fits.values())
         # what has no room now may be told later
         cut = [NotShown(entry, "room", "its text does not fit whole") for entry in new if entry.id not in fits]
         entries = tuple(entry for entry in new if entry.id in fits)
@@ -579,8 +630,10 @@ def _tell(
             does, why = str(entry.details.get("pattern") or offered.texts.get(entry.id, "")), offered.why[entry.id]
             names = entry.id, entry.handle, entry.title
             session.told.append(ShownEntry(*names, event.moment, why, command, [*shape], does[:_DOES]))
-    if entries and event.trial is None:
-        asking.record(app.contexts.injection_events(offered))
+    # a title at the start is not the entry: that one was told and not used says nothing of it
+    events += app.contexts.injection_events(offered) if entries and not begins else []
+    if events and event.trial is None:
+        asking.record(events)
     return Hints(event.moment, offered)
 
 

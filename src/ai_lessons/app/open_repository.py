@@ -80,7 +80,8 @@ class Options(NamedTuple):
     `agent` calls if no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
     opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory; None: none.
     `virtual_env`: the environment of Python that is active.
-    `outcomes`: whether hooks write down what sessions show of entries that they told.
+    `outcomes`: whether hooks write down what sessions show of entries that they told. `measure`: whether lessons are
+    left out now and then, on purpose, to see whether they make a difference.
     """
 
     cache_dir: Path
@@ -104,6 +105,7 @@ class Options(NamedTuple):
     limits: Limits = Limits()
     warm: Path | None = None
     outcomes: bool = True
+    measure: bool = False
 
     def each(self, what: str, items: Sequence[T]) -> Iterator[T]:
         """The items one after the other; how many are done is shown as progress of `what`."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import LogFile
     from ai_lessons.learning.statistics import ParameterState, UsageTally
 
-VERSION = 11
+VERSION = 12
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 

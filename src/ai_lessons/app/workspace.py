@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ai_lessons.search.catalog import Catalog, CatalogRefresh
     from ai_lessons.search.index import Index
     from ai_lessons.search.ranking import Match
+    from ai_lessons.search.terms import Posting
 
     Key = Callable[[EntrySummary], tuple[object, ...]]
     Reader: TypeAlias = "Catalog | Catalogs"  # What a job that reads asks: one catalog, or several as one
@@ -394,17 +395,23 @@ class Catalogs:
         """How many entries pass a filter, whatever its limit; one that two have is counted twice."""
         return sum(catalog.count(filters) for catalog in self._all)
 
-    def with_globs(self, kinds: Collection[str]) -> list[EntrySummary]:
-        """The active entries of these kinds that say what files they apply to."""
-        return _distinct(light for catalog in self._all for light in catalog.with_globs(kinds))
+    def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
+        """The active entries of these kinds that say what files or code they are about."""
+        return _distinct(light for catalog in self._all for light in catalog.about_files(kinds))
 
     def about_commands(self) -> list[EntrySummary]:
-        """The active rules and lessons that may be told before a command."""
+        """The active rules and lessons that may name a command."""
         return _distinct(light for catalog in self._all for light in catalog.about_commands())
 
     def openings(self, ids: Iterable[str]) -> dict[str, str]:
         """How the texts of these begin, by id."""
         return {entry_id: text for catalog in reversed(self._all) for entry_id, text in catalog.openings(ids).items()}
+
+    def postings(self, terms: Sequence[str]) -> tuple[list[Posting], int]:
+        """Which active lessons and rules hold these words, and how many there are in all."""
+        every = [catalog.postings(terms) for catalog in self._all]
+        once = {(posting.term, posting.entry): posting for postings, _ in reversed(every) for posting in postings}
+        return list(once.values()), sum(entries for _, entries in every)
 
     def failures(self) -> list[tuple[str, Shape]]:
         """The failures that active entries keep, each with the entry's id."""

@@ -148,9 +148,11 @@ def respond(
     most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
     draw = text_jobs.begin if begins else text_jobs.hints
 
-    def fitting(offered: Context) -> set[str]:
+    def fitting(offered: Context, left: int) -> dict[str, int]:
+        nonlocal most
         signal.setitimer(signal.ITIMER_PROF, 0)  # what fits is noted as told: from here on nothing cuts it short
-        return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), root, 0)))
+        most = min(most, left)
+        return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), root, 0)), titles=begins)
 
     hints = handle_event(asking(terms), event, fitting, explain=explain)
     if explain:

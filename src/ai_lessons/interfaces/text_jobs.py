@@ -486,12 +486,26 @@ def begin(value: app_hints.Hints, root: str, most: int) -> str:
     if offered.entries:
         rows.append(HERE)
     head = "\n".join(rows)
-    return "\n".join([head, *_rows(offered, most - len(head)).values()])
+    return "\n".join([head, *_titles(offered, most - len(head)).values()])
 
 
-def fitting(offered: answers.Context, room: int) -> set[str]:
-    """The ids of the entries that can be told whole in so many characters."""
-    return set(_rows(offered, room))
+def fitting(offered: answers.Context, room: int, *, titles: bool = False) -> dict[str, int]:
+    """The entries that can be told whole (or their `titles`) in so many characters, and how many each takes."""
+    rows = _titles(offered, room) if titles else _rows(offered, room)
+    return {entry_id: len(row) + 1 for entry_id, row in rows.items()}
+
+
+def _titles(offered: answers.Context, room: int) -> dict[str, str]:
+    """By id a line for each title, first come first served, below whose word it is."""
+    rows, before = dict[str, str](), ""
+    for entry in offered.entries:
+        whose = _whose(entry, offered)
+        row = f"- [{line(entry.handle)}] {line(entry.title)}"
+        row = row if whose == before else f"{whose}:\n{row}"
+        if len(row) < room:
+            rows[entry.id], before = row, whose
+            room -= len(row) + 1
+    return rows
 
 
 def explained(value: app_hints.Hints) -> str:
@@ -505,14 +519,14 @@ def explained(value: app_hints.Hints) -> str:
 
 
 def _rows(offered: answers.Context, room: int) -> dict[str, str]:
-    """By id a line for each entry that fits whole, first come first served; with its text where there is room."""
-    rows: dict[str, str] = {}
-    for long in (False, True):
-        for entry in offered.entries:
-            row = _row(entry, offered, long=long)
-            left = room - sum(len(text) + 1 for name, text in rows.items() if name != entry.id)
-            if row and len(row) < left and (not long or entry.id in rows):
-                rows[entry.id] = row
+    """By id a line for each entry that fits whole, first come first served; without a text that fits no moment."""
+    rows, left = dict[str, str](), room
+    for entry in offered.entries:
+        whole = _row(entry, offered, long=True)
+        row = whole if whole and len(whole) < room else _row(entry, offered, long=False)
+        if row and len(row) < left:
+            rows[entry.id] = row
+            left -= len(row) + 1
     return rows
 
 
@@ -526,7 +540,14 @@ def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
         return ""
     title = "" if light.details.get("seen") and reason else title  # the pattern says what it says, in more words
     words = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
-    if rule:
+    name = f"{line(offered.why[light.id])}:" if light.id in offered.breaks else f"[{line(light.handle)}]"
+    warning = f" ! {line(str(light.details['warning']))}" if light.details.get("warning") else ""
+    return f"- {name} {words} ({_whose(light, offered)}){warning}"
+
+
+def _whose(light: EntrySummary, offered: answers.Context) -> str:
+    """Whose word an entry is."""
+    if light.kind is Kind.RULE:
         approval = offered.approvals.get(light.id)
         state = f"rule, approved by {line(approval.approved_by)}" if approval else "rule, approved"
     elif stated := light.details.get("stated_by"):
@@ -534,10 +555,7 @@ def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
     else:
         facts = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
         state = ", ".join(["lesson, not approved", *facts])
-    tier = "" if light.tier == "user" else f"{line(light.tier)}: "
-    name = f"{line(offered.why[light.id])}:" if light.id in offered.breaks else f"[{line(light.handle)}]"
-    warning = f" ! {line(str(light.details['warning']))}" if light.details.get("warning") else ""
-    return f"- {name} {words} ({tier}{state}){warning}"
+    return state if light.tier == "user" else f"{line(light.tier)}: {state}"
 
 
 WAYS = {

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from itertools import chain, zip_longest
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning import statistics
 from ai_lessons.model import transcripts
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment, Status, json_fields
-from ai_lessons.model.layout import BY_KIND, EXACT
+from ai_lessons.model.entries import EntrySummary, Kind, Moment, Status, json_fields
+from ai_lessons.model.layout import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 NEAR = 0.06  # A lesson this close above a threshold came through only just
 FEW = 2  # Entries that come unasked, but for the start of a session
-SURE = 0.5  # Least chance at a prompt, or where a pattern names every file
 STARTER = "starter"  # Tag of the entries of the starter set
 TIRED = 12  # Sessions that a lesson is shown in without use, before it is shown no more
 TIE = 0.1  # Chances that differ by no more count as equal
@@ -87,10 +85,9 @@ def fitting(
 ) -> tuple[list[Candidate], list[NotShown]]:
     """The entries that may be shown at a moment of a session, best first, and why the others may not.
 
-    At no moment (None) the entry with most evidence comes first, the surest of equal ones. Before a tool runs, it is
-    the one that names its file or command most closely; at a prompt and a failure, the likeliest; at the start, global
-    entries and those of the project take turns, in each rules and what a person stated first. `shown` has the ids of
-    entries shown before (None: a person asks, who gets starters, too).
+    At no moment (None) the entry with most evidence comes first, the surest of equal ones; at a failure the likeliest;
+    else the one of the highest level, of equal ones what is firm. `shown` has the ids of entries shown before (None: a
+    person asks, who gets starters, too).
     """
     best = max((fit.chance for fit in fits if shown is None or STARTER not in fit.entry.tags), default=0.0)
     whys = [(fit, _unfit(moment, fit, shown, best) or _objection(fit, bars)) for fit in fits]
@@ -138,10 +135,8 @@ def _unfit(moment: Moment | None, fit: Candidate, shown: Collection[str] | None,
         return "unused", reason
     if fit.entry.id in (shown or ()) and not failure:
         return _SHOWN
-    bar = SURE if moment is Moment.PROMPT or (moment is Moment.BEFORE_TOOL and fit.level <= BY_KIND) else 0.0
-    if failure:
-        bar = transcripts.BAR if best - fit.chance <= TIE else transcripts.SECOND
-    if fit.chance < bar:
+    bar = transcripts.BAR if best - fit.chance <= TIE else transcripts.SECOND
+    if failure and fit.chance < bar:
         return "chance", f"the chance that it helps is {fit.chance:.2f}, below {bar:.2f}"
     return None
 
@@ -152,16 +147,10 @@ def _ranked(moment: Moment | None, fits: Sequence[Candidate], best: float) -> li
         tied = [fit for fit in fits if best - fit.chance <= TIE]
         tied.sort(key=lambda fit: -fit.usage.confidence)
         return tied + sorted((fit for fit in fits if best - fit.chance > TIE), key=lambda fit: -fit.chance)
-    if moment is Moment.PROMPT:
-        return sorted(fits, key=lambda fit: -fit.chance)
-    if moment is Moment.BEFORE_TOOL:
-        return sorted(fits, key=lambda fit: -(fit.level + fit.closeness))
-    surest = sorted(fits, key=lambda fit: (-fit.level, -fit.usage.confidence))
     if moment is None:
-        return surest
-    surest.sort(key=lambda fit: (fit.entry.kind is not Kind.RULE, not fit.firm))
-    slots = ([fit for fit in surest if (fit.entry.project == GLOBAL_PROJECT) is side] for side in (True, False))
-    return [fit for fit in chain.from_iterable(zip_longest(*slots)) if fit]
+        return sorted(fits, key=lambda fit: (-fit.level, -fit.usage.confidence))
+    # among equals what is firm, and what is nearer
+    return sorted(fits, key=lambda fit: (-fit.level, not fit.firm, fit.entry.kind is not Kind.RULE, -fit.closeness))
 
 
 def _objection(fit: Candidate, bars: Thresholds) -> Why | None:

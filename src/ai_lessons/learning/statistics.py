@@ -22,12 +22,14 @@ SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
 FOLLOWED, RECURRED = "followed", "recurred"  # Seen in a session, not stated by a person
 HELD, PASSED = "held", "passed"  # The command that a lesson says will fail did fail, or worked
+NEEDED = "needed"  # A prompt, an edit or a command of a session was about it, by its words
+UNHEEDED = "unheeded"  # A person said again what the session had been told
 OBSERVED, RESET = "observed", "reset"
 
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can state of an entry that was shown
 USES = (
     INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
-    FOLLOWED, RECURRED, HELD, PASSED,
+    FOLLOWED, RECURRED, HELD, PASSED, NEEDED, UNHEEDED,
 )  # fmt: skip
 """Words about an entry. Their order is that of `Tallies`."""
 
@@ -182,6 +184,8 @@ class Tallies(NamedTuple):
     recurred: int = 0
     held: int = 0
     passed: int = 0
+    needed: int = 0
+    unheeded: int = 0
     last_used: str = ""
     unused: int = 0
     local: Tallies | None = None

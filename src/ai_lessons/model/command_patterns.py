@@ -51,6 +51,8 @@ DESTROYS = re.compile(
 )
 """Commands that destroy or skip a check: shown to people as part of the record, never drafted or hinted."""
 
+_DOES = re.compile(r"(?s)-> DO (?!NOT\b)(.*?) -> BECAUSE ")
+
 _PLAIN = re.compile(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
 _PATHS = re.compile(r"[/\\]|\.[A-Za-z]|\d{3}")
 _INSIDE = re.compile(r"\binside (?:of )?`([^`\s]+)`")
@@ -380,6 +382,12 @@ def _general(word: str) -> str:
 def is_general(text: str) -> bool:
     """Whether nothing of a task stands in a text about commands, as a path would, and it destroys nothing."""
     return "…" not in text and not DESTROYS.search(text) and not _PATHS.search(text.replace("`/`", ""))
+
+
+def destroys(pattern: str) -> bool:
+    """Whether what a pattern says to do destroys something, or skips a check."""
+    does = _DOES.search(pattern)
+    return bool(does and DESTROYS.search(does[1]))
 
 
 # --- many sessions ---

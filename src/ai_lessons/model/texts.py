@@ -368,6 +368,11 @@ def is_frequent(word: str, language: str) -> bool:
     return language in _languages_of().get(word, ())
 
 
+def is_frequent_anywhere(word: str) -> bool:
+    """Whether a word is so frequent in any language that it tells nothing."""
+    return word in _languages_of()
+
+
 def script_language(word: str) -> str:
     """The language that stands for the script of a word; empty for Latin letters, which many share."""
     letter = word[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
 from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
-from ai_lessons.model.entries import HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, handle_lengths
+from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, handle_lengths
 from ai_lessons.model.links import Edge
 from ai_lessons.model.versions import listed
 from ai_lessons.search.catalog_update import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.transcripts import Shape
     from ai_lessons.search.catalog_update import Committed, Parse, Progress, Read, Scan
+    from ai_lessons.search.terms import Posting
 
 T = TypeVar("T")
 _KINDS = {kind.value: kind for kind in Kind}
@@ -62,14 +63,13 @@ _CONDITIONS = {
 }
 _SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
 # a match in the text leaves few rows to parse; the parsed details decide
-_LIKELY_GLOBS = """
-status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
-AND kind IN (SELECT value FROM json_each(?))
+_LIKELY_FILES = """
+status = 'active' AND kind IN (SELECT value FROM json_each(?)) AND (instr(details, '"about":')
+OR instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null'))
 """
-# rules that name a command, lessons that rest on calls of one, and what a person stated about one
 _LIKELY_COMMANDS = """
-status = 'active' AND (kind = 'rule' AND instr(title, '`') OR kind = 'lesson' AND instr(details, 'running `') AND
-(instr(details, '"seen":[') OR instr(details, '"firm":true') OR instr(details, '"firm":1')))
+status = 'active' AND kind IN ('lesson', 'rule')
+AND (instr(title, '`') OR instr(details, '"command":') OR kind = 'lesson' AND instr(details, '"pattern":"'))
 """
 # each once, however many problems it has
 UNREADABLE = """
@@ -322,22 +322,35 @@ class CatalogReader(Database):
 
         return self._once("failures", read)
 
+    def postings(self, terms: Sequence[str]) -> tuple[list[Posting], int]:
+        """Which active lessons and rules hold these words, and how many there are in all."""
+        from ai_lessons.search.terms import Posting  # noqa: PLC0415  # lists do without
+
+        kinds = "status = 'active' AND kind IN ('lesson', 'rule')"
+        rows = self._rows(
+            "SELECT term, id, times, length FROM terms JOIN shown USING (key) JOIN fields USING (key)"  # noqa: S608
+            f" WHERE term IN (SELECT value FROM json_each(?)) AND {kinds}",
+            (json.dumps(terms),),
+        )
+        entries = self._one(f"SELECT count(*) FROM counted WHERE {kinds}")  # noqa: S608 - our own words
+        return list(map(Posting._make, rows)), entries
+
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
         """(path, blob hash) of every rule that was put in, by id."""
         rows = self._rows("SELECT id, path, hash FROM shown WHERE source = 'approved'")
         return {entry_id: (path, blob) for entry_id, path, blob in rows}
 
-    def with_globs(self, kinds: Collection[str]) -> list[EntrySummary]:
-        """The active entries of these kinds that state globs of files."""
+    def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
+        """The active entries of these kinds that state globs of files, or the code that they speak of."""
 
         def read() -> list[EntrySummary]:
-            lights = self._lights(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
-            return [light for light in lights if light.details.get("applies_to")]
+            lights = self._lights(_SELECT + _LIKELY_FILES, (_array(kinds) or "[]",))
+            return [light for light in lights if light.details.get("applies_to") or light.details.get(ABOUT)]
 
-        return self._once(("globs", frozenset(kinds)), read)
+        return self._once(("files", frozenset(kinds)), read)
 
     def about_commands(self) -> list[EntrySummary]:
-        """The active rules and lessons that may be shown before a command: see `_LIKELY_COMMANDS`."""
+        """The active rules and lessons that may name a command."""
         return self._once("commands", lambda: self._lights(_SELECT + _LIKELY_COMMANDS))
 
     def tags(self) -> list[Tally]:
@@ -494,8 +507,15 @@ CREATE TABLE links (
 CREATE INDEX links_target ON links (target);
 -- the whole frontmatter as JSON and how the text begins, apart from the entries, so that lists do not read past it
 CREATE TABLE fields (
-    key INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, fields TEXT NOT NULL, opening TEXT NOT NULL
+    key INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, fields TEXT NOT NULL, opening TEXT NOT NULL,
+    length INTEGER NOT NULL
 );
+-- the words of lessons and rules, see `search.terms`; `length` above is their number
+CREATE TABLE terms (
+    term TEXT NOT NULL, key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, times INTEGER NOT NULL,
+    PRIMARY KEY (term, key)
+) WITHOUT ROWID;
+CREATE INDEX terms_key ON terms (key);
 -- the shapes of failures that entries keep: lines of words
 CREATE TABLE failures (key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, words TEXT NOT NULL);
 CREATE INDEX failures_key ON failures (key);
@@ -526,7 +546,7 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 15  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 16  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 

@@ -285,6 +285,7 @@ class CatalogRecord(NamedTuple):
     fields: str
     opening: str
     failures: tuple[str, ...]
+    terms: Mapping[str, int]
 
 
 class FolderChange:
@@ -333,16 +334,18 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         "hash": None if in_place else file_hash,
         "side_hash": file_hash if in_place else side_hash,
     }
-    opening, failures = "", dict[str, None]()
+    opening, failures, held = "", dict[str, None](), dict[str, int]()
     if entry.kind in {Kind.LESSON, Kind.RULE}:
         from ai_lessons.model.transcripts import before_failure, recorded  # noqa: PLC0415  # no list parses an entry
+        from ai_lessons.search.terms import terms_of  # noqa: PLC0415  # as above
 
+        held = terms_of(entry)
         opening = before_failure(entry.body)[:OPENING]
         failures = dict.fromkeys(
             "\n".join(" ".join(sorted(line)) for line in shape) for shape in recorded(entry) if shape
         )
     fields = _json(dict(entry.fields), ascii_only=True)
-    return CatalogRecord(row, tags, versions, entry.links, fields, opening, tuple(failures))
+    return CatalogRecord(row, tags, versions, entry.links, fields, opening, tuple(failures), held)
 
 
 def _json(value: Mapping[str, Any], *, ascii_only: bool) -> str:
@@ -438,7 +441,10 @@ def _replace(
         db.execute(f"INSERT INTO entries ({', '.join(row)}) VALUES (:{', :'.join(row)})", row)  # noqa: S608 - our names
     db.executemany("INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags])
     db.executemany("INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions])
-    db.executemany("INSERT INTO fields VALUES (?, ?, ?)", [(key, r.fields, r.opening) for key, r in keyed])
+    rows = [(key, r.fields, r.opening, sum(r.terms.values())) for key, r in keyed]
+    db.executemany("INSERT INTO fields VALUES (?, ?, ?, ?)", rows)
+    terms = ((term, key, times) for key, r in keyed for term, times in r.terms.items())
+    db.executemany("INSERT INTO terms VALUES (?, ?, ?)", terms)
     db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
     links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
     db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)

@@ -422,6 +422,7 @@ def options(settings: Settings) -> Options:
         state_dir=settings.folders.state,
         config_dir=settings.folders.config,
         outcomes=settings.agents.outcomes,
+        measure=settings.agents.measure,
         **{name: getattr(settings, name) for name in SAME},
     )
 

@@ -1,0 +1,98 @@
+"""Which entries a prompt, an edit or a command is about, by words alone (BM25): quick enough for every hook. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.model.entries import ABOUT
+from ai_lessons.model.texts import is_frequent_anywhere, stem
+from ai_lessons.search.ranking import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ai_lessons.model.entries import Entry
+
+BAR, EDIT_BAR = 12.0, 26.0
+"""Least score of an entry that comes at a prompt or command, and at an edit, which has more words. Fitted by
+`bench.decisions`: lower ones tell more of what is needed, and more of what is not."""
+
+TITLE = 2  # What the words of a title count
+_K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
+_FEWEST = 20  # Entries that a word is taken to be rare among, however few there are
+_READ = 2_000  # Characters of a text that are looked at
+_MOST = 200  # Different words of a text that are looked for, the first ones
+_PARTS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_TELL_NOTHING = frozenset({
+    "a", "add", "all", "also", "any", "been", "better", "but", "did", "does", "each", "every", "for", "from",
+    "get", "had", "has", "have", "here", "i", "if", "instead", "into", "it", "its", "just", "let", "like", "make",
+    "me", "my", "need", "new", "no", "now", "of", "off", "one", "only", "other", "our", "out", "over", "please",
+    "same", "see", "set", "should", "so", "some", "such", "sure", "take", "than", "that", "their", "them", "then",
+    "there", "these", "they", "thing", "this", "those", "to", "too", "try", "two", "up", "us", "use", "used",
+    "using", "want", "way", "we", "well", "were", "when", "where", "which", "while", "who", "will", "with",
+    "would", "yes", "you", "your",
+})  # fmt: skip
+
+
+def terms(text: str) -> list[str]:
+    """The words of a text to compare: stems, without those that tell nothing; a name in code also by its parts.
+
+    >>> terms("Set the user_name in loadUserName")
+    ['user', 'name', 'load', 'user', 'name', 'user_name', 'loadusername']
+    """
+    whole = words_of(text)
+    parts = words_of(_PARTS.sub(" ", text))
+    stems = [stem(word) for word in parts if len(word) > 1 and not _tells_nothing(word)]
+    return stems + [word for word in whole if word not in set(parts)]
+
+
+def terms_of(entry: Entry) -> Counter[str]:
+    """The words by which a lesson or rule is found, and how often it has each."""
+    named = [*entry.tags, *_texts(entry.fields.get("applies_to")), *_texts(entry.fields.get(ABOUT))]
+    texts = (str(entry.pattern or ""), entry.rationale, entry.body[:_READ])
+    counts = Counter(terms("\n".join([*named, *texts])))
+    counts.update(terms(entry.title) * TITLE)
+    return counts
+
+
+def _texts(value: object) -> Iterable[str]:
+    """The texts in a list of frontmatter, and in the tables of one."""
+    for item in value if isinstance(value, list) else ():
+        texts = [item.get("code"), item.get("package"), item.get("command")] if isinstance(item, dict) else [item]
+        yield from (text for text in texts if isinstance(text, str))
+
+
+def _tells_nothing(word: str) -> bool:
+    return word in _TELL_NOTHING or is_frequent_anywhere(word)
+
+
+def asked_for(text: str) -> list[str]:
+    """The different words of a text that entries are looked for by."""
+    return list(dict.fromkeys(terms(text[:_READ])))[:_MOST]
+
+
+class Posting(NamedTuple):
+    """That an entry holds a word: how often, a word of its title more than once, and how many words it has in all."""
+
+    term: str
+    entry: str
+    times: int
+    length: int
+
+
+def scores(postings: Iterable[Posting], entries: int) -> dict[str, float]:
+    """BM25 of each entry for the words that these are of; `entries` are all that could hold one."""
+    entries = max(entries, _FEWEST)
+    by_term: dict[str, list[Posting]] = defaultdict(list)
+    for posting in postings:
+        by_term[posting.term].append(posting)
+    totals: Counter[str] = Counter()
+    for held in by_term.values():
+        rarity = log(1 + (entries - len(held) + 0.5) / (len(held) + 0.5))
+        for _, entry, times, length in held:
+            much = times * (_K + 1) / (times + _K * (1 - _B + _B * length / _LENGTH))
+            totals[entry] += rarity * much  # type: ignore[assignment]  # a Counter of fractions
+    return dict(totals)
