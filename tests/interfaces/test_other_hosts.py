@@ -166,7 +166,7 @@ def test_gemini_goes_on_at_a_stop_for_a_reason(host: Host) -> None:
 
 
 def test_a_session_and_an_edit_of_cursor_get_the_text_under_its_own_key(host: Host, approved: str) -> None:
-    assert f"[{approved}]" in said(host, "cursor_session_start")["additional_context"]
+    assert "[L-8F3K2A]" in said(host, "cursor_session_start")["additional_context"]
     answer = said(host, "cursor_write", session_id="another", conversation_id="another")
     assert set(answer) == {"additional_context"}, "anything else would allow, refuse or block the tool"
     assert f"[{approved}]" in answer["additional_context"]

@@ -176,7 +176,7 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
 
     check()
     both.same("search", Query("apples", frozenset({Kind.LESSON}), limit=3))
-    both.same("before_a_tool", ("src/a.py",), "garden rake", (str(tmp_path),), (), "apples")
+    both.same("before_a_tool", ("src/a.py",), "garden rake", (str(tmp_path),), (), [("src/a.py", "", "apples")])
     both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
     both.same("at_the_start", tmp_path / "garden")

@@ -195,7 +195,7 @@ def _parsed(data: bytes) -> Session:
 
 AT_THE_START = 12  # Rules and lessons told when a session begins
 PROMPT, WORDS = "about the prompt", "its words are in this"
-WAITING = 1_000.0  # What comes last has this much less
+FIRM, WAITING = 10_000.0, 1_000_000.0  # What comes first has so much more, and what comes last so much less
 AGAIN = 2  # Sessions that needed an entry which names files, from which on its title is told at the start
 _NAMES = {
     SYMBOL: "is about this code", EXACT: "names this file", BELOW: "names its folder",
@@ -205,7 +205,7 @@ _NAMES = {
 
 
 def at_the_start(opened: Library, cwd: Path) -> Context:
-    """The core: titles of what holds in this folder, what most sessions needed first.
+    """The core: titles of what holds in this folder; rules and firm lessons first, in each what most sessions needed.
 
     What names files, code or a command waits for them, unless prompts were about it in several sessions.
     """
@@ -222,7 +222,8 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
         waits = bool(details.get("applies_to") or details.get(ABOUT) or commands.forms_of(str(details.get("pattern"))))
         needed = tally.needed + tally.unheeded
         if not waits or needed >= AGAIN:
-            fits.append(fit(light, f"needed in {needed} sessions", project, level=needed - WAITING * waits))
+            candidate = fit(light, f"needed in {needed} sessions", project)
+            fits.append(candidate._replace(level=needed + FIRM * candidate.firm - WAITING * waits))
     offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
     try:
         pending, notes = sum(map(pending_count, repo.every)), offered.notes
