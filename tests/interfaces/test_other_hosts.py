@@ -165,16 +165,19 @@ def test_gemini_goes_on_at_a_stop_for_a_reason(host: Host) -> None:
     assert said(host, "gemini_stop", stop_hook_active=True) == {}
 
 
+LESSON = "L-8F3K2A"
+
+
 def test_a_session_and_an_edit_of_cursor_get_the_text_under_its_own_key(host: Host, approved: str) -> None:
-    assert "[L-8F3K2A]" in said(host, "cursor_session_start")["additional_context"]
+    assert f"[{LESSON}]" in said(host, "cursor_session_start")["additional_context"]
     answer = said(host, "cursor_write", session_id="another", conversation_id="another")
     assert set(answer) == {"additional_context"}, "anything else would allow, refuse or block the tool"
     assert f"[{approved}]" in answer["additional_context"]
 
 
-def test_gemini_is_told_again_on_resume_because_it_keeps_nothing_of_what_hooks_said(host: Host, approved: str) -> None:
+def test_gemini_is_told_again_on_resume_because_it_keeps_nothing_of_what_hooks_said(host: Host) -> None:
     for source in ("startup", "resume"):
-        assert approved in said(host, "gemini_session_start", source=source)["hookSpecificOutput"]["additionalContext"]
+        assert LESSON in said(host, "gemini_session_start", source=source)["hookSpecificOutput"]["additionalContext"]
 
 
 TOLD = "<hook_context>This machine has rules.\n</hook_context>\n\n"
@@ -185,12 +188,12 @@ def test_what_we_told_is_no_part_of_the_prompt(host: Host, name: str) -> None:
     assert parsed(host, name, prompt=TOLD + TOLD + "Push <b>").text == "Push <b>"
 
 
-def test_qwen_which_takes_no_text_at_a_start_begins_with_the_first_prompt(host: Host, approved: str) -> None:
+def test_qwen_which_takes_no_text_at_a_start_begins_with_the_first_prompt(host: Host) -> None:
     told = said(host, "qwen_prompt")["hookSpecificOutput"]
-    assert (told["hookEventName"], approved in told["additionalContext"]) == ("UserPromptSubmit", True)
+    assert (told["hookEventName"], LESSON in told["additionalContext"]) == ("UserPromptSubmit", True)
     assert said(host, "qwen_prompt") == {}
     assert said(host, "qwen_prompt", session_id="another", prompt="") == {}, "a turn of the model"
-    assert approved in str(said(host, "qwen_prompt", session_id="another"))
+    assert LESSON in str(said(host, "qwen_prompt", session_id="another"))
 
 
 @pytest.mark.parametrize("name", ["qwen", "copilot"])
@@ -203,9 +206,9 @@ def test_qwen_and_copilot_go_on_at_a_stop_for_a_reason_and_once(host: Host, name
     assert said(host, f"{name}_stop") == {}
 
 
-def test_copilot_has_names_of_its_own(host: Host, approved: str) -> None:
+def test_copilot_has_names_of_its_own(host: Host) -> None:
     start = said(host, "copilot_session_start")
-    assert (set(start), approved in start["additionalContext"]) == ({"additionalContext"}, True)
+    assert (set(start), LESSON in start["additionalContext"]) == ({"additionalContext"}, True)
     event = parsed(host, "copilot_edit")
     assert (event.paths, event.edits) == (
         (str(host.code / "notes.txt"),), ((str(host.code / "notes.txt"), "one", "two"),)
@@ -214,10 +217,10 @@ def test_copilot_has_names_of_its_own(host: Host, approved: str) -> None:
     assert parsed(host, "copilot_search_done").tool == "mcp__ai-lessons__search"
 
 
-def test_a_subagent_of_copilot_is_told_and_neither_asks_nor_stops_as_the_user_does(host: Host, approved: str) -> None:
+def test_a_subagent_of_copilot_is_told_and_neither_asks_nor_stops_as_the_user_does(host: Host) -> None:
     event = host.event("copilot_subagent_start")
     assert agent_hook.parse(event.encode(), host.code) == parsed(host, "copilot_subagent_start"), "it says no host"
-    assert approved in said(host, "copilot_subagent_start")["additionalContext"]
+    assert LESSON in said(host, "copilot_subagent_start")["additionalContext"]
     for name in ("copilot_prompt", "copilot_stop"):
         of_subagent = host.event(name, agent_id="agent-1", parent_agent_id="a").encode()
         assert agent_hook.parse(of_subagent, host.code, "copilot") is None
