@@ -43,6 +43,8 @@ _OURS = re.compile(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
 _IMPORT = re.compile(r"@\S+\s*")
 _WHY = re.compile(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
 _LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
+_BLOCK = re.compile(r":[ \t]*[>|][-+1-9]*[ \t]*(?=\n)")
+_CONTINUED = re.compile(r"(?:\n[ \t]*){0,3}\n[ \t]+(?!-[ \t])(?=\S)")
 _MOST_WHY = 1000
 
 
@@ -154,10 +156,13 @@ def sections(text: str) -> list[MarkdownSection]:
 
 
 def matter_of(text: str) -> dict[str, list[str]]:
-    """Frontmatter of Cursor, which is no YAML (`globs: *.ts,*.tsx`): each key with its values."""
+    """Frontmatter of Cursor, which is no YAML (`globs: *.ts,*.tsx`): each key with its values.
+
+    A text over several lines (`>-`, `|`, or indented below its key) is one line.
+    """
     values: dict[str, list[str]] = {}
     key = ""
-    for row in text.split("\n"):
+    for row in _CONTINUED.sub(" ", _BLOCK.sub(":", text)).split("\n"):
         line = _LINE.fullmatch(row)
         if line:
             key = line[1]

@@ -160,7 +160,9 @@ def skill(
     for file, (data, runs) in files.items():
         if file == SKILL:
             continue
-        if layout.is_markdown(file):
+        if f"/{file}".count("/."):  # no entry is hidden
+            other_files.append(f"{name}/{file}")
+        elif layout.is_markdown(file):
             doc = note(f"{name}/{file}", data, where, now)
             items.append(doc)
             links.append({Relation.HAS_DOC.value: read_entry(doc.path, doc.data).id})

@@ -204,7 +204,7 @@ def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title
         title=one_line(own_title or title) or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
         path=path,
         project=where.project,
-        tags=listed(fields.get("tags")),
+        tags=listed(fields.get("tags", fields.get("Tags"))),
         versions=listed(fields.get("versions")),
         links=_links(fields),
         fields=fields,
@@ -242,9 +242,11 @@ def cut_heading(body: str) -> tuple[str, str]:
 
 
 def listed(value: object) -> tuple[str, ...]:
-    """A list of short texts; foreign files write `a, b` or one bare word, `#tag` included."""
+    """A list of short texts; foreign files write `a, b` or one bare word, `#tag` included, or `#a #b`."""
     if value is None:
         return ()
+    if isinstance(value, str) and all(word.startswith("#") for word in value.split()):
+        value = value.split()
     items = value if isinstance(value, list) else str(value).split(",") if is_word(value) else []
     words = (str(item).strip().lstrip("#") for item in items if is_word(item))
     return tuple(dict.fromkeys(word for word in words if word))
