@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import NamedTuple
@@ -28,6 +29,7 @@ class Site:
         self.url = url
         self.replies: dict[str, Reply] = {}
         self.asked: list[str] = []
+        self.headers: list[Message] = []
 
 
 @contextmanager
@@ -37,6 +39,7 @@ def serving() -> Iterator[Site]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             site.asked.append(self.path)
+            site.headers.append(self.headers)
             reply = site.replies.get(self.path, Reply(status=404))
             same = reply.etag and self.headers["If-None-Match"] == reply.etag
             same = same or (reply.modified and self.headers["If-Modified-Since"] == reply.modified)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import socket
 import ssl
 from collections.abc import Iterator
@@ -314,6 +315,95 @@ def test_a_server_is_believed_by_its_certificate_alone(
     monkeypatch.setattr(web, "_SECONDS", 0.5)
     with trickling(*TRICKLES["body"], tls) as port, pytest.raises(Unreachable, match=r"takes longer than|timed out"):
         Web(allow_private=True).page(f"https://localhost:{port}/a")
+
+
+@pytest.fixture
+def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A proxy by which names are reached that nobody here knows."""
+    known = socket.getaddrinfo
+
+    def lookup(host: str, *args: Any, **more: Any) -> Any:
+        if host.endswith((".test", ".internal")):
+            raise socket.gaierror("unknown")
+        return known(host, *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    monkeypatch.setenv("HTTP_PROXY", site.url.replace("://", "://ann:p%40ss@"))
+    return site
+
+
+def test_a_page_is_asked_of_the_proxy_by_its_whole_address(proxy: Site) -> None:
+    proxy.replies["http://docs.test/a?b"] = PAGE
+    proxy.replies["http://docs.test/far"] = Reply(status=302, location="http://127.0.0.1:1/secret")
+    page = Web().page("http://docs.test/a?b#c")
+    assert page is not None
+    assert page.data == PAGE.body
+    assert proxy.asked == ["http://docs.test/robots.txt", "http://docs.test/a?b"]
+    assert proxy.headers[-1]["Host"] == "docs.test"
+    assert proxy.headers[-1]["Proxy-Authorization"] == "Basic YW5uOnBAc3M="
+    with pytest.raises(Refused, match="of this machine or its network"):
+        Web().page("http://docs.test/far")
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "10.0.0.7", "[::1]", "localhost", "wiki.internal", "metadata.google.internal"]
+)
+def test_a_proxy_is_asked_for_no_private_address(proxy: Site, host: str) -> None:
+    with pytest.raises(Refused, match="of this machine or its network"):
+        Web().page(f"http://{host}:81/a")
+    assert proxy.asked == []
+
+
+def test_what_no_proxy_names_and_what_has_none_is_asked_itself(proxy: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "docs.test")
+    with pytest.raises(Unreachable, match="has no address"):
+        Web().page("http://docs.test/a")
+    with pytest.raises(Unreachable, match="has no address"):
+        Web().page("https://else.test/a")
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:1")
+    with pytest.raises(UsageError, match="asked over HTTP"):
+        Web().page("https://else.test/a")
+    assert proxy.asked == []
+
+
+def test_a_proxy_is_asked_to_connect_to_a_server_with_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with tunnel() as (address, asked):
+        monkeypatch.setenv("https_proxy", address)
+        with pytest.raises(Unreachable, match="cannot be reached"):
+            Web().page("https://93.184.216.34/a")
+    assert asked[0].startswith(b"CONNECT 93.184.216.34:443 HTTP/1")
+
+
+@contextmanager
+def tunnel() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that refuses to connect, and what it was asked."""
+    asked: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            line, _ = server.accept()
+            with line:
+                asked.append(line.recv(4096))
+                line.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+        thread = Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
+        thread.join(10)
+
+
+def test_a_sitemap_may_be_a_gzip_file(site: Site) -> None:
+    whole = gzip.compress(f"<loc>{site.url}/part.xml.gz</loc>".encode())
+    site.replies["/sitemap.xml.gz"] = Reply(whole, "application/gzip")
+    site.replies["/part.xml.gz"] = Reply(gzip.compress(f"<loc>{site.url}/a</loc>".encode()), "application/gzip")
+    asked = Web(allow_private=True)
+    assert asked.sitemap(f"{site.url}/sitemap.xml.gz") == [f"{site.url}/a"]
+    site.replies["/sitemap.xml.gz"] = Reply(b"\x1f\x8bdamaged")
+    with pytest.raises(Unreachable, match="cannot be unpacked"):
+        asked.sitemap(f"{site.url}/sitemap.xml.gz")
+    site.replies["/sitemap.xml.gz"] = Reply(gzip.compress(b"x" * (web.LARGEST + 1)))
+    with pytest.raises(Unreachable, match="larger than"):
+        asked.sitemap(f"{site.url}/sitemap.xml.gz")
 
 
 def test_nobody_answering_is_told_as_that() -> None:

@@ -16,7 +16,8 @@ from http.client import HTTPException
 from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass
 from urllib.robotparser import RobotFileParser
 from xml.parsers.expat import ExpatError
 
@@ -113,9 +114,9 @@ class Web:
                 raise NotFound(
                     "sitemap", url, hint="name the address of a sitemap, such as https://example.org/sitemap.xml"
                 )
-            for location in locations(answer.data.decode("utf-8", "replace")):
+            for location in locations(_unpacked(answer).decode("utf-8", "replace")):
                 page = urljoin(answer.url, location)
-                if not urlsplit(page).path.endswith(".xml"):
+                if not urlsplit(page).path.endswith((".xml", ".xml.gz")):
                     pages[page] = None
                 elif len(sitemaps) < _SITEMAPS:
                     sitemaps.append(page)
@@ -149,12 +150,18 @@ class Web:
             if (left := end - time.monotonic()) <= 0:
                 raise _too_slow(start)
             wait = min(_WAIT, left)
+            tls = urlsplit(url).scheme == "https"
+            proxy = _proxy(url)
+            to, at, signed_in = proxy or (address, port, {})
             connection = (
-                HTTPSConnection(address, port, timeout=wait, server_hostname=host, assert_hostname=host)
-                if urlsplit(url).scheme == "https"
-                else HTTPConnection(address, port, timeout=wait)
+                HTTPSConnection(to, at, timeout=wait, server_hostname=host, assert_hostname=host)
+                if tls
+                else HTTPConnection(to, at, timeout=wait)
             )
-            answer = _ask(connection, url, _HEADERS | {"Host": urlsplit(url).netloc} | headers, end)
+            if proxy and tls:
+                connection.set_tunnel(host, port, signed_in)
+            sent = _HEADERS | {"Host": urlsplit(url).netloc} | ({} if tls else signed_in) | headers
+            answer = _ask(connection, url, sent, end, whole=bool(proxy) and not tls)
             location = answer.headers.get("Location")
             if answer.status not in {301, 302, 303, 307, 308} or not location:
                 return answer
@@ -162,17 +169,24 @@ class Web:
         raise Unreachable(f"{start} leads on and on", hint=f"{_REDIRECTS} redirects are followed")
 
     def _where(self, url: str, typed: tuple[str, int]) -> tuple[str, int, str]:
-        """Host, port and the address to connect to, resolved once: a second answer of DNS could be another address."""
+        """Host, port and the address to connect to, resolved once: a second answer of DNS could be another address.
+
+        Behind a proxy a name that is not known here has no address: the proxy looks it up.
+        """
         host, port = _place(url)
+        proxied = _proxy(url) is not None
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise Unreachable(f"{host} has no address: {error}", hint="look at the name and the network") from error
+            if not proxied:
+                raise Unreachable(f"{host} has no address: {error}", hint="look at the name and the network") from error
+            rows = []
         addresses = [ip_address(str(row[4][0]).partition("%")[0]) for row in rows]
-        if not (self._allow_private and (host, port) == typed) and not all(map(_is_public, addresses)):
+        public = all(map(_is_public, addresses)) if addresses else not _OF_A_NETWORK.search(f".{host.rstrip('.')}")
+        if not public and not (self._allow_private and (host, port) == typed):
             hint = "if it shall be read, ask for it by its own address, with --allow-private"
             raise Refused(f"{host} is of this machine or its network", hint=hint)
-        return host, port, str(addresses[0])
+        return host, port, str(addresses[0]) if addresses else ""
 
 
 def _place(url: str) -> tuple[str, int]:
@@ -189,6 +203,46 @@ def _place(url: str) -> tuple[str, int]:
     return host, port
 
 
+_OF_A_NETWORK = re.compile(
+    r"(?i)^\.[^.]*$|\.(?:local|localhost|localdomain|internal|intranet|private|corp|home|lan|arpa)$"
+)
+"""Names that mean nothing outside a network: a single word, and those below such an end."""
+
+
+def _proxy(url: str) -> tuple[str, int, dict[str, str]] | None:
+    """Host and port of the proxy that the environment names for an address, and headers for it; None: there is none.
+
+    Raises UsageError: it is none that is asked over HTTP.
+    """
+    parts, proxies = urlsplit(url), getproxies_environment()
+    stated = proxies.get(parts.scheme) or proxies.get("all")
+    if not stated or proxy_bypass(parts.netloc):
+        return None
+    try:
+        proxy = urlsplit(stated if "://" in stated else f"http://{stated}")
+        host, port = proxy.hostname, proxy.port or 80
+    except ValueError:
+        host = None
+    if not host or proxy.scheme != "http":
+        raise UsageError("the proxy of the environment is none that is asked over HTTP", hint="http_proxy, https_proxy")
+    name = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}"
+    headers = urllib3.make_headers(proxy_basic_auth=name) if proxy.username else {}
+    return host, port, dict(headers)
+
+
+def _unpacked(answer: _Answer) -> bytes:
+    """A sitemap, also where it is a gzip file. Raises Unreachable: it is damaged, or too large."""
+    if not answer.data.startswith(b"\x1f\x8b"):
+        return answer.data
+    try:
+        data = zlib.decompressobj(31).decompress(answer.data, LARGEST + 1)
+    except zlib.error as error:
+        raise Unreachable(f"{answer.url} cannot be unpacked: {error}") from error
+    if len(data) > LARGEST:
+        raise Unreachable(f"{answer.url} is larger than {LARGEST >> 20} MB")
+    return data
+
+
 def locations(sitemap: str) -> list[str]:
     """The addresses that a sitemap names."""
     parts = (part.partition("</loc>") for part in sitemap.split("<loc>")[1:])
@@ -203,9 +257,13 @@ class _Answer(NamedTuple):
     data: bytes
 
 
-def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: float) -> _Answer:
-    """One answer. At `end` the connection is cut, also while bytes arrive. Raises Unreachable."""
-    target = urlsplit(url)._replace(scheme="", netloc="", fragment="").geturl() or "/"
+def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: float, *, whole: bool = False) -> _Answer:
+    """One answer. At `end` the connection is cut, also while bytes arrive. Raises Unreachable.
+
+    `whole`: the address is sent whole, as a proxy is asked.
+    """
+    parts = urlsplit(url)._replace(fragment="")
+    target = (parts if whole else parts._replace(scheme="", netloc="")).geturl() or "/"
     late = threading.Event()
 
     def cut(line: socket.socket) -> None:
