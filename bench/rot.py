@@ -114,7 +114,7 @@ def _claims(top: Path, home: Path, chance: random.Random) -> list[tuple[Anchor, 
     claims = []
     with library:
         for path, name in chance.sample(places, min(SYMBOLS, len(places))):
-            fields, _ = stated(library.primary, [f"{path}::{name}"], "", "global")
+            fields = stated(library.primary, [f"{path}::{name}"], "", "global").about
             claims.append((anchors_of({"about": fields})[0], (symbols(top / path) or {})[name]))
     return claims
 

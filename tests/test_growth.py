@@ -138,7 +138,7 @@ def others() -> None:
             importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
     with pytest.raises(ValueError, match="parts"):
         packages.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
-    for command in ("1" * 100_000, "<<a " * 50_000, '"' + '\\"' * 100_000, "'" * 100_001):
+    for command in ("1" * 100_000, "<<a " * 500_000, "<<a\n" + "\n" * 300_000, '"' + '\\"' * 100_000, "'" * 100_001):
         transcripts.programs(command)
     transcripts.adds_a_lesson("ai-lessons " * 100_000)
     versions.listed(f"1{' ' * 500_000}2")
@@ -148,8 +148,29 @@ def others() -> None:
         lessons.parse(f"WHEN {'[' * 50_000}{']' * 50_000} -> DO a -> BECAUSE b")
 
 
+def anchored() -> None:
+    from ai_lessons.model import anchors
+
+    lines = {
+        "py": [
+            'w = f"' + "{a}" * 300_000 + '"',
+            "w = " + '"a" ' * 200_000,
+            "w=1;" * 60_000,
+            "w = [" + "1," * 120_000 + "]",
+        ],
+        "js": ['"\\' * 500_000, "`\\`" * 300_000 + "\\\n", "w(" * 400_000, "/*" * 400_000],
+        "rs": ['"\\' * 500_000],
+        "sh": ["w = " * 250_000, "'\\'" * 300_000],
+        "yaml": ["w: " * 300_000, " w:\n" * 200_000],
+    }
+    for suffix, texts in lines.items():
+        for text in texts:
+            anchors.state(f"a.{suffix}", text, "w")
+            anchors.names(f"a.{suffix}", text)
+
+
 READERS: dict[str, Callable[[], None]] = {
-    one.__name__: one for one in (markdown, page, merge, diff, sitemap, html, docx, python, others)
+    one.__name__: one for one in (markdown, page, merge, diff, sitemap, html, docx, python, others, anchored)
 }
 
 

@@ -283,6 +283,26 @@ def test_an_update_replaces_anchors_and_takes_them_away(world: World, shop: Path
     assert about(world, lesson) is None
 
 
+def test_about_takes_files_symbols_packages_and_commands(world: World, shop: Path) -> None:
+    put_file(shop / "src/[id].py", "x = 1\n")
+    what = ["src/*.py", TOTAL, "pypi/click<8.2", "command: git  push", "src/[id].py"]
+    lesson = editing.add_lesson(world.fresh(cwd=shop), LessonDraft("All", "", about=what)).id
+    shown = entries.show(world.fresh(cwd=shop), lesson).frontmatter
+    assert shown["applies_to"] == ["src/*.py"]
+    assert [item.get("command") or item.get("code") or item["package"] for item in shown["about"]] == [
+        TOTAL, "pypi/click<8.2", "src/[id].py", "git push",
+    ]  # fmt: skip
+    assert {hit.anchor for hit in anchors.about(world.fresh(cwd=shop), "src/cart.py")} == {TOTAL, "src/*.py"}
+    assert [hit.anchor for hit in anchors.about(world.fresh(cwd=shop), "command: git push --force")] == [
+        "command: git push"
+    ]
+    editing.update(world.fresh(cwd=shop), lesson, about=["lib/**", "command: hg push"])
+    shown = entries.show(world.fresh(cwd=shop), lesson).frontmatter
+    assert (shown["applies_to"], shown["about"]) == (["lib/**"], [{"command": "hg push"}])
+    elsewhere = LessonDraft("No code is needed", "", about=["docs/**", "command: make"])
+    assert about(world, editing.add_lesson(world.fresh(), elsewhere).id) == [{"command": "make"}]
+
+
 def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: Git, shop: Path) -> None:
     total, whole = add(world, shop, about=[TOTAL]), add(world, shop, "File", about=["src/cart.py"])
     other = add(world, shop, "Limit", about=["src/cart.py::LIMIT"])

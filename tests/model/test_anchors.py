@@ -118,11 +118,23 @@ def test_what_leads_out_of_the_repository_or_names_nothing_is_no_anchor(text: st
         [{"code": f"{n}.py"} for n in range(6)],
         [{1: 2}],
         [None],
+        [{"command": "--force"}],
+        [{"command": "a\nb"}],
+        [{"command": "a", "code": "b"}],
     ],
 )
 def test_what_is_no_list_of_anchors_is_named_and_left_out(about: object) -> None:
     assert list(anchors.faults(about))
     assert len(anchors.anchors_of({"about": about})) in {0, anchors.MOST}
+
+
+def test_what_people_write_is_sorted_out_by_its_form() -> None:
+    code = ["src/a.py", "a.py::total", "a.py::X=[1]", "pypi/click>=8,<9.*", "docs/"]
+    globs, commands = ["src/**", "*.py", "a?.py", "x.{ts,js}"], ["command: gh  pr create", "command:`git push`"]
+    assert anchors.sorted_out([*code, *globs, *commands]) == (code, globs, ["gh pr create", "git push"])
+    fields = {"about": [{"command": "git push"}, {"code": "a.py"}, {"command": "-x"}]}
+    assert anchors.commands_of(fields) == ("git push",)
+    assert [str(anchor) for anchor in anchors.anchors_of(fields)] == ["a.py"]
 
 
 ITEMS = st.dictionaries(st.sampled_from(["code", "package", "seen", "in", "x"]), st.none() | st.text(max_size=30))

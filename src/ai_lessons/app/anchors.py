@@ -25,7 +25,7 @@ from ai_lessons.git import files, plumbing
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import anchors, layout
 from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, json_fields
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, json_fields
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FOLDER = "anchors"
 UNASKED = 3  # Questions to git of one telling that nobody asked for
 _COMMITS, _AT_ONCE = 60, 6  # Commits of a file that are looked at, and read together
+_NO_FETCH = {"GIT_NO_LAZY_FETCH": "1"}  # What a partial clone lacks cannot be looked at
 _HOPS = 5  # Renames of a file that are followed
 _FILES = 40  # Files that are looked through for a name
 _MOST_QUOTED = 30  # Words in backticks that are looked for
@@ -232,7 +233,7 @@ class CodeFolder:
 
     def _git(self, *arguments: str) -> Done:
         """What git answers: nothing where it fails."""
-        done = plumbing.run(self.worktree, *arguments)
+        done = plumbing.run(self.worktree, *arguments, extra=_NO_FETCH)
         return done._replace(out=b"") if done.code else done
 
     def moved(self, anchor: Anchor) -> Anchor | None:
@@ -300,7 +301,9 @@ class CodeFolder:
         """How each commit has the symbol, in the first of these paths that it has."""
         asked = [f"{commit}:{path}" for commit in commits for path in paths]
         mode = "--batch" if symbol else "--batch-check"
-        done = plumbing.run(self.worktree, "cat-file", mode, stdin="".join(f"{name}\n" for name in asked).encode())
+        done = plumbing.run(
+            self.worktree, "cat-file", mode, stdin="".join(f"{name}\n" for name in asked).encode(), extra=_NO_FETCH
+        )
         at, texts = 0, list[str | None]()
         for _ in asked:
             end = done.out.find(b"\n", at)
@@ -471,15 +474,24 @@ def stale(reading: RepositorySession) -> list[Stale]:
 
 
 def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
-    """The active entries that speak of a file, of a folder and what is below it, or of a symbol in a file.
+    """The active entries that speak of a file, a folder and what is below it, a symbol in a file, or a command.
 
     Raises UsageError: it names no place.
     """
     reading = library.reading
     reading.current()
     cwd = library.primary.options.cwd
+    _, _, commands = anchors.sorted_out([place])
+    if commands:
+        spoken = ((light, command) for light in reading.catalog.select(Filter()) for command in _commands(light))
+        return tuple(EntryAbout(x, f"command: {y}", Verdict.HOLDS) for x, y in spoken if _same(y, commands[0]))
     asked = _typed(place, cwd, files.top_of(cwd))
-    hits = []
+    hits = [
+        EntryAbout(light, glob, Verdict.HOLDS)
+        for light in reading.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON}))
+        for glob in layout.stated(light.details.get("applies_to"))
+        if not asked.symbol and layout.any_match([glob], [asked.path])
+    ]
     for light in _judged(reading):
         verdicts = {row.anchor: row for row in light.details.get("anchors", ())}
         for anchor in anchors_of(light.details):
@@ -487,6 +499,15 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
             if _concerns(anchor, asked) or (row.place and _concerns(anchors.parse(row.place), asked)):
                 hits.append(EntryAbout(light, str(anchor), row.verdict, row.detail))
     return tuple(hits)
+
+
+def _commands(light: EntrySummary) -> tuple[str, ...]:
+    return anchors.commands_of(light.details)
+
+
+def _same(stated: str, asked: str) -> bool:
+    """Whether one of two commands goes on where the other ends."""
+    return f"{stated} ".startswith(f"{asked} ") or f"{asked} ".startswith(f"{stated} ")
 
 
 def _concerns(anchor: Anchor, asked: Anchor) -> bool:
@@ -545,18 +566,36 @@ def _touched_line(code: CodeFolder | None, anchor: Anchor, path: str, lines: set
 # --- writing ---
 
 
-def stated(
-    repo: RepositorySession, texts: Iterable[str] | None, text: str, project: str
-) -> tuple[list[dict[str, str]], list[str]]:
-    """The value of `about` for anchors as people write them, else for what a text names; and notes on the latter.
+class Spoken(NamedTuple):
+    """What an entry is about, as its file has it: the value of `about`, globs for `applies_to`; and notes."""
 
-    `texts` None: for neither.
+    about: list[dict[str, str]]
+    globs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def stated(repo: RepositorySession, texts: Iterable[str] | None, text: str, project: str) -> Spoken:
+    """What `--about` says in the words of people, else what a text names.
+
+    `texts` None: neither. A name with `*`, `?`, `[` or `{` is a glob, unless a file here is called so.
     Raises UsageError: it is no anchor, or too many. NotFound: it is not in the code here; names the nearest.
     """
     named = list(dict.fromkeys(texts or ()))
-    if len(named) > anchors.MOST:
+    code, globs, commands = anchors.sorted_out(named)
+    called = [glob for glob in globs if os.path.lexists(repo.options.cwd / glob)]
+    code, globs = [*code, *called], [glob for glob in globs if glob not in called]
+    if len(code) + len(commands) > anchors.MOST:
         hint = "name what the entry stands or falls with"
-        raise UsageError(f"{len(named)} anchors, more than {anchors.MOST}", hint=hint)
+        raise UsageError(f"{len(code) + len(commands)} anchors, more than {anchors.MOST}", hint=hint)
+    items, notes = _anchored(repo, None if texts is None or (named and not code) else code, text, project)
+    return Spoken([*items, *({"command": command} for command in commands)], tuple(globs), tuple(notes))
+
+
+def _anchored(
+    repo: RepositorySession, texts: Sequence[str] | None, text: str, project: str
+) -> tuple[list[dict[str, str]], list[str]]:
+    """The anchors of `stated` for pieces of code; without any for what a text names, with a note. None: for neither."""
+    named = list(texts or ())
     if texts is None or (not named and not _QUOTED.search(text)):
         return [], []
     code = code_around(repo)
@@ -716,8 +755,10 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
         else:
             renewed.append(place._replace(value=None, seen=now.fingerprint))
     code.close()
-    fields = [anchor.fields for anchor in renewed]
-    return (None if fields == [anchor.fields for anchor in stated_anchors] else fields), notes
+    if renewed == list(stated_anchors):
+        return None, notes
+    commands = ({"command": command} for command in anchors.commands_of(light.details))
+    return [*(anchor.fields for anchor in renewed), *commands], notes
 
 
 def code_diff(repo: RepositorySession, light: EntrySummary) -> str:

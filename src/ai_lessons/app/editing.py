@@ -84,7 +84,8 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         stated["origin"] = authorship.AI  # whoever it says that it speaks for
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
     written = " \n".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
-    about, about_notes = app.anchors.stated(repo, draft.about, written, project)
+    about, globs, about_notes = app.anchors.stated(repo, draft.about, written, project)
+    stated["applies_to"] = [*dict.fromkeys((*draft.applies_to, *globs))]
     fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, about=about, **stated)
     fields |= secrets.fields(draft.allow_secrets)
     path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
@@ -173,7 +174,12 @@ def update(
     if stated.get("applies_to"):
         changes["applies_to"] = layout.globs(changes["applies_to"])
     if about is not None:
-        changes[ABOUT] = app.anchors.stated(repo, about, "", project or light.project)[0] or REMOVE
+        spoken = app.anchors.stated(repo, about, "", project or light.project)
+        changes[ABOUT] = spoken.about or REMOVE
+        if spoken.globs:
+            if light.kind not in {Kind.LESSON, Kind.RULE}:
+                raise UsageError(f"{light.handle} is a {light.kind}: only lessons and rules are about files by a glob")
+            changes["applies_to"] = [*dict.fromkeys((*given_keys.get("applies_to", ()), *spoken.globs))]
     changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")

@@ -634,14 +634,14 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         refuse_wrong_kinds(repo, Kind.RULE, links)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         text = " \n".join((draft.title, draft.rationale, draft.content))
-        about, _ = app.anchors.stated(repo, draft.about, text, project)
+        about, globs, _ = app.anchors.stated(repo, draft.about, text, project)
         fields = frontmatter.rule_fields(
             entry_id,
             frontmatter.stamp(created),
             title=draft.title,
             rationale=draft.rationale,
             tags=draft.tags,
-            applies_to=draft.applies_to,
+            applies_to=[*dict.fromkeys((*draft.applies_to, *globs))],
             check=draft.check,
             links=links,
             about=about,

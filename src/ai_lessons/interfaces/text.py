@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import lessons as model_lessons
-from ai_lessons.model.anchors import anchors_of
+from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, WEAKEST, EntrySummary, Kind, pattern_of
 from ai_lessons.model.lessons import title_of, vouching
 from ai_lessons.model.rule_checks import described
@@ -197,7 +197,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
     if value.usage and is_used(value.usage):
         yield from usage(value.usage, view)
-    yield _joined(("about", ", ".join(map(str, anchors_of(value.frontmatter)))))
+    commands = (f"`{line(command)}`" for command in commands_of(value.frontmatter))
+    yield _joined(("about", ", ".join((*map(str, anchors_of(value.frontmatter)), *commands))))
     yield from warning(entry, view)
     if value.silent:
         yield view.paint(silent(value.entry.handle, value.silent), "warn")

@@ -96,6 +96,7 @@ class Definition(NamedTuple):
 _PACKAGE = re.compile(
     r"(?P<package>[a-z]+/(?:@[\w.-]+/)?[A-Za-z0-9][\w./-]*?)\s*(?P<versions>[<>=!~^][\w\s.,<>=!~^*|+-]*)"
 )
+_GLOB, _COMMAND = re.compile(r"[*?\[{]"), "command:"
 _SYMBOL = re.compile(r"[^\s=:\x00-\x1f](?:[^\s=:\x00-\x1f]|:(?!:))*")
 _PATH = re.compile(r"[^\x00-\x1f\x7f\\]+")
 
@@ -118,11 +119,31 @@ def parse(text: str) -> Anchor:
     return Anchor(path, symbol, value.strip() if equals else None)
 
 
+def sorted_out(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """What people write in `--about`: code and packages, globs of files, and commands (`command: gh pr create`)."""
+    code, globs, commands = list[str](), list[str](), list[str]()
+    for text in dict.fromkeys(map(str.strip, texts)):
+        if text.startswith(_COMMAND):
+            commands.append(" ".join(text.removeprefix(_COMMAND).strip("` ").split()))
+        elif "::" not in text and _GLOB.search(text) and not _PACKAGE.fullmatch(text):
+            globs.append(text)
+        else:
+            code.append(text)
+    return code, globs, commands
+
+
+def commands_of(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """The commands that frontmatter says an entry is about."""
+    stated = fields.get("about")
+    items = stated[:MOST] if isinstance(stated, list) else ()
+    return tuple(item["command"] for item in items if isinstance(item, dict) and "command" in item and not _fault(item))
+
+
 def anchors_of(fields: Mapping[str, Any]) -> tuple[Anchor, ...]:
     """The anchors that frontmatter states; what is none is left out."""
     stated, anchors = fields.get("about"), list[Anchor]()
     for item in stated[:MOST] if isinstance(stated, list) else ():
-        if not _fault(item):
+        if not _fault(item) and "command" not in item:
             text, seen, repository = item.get("code") or item["package"], item.get("seen"), item.get("in")
             anchors.append(parse(text)._replace(seen=str(seen or ""), repository=str(repository or "")))
     return tuple(anchors)
@@ -131,7 +152,7 @@ def anchors_of(fields: Mapping[str, Any]) -> tuple[Anchor, ...]:
 def faults(value: object) -> Iterator[str]:
     """What is wrong with the value of `about`."""
     if not isinstance(value, list):
-        yield "about is not a list of `- code: path::symbol` or `- package: pypi/name<version`"
+        yield "about is not a list of `- code: path::symbol`, `- package: pypi/name<version` or `- command: git push`"
         return
     if len(value) > MOST:
         yield f"about has {len(value)} anchors, more than {MOST}"
@@ -140,12 +161,15 @@ def faults(value: object) -> Iterator[str]:
 
 def _fault(item: object) -> str:
     """Why an item of `about` is no anchor; empty if it is one."""
-    keys = {"code", "package"} & item.keys() if isinstance(item, dict) else set()
+    keys = {"code", "package", "command"} & item.keys() if isinstance(item, dict) else set()
     if not isinstance(item, dict) or len(keys) != 1 or item.keys() - {*keys, "seen", "in"}:
-        return f"about holds {item!r}, which is not `code:` or `package:`, with `seen:` and `in:` beside it"
+        return f"about holds {item!r}, which is not `code:`, `package:` or `command:`, with `seen:` and `in:` beside it"
     if not all(isinstance(value, str) for value in item.values()):
         return f"about holds {item!r}, which is not text: put it in quotes"
     key = next(iter(keys))
+    if key == "command":
+        fits = re.fullmatch(r"[^\s\x00-\x1f-][^\x00-\x1f]*", item[key]) and len(item[key]) <= LONGEST
+        return "" if fits else f"about {item[key]!r} is no command: the program and its next words, such as git push"
     try:
         anchor = parse(item[key])
     except ValueError as error:

@@ -209,7 +209,7 @@ def chance(alike: float, similarity: float | None = None) -> float:
 # --- what a command line of a shell runs, as far as one can tell by looking ---
 
 _STRINGS = re.compile(
-    r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1[^\n]*\n.*?(?:^\s*\2$|\Z)|'[^']*'|\"(?:\\.|[^\"\\])*(?:\"|\Z)",
+    r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1[^\n]*(?:\n.*?(?:^[ \t]*\2$|\Z)|\Z)|'[^']*'|\"(?:\\.|[^\"\\])*(?:\"|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _ENDS = re.compile(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")

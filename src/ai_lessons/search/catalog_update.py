@@ -8,7 +8,7 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
-from ai_lessons.model.anchors import anchors_of
+from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import seen_of
 from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
 from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, place
@@ -379,7 +379,7 @@ def details_of(entry: Entry) -> dict[str, Any]:
             details["seen"] = list(seen)
         if (start := start_of(entry.fields.get("source"))) is not None:
             details["start"] = start
-    if anchors_of(entry.fields):
+    if anchors_of(entry.fields) or commands_of(entry.fields):
         details[ABOUT] = entry.fields[ABOUT]
     details["created"] = fields.get("created")
     return details

@@ -42,7 +42,8 @@ def contribute() -> None:
 LESSON_ARGUMENTS: list[str | Argument] = [
     Argument("title", required=True), Argument("content", default=""), "tags", "project", "confidence", "source",
     "category", "contexts", Argument("applies_to", note="globs of files"), Argument("links", note="ids"),
-    "when", "do", "dont", "because", Argument("about", note="path::symbol, pypi/name<8"), "anyway",
+    "when", "do", "dont", "because",
+    Argument("about", note="path, glob, path::symbol, pypi/name<8, command: git push"), "anyway",
 ]  # fmt: skip
 
 

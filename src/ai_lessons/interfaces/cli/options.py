@@ -224,7 +224,10 @@ content_options = stack(
 )
 about_options = stack(
     several(
-        "--about", "about", metavar="CODE", text="Code it speaks of: path, path::symbol, path::NAME=value, pypi/name<8;"
+        "--about",
+        "about",
+        metavar="WHAT",
+        text="What it speaks of: path, 'src/**', path::symbol, path::NAME=value, pypi/name<8, 'command: git push';",
     ),
     click.option("--no-about", is_flag=True, help="Name no code, also where the text does."),
 )

@@ -353,7 +353,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 RULE_ARGUMENTS: list[str | Argument] = [
     "title", "rationale", Argument("content", default=""), "tags", "linked_lessons", "linked_resources", "project",
     Argument("applies_to", note="globs of files"), Argument("check", note="YAML: files, regex, bad, good"),
-    Argument("about", note="path::symbol"),
+    Argument("about", note="path, glob, path::symbol, command: git push"),
 ]  # fmt: skip
 
 
