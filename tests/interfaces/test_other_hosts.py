@@ -1,6 +1,6 @@
 """The hooks as other hosts than Claude Code call them.
 
-Events of Cursor follow its documentation, those of Copilot and Qwen Code what was seen of them, the rest is real.
+Events of Cursor follow its documentation, the rest is real but for a subagent of Copilot and edits of Qwen Code.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def test_how_a_command_of_codex_ended_stands_in_its_transcript(
     assert parsed(host, "codex_git_push_failed", transcript_path="/nowhere").moment is Moment.TOOL_DONE
 
 
-@pytest.mark.parametrize("name", ["gemini_git_status_done", "cursor_git_status_done", "copilot_git_status_done"])
+@pytest.mark.parametrize("name", [f"{name}_git_status_done" for name in ("gemini", "cursor", "qwen", "copilot")])
 def test_a_success_is_none(host: Host, name: str) -> None:
     event = parsed(host, name)
     assert (event.moment, event.text, event.command) == (Moment.TOOL_DONE, "", "git status --short")

@@ -198,7 +198,7 @@ _COPILOT_KEYS = {"path": "file_path", "old_str": "old_string", "new_str": "new_s
 _OUTPUTS = ("stdout", "output", "stderr", "content")
 _PATCH = "*** Begin Patch"
 _GEMINI_FAILED = re.compile(  # behind the output, which may hold such a line itself
-    r"\n(?:Exit Code: -?[1-9]\d*|Signal: (?!\(none\))\S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
+    r"\n(?:Exit Code: -?[1-9]\d*|Signal: (?!\(none\)|0\s)\S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
     r"\s*(?:</untrusted_context>\s*)?\Z"
 )
 _EXITED = re.compile(r"\s*(?:Error: )?Exit code:? (\d)")
