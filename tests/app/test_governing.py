@@ -243,21 +243,17 @@ class TestWhereThePolicyStands:
         with pytest.raises(Refused, match="cannot be read, so the strictest"):
             decide(company.tiers(), move())
 
-    def test_a_clone_without_blobs_fetches_what_a_policy_needs_and_is_strict_where_it_cannot(
-        self, company: Company
-    ) -> None:
+    def test_a_clone_without_the_blob_of_a_policy_is_strict_and_fetches_nothing(self, company: Company) -> None:
         company.state(outbound="allow_all")
         root, hub = company.root(ACME), company.folder / "hub.git"
         company.git(company.folder, "clone", "-q", "--bare", str(root), str(hub))
         company.git(hub, "config", "uploadpack.allowFilter", "true")
         root.rename(company.folder / "old")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
-        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
-        root.rename(company.folder / "older")
-        company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
-        hub.rename(company.folder / "gone.git")
         with pytest.raises(Refused, match="cannot be read, so the strictest hold"):
             decide(company.tiers(), move())
+        company.git(root, "fetch", "-q", "--refetch", "--no-filter")
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_an_enterprise_that_is_not_here_has_the_safe_defaults(self, company: Company) -> None:
         gone = "enterprise:gone"

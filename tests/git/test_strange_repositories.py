@@ -176,7 +176,8 @@ def test_it_works(ground: Ground, name: str) -> None:
         assert changed.commit == ground.git(root, "rev-parse", "HEAD")
         assert ground.git(root, "show", f"HEAD:./{made.path}").endswith("They swim well.")
         assert ground.git(root, "status", "--porcelain") == before
-        if name not in {"linked worktree", "no commit yet"}:
+        # rules are judged by all trees of the history, and nothing fetches them in passing
+        if name not in {"linked worktree", "no commit yet", "partial clone without trees"}:
             approved(library, ground, root)
     assert ground.git(root, "status", "--porcelain") == before
     sound(ground, root, name)

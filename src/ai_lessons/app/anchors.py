@@ -289,24 +289,25 @@ class CodeFolder:
         for start in range(0, len(commits), _AT_ONCE):
             part = commits[start : start + _AT_ONCE]
             states = self._states([commit[0] for commit in part], paths, anchor.symbol)
-            for (_, *commit), then in zip(part, states, strict=True):
+            for (_, *commit), then in zip(part, states, strict=False):
                 changes += later is not None and then != latest
                 if anchors.judged(anchor, then) is Verdict.HOLDS or (later is None and then != now):
                     return later, changes
                 later, latest = (commit[0], commit[1], commit[2]), then
+            if len(states) < len(part):  # a partial clone lacks what was before
+                return None, changes
         # it was never committed as the anchor has it: all that is known is the last change of what is there
         return (commits[0][1], commits[0][2], commits[0][3]) if commits and now else None, changes
 
     def _states(self, commits: Sequence[str], paths: Sequence[str], symbol: str) -> list[State | None]:
-        """How each commit has the symbol, in the first of these paths that it has."""
+        """How each commit has the symbol, in the first of these paths that it has; up to one that is not here."""
         asked = [f"{commit}:{path}" for commit in commits for path in paths]
         mode = "--batch" if symbol else "--batch-check"
         done = plumbing.run(
             self.worktree, "cat-file", mode, stdin="".join(f"{name}\n" for name in asked).encode(), extra=_NO_FETCH
         )
         at, texts = 0, list[str | None]()
-        for _ in asked:
-            end = done.out.find(b"\n", at)
+        while (end := done.out.find(b"\n", at)) >= 0:
             head, at = done.out[at:end].split(b" "), end + 1
             size = int(head[-1]) if len(head) == 3 and head[-1].isdigit() else -1
             if symbol and size >= 0:
@@ -314,7 +315,7 @@ class CodeFolder:
                 at += size + 1
             else:
                 texts.append(None if size < 0 else "")
-        rows = [texts[n : n + len(paths)] for n in range(0, len(texts), len(paths))]
+        rows = [texts[n : n + len(paths)] for n in range(0, len(texts) // len(paths) * len(paths), len(paths))]
         pairs = (next(((p, t) for p, t in zip(paths, row, strict=True) if t is not None), None) for row in rows)
         return [anchors.state(*pair, symbol) if pair else None for pair in pairs]
 

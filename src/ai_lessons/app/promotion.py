@@ -80,14 +80,8 @@ def counting(repo: RepositorySession) -> list[tuple[str, str]]:
 
 
 def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[config.PolicyValue, ...]:
-    """What the settings in a commit say. Raises UnsupportedRepository: an object is missing, also for git."""
-    try:
-        data = file_at(repo.store.worktree, commit, CONFIG_PATH)
-    except UnsupportedRepository as error:
-        try:
-            data = repo.history.text_at(commit, CONFIG_PATH)  # a partial clone: git fetches what is missing
-        except NotFound:
-            raise error from None
+    """What the settings in a commit say. Raises UnsupportedRepository: an object is missing here."""
+    data = file_at(repo.store.worktree, commit, CONFIG_PATH)
     branch = branch_name(ref)
     try:
         values = config.read(config.known_fields((data or b"").decode()))

@@ -254,6 +254,7 @@ def read_template(folder: Path) -> dict[str, bytes]:
         }
 
 
+@plumbing.online()
 def clone(url: str, path: Path) -> Scaffolded:
     """Clone `url` to `path` unless it is there, asking nothing. Raises Conflict (`path` is taken), Unreachable."""
     target = Path(os.path.abspath(path.expanduser()))

@@ -27,7 +27,7 @@ UNKNOWN: Final = Person("", "")  # who made an odd commit
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Of the year 9999, which is as far as dates can be shown
 _LAST_SECOND: Final = 253_402_300_799
-AS_IT_IS: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_GRAFT_FILE": "/dev/null", "GIT_FLUSH": "0"}
+AS_IT_IS: Final = {**plumbing.OFFLINE, "GIT_GRAFT_FILE": "/dev/null", "GIT_FLUSH": "0"}
 _PERSON: Final = rb"([^<>\n]*?) ?<([^<>\n]+)> (\d{1,12}) [+-]\d{4}"
 _HEADER: Final = re.compile(
     rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author " + _PERSON + rb"\ncommitter " + _PERSON + rb"(\n.*)?",
@@ -157,7 +157,7 @@ def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
     done = plumbing.run(worktree, *flags, *arguments, stdin=stdin, extra=AS_IT_IS, timeout=PATIENCE)
     if done.code:
         what = done.err.rpartition("\n")[2] or f"git {arguments[0]} failed"
-        hint = "a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck"
+        hint = plumbing.missing_hint(worktree)
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read: {what}", hint=hint)
     return done.out
 

@@ -78,13 +78,14 @@ class History:
         return done.text
 
     def text_at(self, rev: str, path: str) -> bytes:
-        """The file as a commit has it, as git stores it. Raises NotFound: no such revision, or no such file in it."""
+        """The file as a commit has it, as git stores it. Raises NotFound: no such revision, no such file, not here."""
         files.inside(path)
         commit = self.resolve(rev)
-        # a partial clone fetches what is missing: only git can
         done = plumbing.run(self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
         if done.code:
-            raise NotFound(f"file in {rev}", path, hint="ai-lessons recall log ID names the commits that have it")
+            here = "ai-lessons recall log ID names the commits that have it"
+            hint = plumbing.missing_hint(self._worktree) if "promisor remote" in done.err else here
+            raise NotFound(f"file in {rev}", path, hint=hint)
         return done.out
 
     def diff(self, path: str, rev: str = "HEAD") -> str:

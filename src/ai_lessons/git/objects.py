@@ -78,7 +78,7 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
     except DAMAGED as error:
         raise UnsupportedRepository(
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
-            hint=f"look closer: git -C {worktree.top} fsck",
+            hint=plumbing.missing_hint(worktree),
         ) from error
 
 

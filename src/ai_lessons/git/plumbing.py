@@ -8,17 +8,18 @@ import secrets
 import shlex
 import shutil
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import GitMissing, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.git import processes
-from ai_lessons.git.worktree import GIT_VARIABLES, Worktree
+from ai_lessons.git.worktree import GIT_VARIABLES, Worktree, is_partial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 TIMEOUT = 60.0
 SIGN_TIMEOUT, SIGN_TERMINAL_TIMEOUT = 15.0, 120.0  # Seconds; at a terminal a person types a passphrase
@@ -34,6 +35,10 @@ _NO_PROGRAMS = (
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
+OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+"""What keeps git from fetching the missing objects of a partial clone; git before 2.45 knows only the second."""
+
+_ONLINE: ContextVar[bool] = ContextVar("online", default=False)
 _NOT_LITERAL = frozenset(("check-ignore", "config"))  # One refuses literal paths, one has to find the user's hooks
 _WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
 
@@ -82,6 +87,21 @@ def run(
     except OSError as error:
         raise StorageFailed(f"git could not be started: {error.strerror}") from error
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
+
+
+@contextmanager
+def online() -> Iterator[None]:
+    """What is started meanwhile may use the network: clone, fetch, push and what a sync does. Nothing else does."""
+    before = _ONLINE.set(True)
+    try:
+        yield
+    finally:
+        _ONLINE.reset(before)
+
+
+def missing_hint(worktree: Worktree) -> str:
+    """What to do where an object is missing: a partial clone lacks what nothing fetches in passing."""
+    return f"git -C {worktree.top} " + ("fetch --refetch --no-filter" if is_partial(worktree) else "fsck")
 
 
 def output(worktree: Worktree, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
@@ -150,7 +170,7 @@ def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str
         kept["GIT_DIR"] = os.fspath(worktree.git_dir)
         if worktree.top != worktree.git_dir:  # else a hub, which has no files
             kept["GIT_WORK_TREE"] = os.fspath(worktree.top)
-    return {**kept, **extra}
+    return {**kept, **({} if _ONLINE.get() else OFFLINE), **extra}
 
 
 def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
@@ -187,7 +207,7 @@ def listed(paths: Iterable[str]) -> bytes:
 def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
     """The blobs of all plain files of a commit, by path from the top; empty if it cannot be read. Fetches nothing."""
     arguments = ("--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit)
-    rows = run(worktree, *arguments, extra={"GIT_NO_LAZY_FETCH": "1"}).out.split(b"\0")
+    rows = run(worktree, *arguments, extra=OFFLINE).out.split(b"\0")
     plain = (row.partition(b"\t") for row in rows if row.startswith(b"100"))
     return {os.fsdecode(name): what.split()[2].decode() for what, _, name in plain}
 
@@ -213,7 +233,7 @@ def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
     mark = f"end-{secrets.token_hex(16)}"
     names = "".join(f"{blob} {worktree.prefix}{path}\n{mark}\n" for blob, path in paths.items())
     flags = ("-c", "core.autocrlf=false", "-c", "core.eol=lf", "--no-replace-objects", "cat-file")
-    extra = {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_NO_LAZY_FETCH": "1"}
+    extra = {"GIT_LFS_SKIP_SMUDGE": "1", **OFFLINE}
     done = run(worktree, *flags, "--batch", "--filters", "--buffer", stdin=os.fsencode(names), extra=extra)
     if done.code:
         raise UnsupportedRepository(f"a git filter failed: {done.err}")
@@ -326,6 +346,7 @@ class Network:
         words = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith((_PUSH_FAILED, "To "))]
         return f"{PRE_PUSH}: " + ("; ".join(words[:_HOOK_LINES]) or "it gave no reason")
 
+    @online()
     def _run(self, *arguments: str) -> Done:
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
         show = self._show_progress if self._ask else None

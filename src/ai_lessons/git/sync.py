@@ -539,6 +539,7 @@ class Synced(NamedTuple):
         return RemoteBranch(self.remote, self.branch)
 
 
+@plumbing.online()
 def sync(
     store: Store,
     *,

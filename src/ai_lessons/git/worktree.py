@@ -250,6 +250,14 @@ def read_settings(config: Path) -> dict[str, str]:
     return {key: value for key, value in _rows(config) if key.count(".") == 1 and not key.startswith("includeif.")}
 
 
+def is_partial(worktree: Worktree) -> bool:
+    """Whether it is a clone with a filter, so that objects may be missing that its remote has."""
+    return any(
+        key.endswith(".promisor") or key == "extensions.partialclone"
+        for key, _ in _rows(worktree.common_dir / "config")
+    )
+
+
 def _rows(config: Path) -> Iterator[tuple[str, str]]:
     """All settings, as often as they are stated: `section.key`, `section.Subsection.key`, `includeif.key`."""
     try:

@@ -1,0 +1,113 @@
+"""A partial clone lacks what its remote has: only clone, fetch, push and sync go there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import anchors, editing, entries, search
+from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app.hints import before_a_tool
+from ai_lessons.errors import NotFound, UnsupportedRepository
+from ai_lessons.git import plumbing
+from ai_lessons.git.commits import read_blobs
+from ai_lessons.git.history import History
+from ai_lessons.git.objects import data_of, opened
+from ai_lessons.git.worktree import locate
+from app.world import World
+from real_world import Git, commit_all, put_file, put_program
+
+TOTAL = "src/cart.py::total"
+
+
+class Partial:
+    """A clone without the blobs of the past, whose remote notes each program that asks it for something."""
+
+    def __init__(self, git: Git, folder: Path, name: str = "code") -> None:
+        self.source, self.root, self._notes = folder / f"{name}-source", folder / name, folder / f"{name}-asked"
+        self.source.mkdir()
+        git(self.source, "init", "-q")
+        git(self.source, "config", "uploadpack.allowFilter", "true")
+        for number in range(4):
+            put_file(self.source / "src/cart.py", f"def total(a):\n    return {number}\n")
+            commit_all(git, self.source, f"c{number}")
+        program = put_program(
+            folder / f"{name}-pack", f'#!/bin/sh\necho x >> "{self._notes}"\nexec git-upload-pack "$@"\n'
+        )
+        flags = ("--filter=blob:none", "--upload-pack", str(program))
+        git(folder, "clone", "-q", *flags, self.source.as_uri(), str(self.root))
+        git(self.root, "config", "remote.origin.uploadpack", str(program))
+        self._notes.unlink()
+
+    @property
+    def asked(self) -> bool:
+        return self._notes.exists()
+
+
+@pytest.fixture
+def code(git: Git, tmp_path: Path) -> Partial:
+    return Partial(git, tmp_path)
+
+
+READS = (
+    ("cat-file", "blob", "HEAD~1:src/cart.py"),
+    ("log", "-p", "-2"),
+    ("diff", "HEAD~2", "HEAD~1"),
+    ("log", "-Sreturn"),
+    ("grep", "return", "HEAD~1"),
+    ("checkout", "-q", "HEAD~1"),
+    ("merge-base", "HEAD", "HEAD~1"),
+    ("fsck",),
+    ("gc", "--auto"),
+)
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["git", "git that knows no GIT_NO_LAZY_FETCH"])
+@pytest.mark.parametrize("command", READS, ids=" ".join)
+def test_no_git_that_reads_asks_the_remote(
+    code: Partial, command: tuple[str, ...], old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if old:
+        monkeypatch.setitem(plumbing.OFFLINE, "GIT_NO_LAZY_FETCH", "0")
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file:https:ssh")
+    plumbing.run(locate(code.root), *command)
+    assert not code.asked
+    with plumbing.online():
+        plumbing.run(locate(code.root), "cat-file", "blob", "HEAD~1:src/cart.py")
+    assert code.asked
+
+
+def test_what_is_not_here_is_said_with_what_brings_it(code: Partial, git: Git) -> None:
+    worktree, lacks = locate(code.root), "fetch --refetch --no-filter"
+    blob = git(code.root, "rev-parse", "HEAD~1:src/cart.py")
+    with pytest.raises(NotFound) as missing:
+        History(worktree).text_at("HEAD~1", "src/cart.py")
+    assert lacks in missing.value.hint
+    with pytest.raises(UnsupportedRepository) as unreadable, opened(worktree) as repo:
+        data_of(repo, blob)
+    assert lacks in unreadable.value.hint
+    with pytest.raises(UnsupportedRepository) as unjudged:
+        read_blobs(worktree, [blob])
+    assert lacks in unjudged.value.hint
+    assert not code.asked
+    git(code.root, *lacks.split(), "-q")
+    assert History(worktree).text_at("HEAD~1", "src/cart.py") == b"def total(a):\n    return 2\n"
+
+
+def test_anchors_hooks_and_searches_stay_here(world: World, code: Partial) -> None:
+    draft = LessonDraft("Totals are in cents", "Divide.\n", about=[TOTAL], applies_to=["src/*.py"])
+    lesson = editing.add_lesson(world.fresh(cwd=code.root), draft).id
+    put_file(code.root / "src/cart.py", "def total(a):\n    return 5\n")
+    shown = entries.show(world.fresh(cwd=code.root), lesson).entry
+    assert shown.details["verdict"] == "changed"
+    assert "on " not in shown.details["warning"].partition(",")[0]  # since when: that is not here
+    told = before_a_tool(
+        world.fresh(cwd=code.root, session="s"), [str(code.root / "src/cart.py")], "", [str(code.root)], ()
+    )
+    assert [light.id for light in told.lessons] == [lesson]
+    assert search.search(world.fresh(cwd=code.root), search.Query("totals")).hits
+    put_file(code.root / "src/cart.py", "")
+    assert entries.show(world.fresh(cwd=code.root), lesson).entry.details["verdict"] == "gone"
+    assert anchors.code_diff(world.library.primary, shown)
+    assert not code.asked
