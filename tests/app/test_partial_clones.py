@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import anchors, editing, entries, search
-from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app.answers import LessonDraft, Query
 from ai_lessons.app.hints import before_a_tool
 from ai_lessons.errors import NotFound, UnsupportedRepository
 from ai_lessons.git import plumbing
@@ -106,7 +106,7 @@ def test_anchors_hooks_and_searches_stay_here(world: World, code: Partial) -> No
         world.fresh(cwd=code.root, session="s"), [str(code.root / "src/cart.py")], "", [str(code.root)], ()
     )
     assert [light.id for light in told.lessons] == [lesson]
-    assert search.search(world.fresh(cwd=code.root), search.Query("totals")).hits
+    assert search.search(world.fresh(cwd=code.root), Query("totals")).hits
     put_file(code.root / "src/cart.py", "")
     assert entries.show(world.fresh(cwd=code.root), lesson).entry.details["verdict"] == "gone"
     assert anchors.code_diff(world.library.primary, shown)

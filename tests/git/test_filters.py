@@ -157,3 +157,77 @@ def test_a_filter_that_is_not_set_up_here_changes_nothing_as_with_git(plain: Pat
     crypt(*RULE, "--title", "Good")
     crypt("admin", "approve-rule", "--project", "shop", "--yes")
     assert "Good" in crypt("list")
+
+
+PUSHED = {
+    "working-tree-encoding=UTF-16": True,
+    "working-tree-encoding=ISO-8859-1": True,
+    "working-tree-encoding=no-such": True,
+    "ident": True,
+    "text eol=crlf": False,
+    "text=auto eol=lf": False,
+    "-text": False,
+    "binary": False,
+    "export-subst": False,
+    "filter=nobody-has-this": False,
+}
+
+
+def stored(root: Path, file: Path) -> bytes:
+    """The file as the last commit has it, byte by byte."""
+    return subprocess.check_output(["git", "cat-file", "blob", f"HEAD:{file.relative_to(root)}"], cwd=root)
+
+
+@pytest.mark.parametrize("attribute", PUSHED)
+def test_no_pushed_attribute_changes_what_is_stored_of_an_entry(plain: Path, git: Git, attribute: str) -> None:
+    put_file(plain / ".gitattributes", f"*.md {attribute}\n")
+    git(plain, "commit", "-qm", "Hostile", ".gitattributes")
+    crypt, text = Crypt(plain, git), "Größe $Id: 12$ $Format:%an$ in München."
+    crypt("add", "--project", "shop", "--title", "Lesson", "--content", text)
+    crypt(*RULE, "--title", "Good")
+    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    crypt("admin", "save")
+    (lesson,), (rule,) = (list((plain / "shop" / kind).rglob("*.md")) for kind in ("lessons", "rules"))
+    assert stored(plain, lesson) == lesson.read_bytes()
+    assert b"Ask PENGUIN." in stored(plain, rule)
+    assert text in crypt("show", crypt("list", "--type", "lesson").splitlines()[1].split()[0])
+    assert crypt("admin", "pending-rules", "--json").strip() == "[]"
+    found = run_inside(("--repo", str(plain), "admin", "validate"), plain)
+    assert (f".gitattributes:1: {attribute} is stated of 2 entries" in found.out, found.code) == (
+        (True, 4) if PUSHED[attribute] else (False, 0)
+    ), found.out
+    assert ("attributes" in crypt("admin", "doctor")) is PUSHED[attribute]
+
+
+def test_a_filter_of_the_user_counts_and_an_encoding_beside_it_does_not(crypt: Crypt) -> None:
+    put_file(crypt.root / ".gitattributes", HIDDEN + "*.md working-tree-encoding=UTF-16\n")
+    crypt.git(crypt.root, "commit", "-qm", "Hostile", ".gitattributes")
+    crypt("add", "--project", "shop", "--title", 'A [b]*? "c"', "--content", "PENGUIN")
+    crypt(*RULE, "--title", "Good")
+    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    shutil.rmtree(crypt.root / ".git/ai-lessons")
+    assert "PENGUIN" in crypt("show", crypt("list", "--type", "rule").splitlines()[1].split()[0])
+    crypt("admin", "save")
+    assert crypt.in_plain() == []
+
+
+def test_line_ends_are_stored_as_git_has_them_beside_an_encoding(plain: Path, git: Git) -> None:
+    put_file(plain / ".gitattributes", "* text=auto\n*.md working-tree-encoding=UTF-16\n")
+    git(plain, "commit", "-qm", "Hostile", ".gitattributes")
+    crypt = Crypt(plain, git)
+    crypt("add", "--project", "shop", "--title", "Lesson", "--content", "Words.")
+    file = next((plain / "shop/lessons").rglob("*.md"))
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n") + b"More.\r\n")
+    crypt("admin", "save", "--edits", "--yes")
+    assert stored(plain, file) == file.read_bytes().replace(b"\r\n", b"\n")
+
+
+def test_what_git_checked_out_in_utf_16_is_read(plain: Path, git: Git, tmp_path: Path) -> None:
+    Crypt(plain, git)("add", "--project", "shop", "--title", "Lesson", "--content", "In München.")
+    put_file(plain / ".gitattributes", "*.md working-tree-encoding=UTF-16\n")
+    git(plain, "commit", "-qm", "Hostile", ".gitattributes")
+    git(tmp_path, "clone", "-q", str(plain), "clone")
+    clone = Crypt(tmp_path / "clone", git)
+    assert b"\0" in next((clone.root / "shop/lessons").rglob("*.md")).read_bytes()
+    handle = clone("list", "--type", "lesson").splitlines()[1].split()[0]
+    assert "In München." in clone("show", handle)

@@ -100,12 +100,25 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     problems += checks.check_together(entries)
     if store.exists(layout.CONFIG_PATH):
         problems += _of_settings(store)
+    problems += _of_attributes(store, [path for path, _, _ in read])
     shown = [problem for problem in problems if _concerns(problem.path, places)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
     rules = ((entry, check_of(entry.fields)) for entry in entries if entry.kind is Kind.RULE)
     unproven = [entry.path for entry, check in rules if check and not runs(check) and _concerns(entry.path, places)]
     notes = (f"not proven, {EXTRA}: {', '.join(unproven)}",) if unproven else ()
     return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), notes)
+
+
+def _of_attributes(store: Store, paths: Sequence[str]) -> Iterator[Problem]:
+    """Attributes by which plain git writes or stores other bytes of entries than we do."""
+    named = dict[str, list[str]]()
+    for path, attributes in plumbing.attributes_of(store.worktree, paths, "working-tree-encoding", "ident").items():
+        for name, value in attributes.items():
+            if value not in {"unset", "UTF-8"}:
+                named.setdefault(name if value == "set" else f"{name}={value}", []).append(path)
+    for words, every in named.items():
+        what = f"{words} is stated of {len(every)} entries ({every[0]}): git would change their text, so take it out"
+        yield Problem(".gitattributes", what)
 
 
 def _of_settings(store: Store) -> Iterator[Problem]:
@@ -387,6 +400,8 @@ def _entries_check(repo: RepositorySession) -> Finding:
     total = sum(sizes.entries.values())
     if left_out := sizes.unreadable + len(repo.skipped):
         return "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate"
+    if any(_of_attributes(repo.store, [path for path, _ in _files(repo.store, [])])):
+        return "warning", f"{total} readable; attributes would change their text", "ai-lessons admin validate"
     return "ok", f"{total} readable", ""
 
 

@@ -633,7 +633,7 @@ def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: s
         if new is None or not name.startswith(prefix):
             continue
         path, committed = os.fsdecode(name.removeprefix(prefix)), draft.lookup(tree, name)
-        done = plumbing.run(worktree, "cat-file", "--filters", f"--path={worktree.prefix}{path}", new[1].decode())
+        done = plumbing.checked_out(worktree, path, new[1].decode())
         data = data_of(repo, new[1].decode()) if done.code else done.out
         if (committed is None or committed[1] != new[1]) and _read(worktree, path) != data:
             lost[path] = data
@@ -680,7 +680,7 @@ def _replaceable(store: Store, job: PendingCommit, path: str, data: bytes) -> bo
     now = store.read(path)
     if now == data or job.head is None:
         return now == data
-    done = plumbing.run(store.worktree, "cat-file", "--filters", f"{job.head}:{store.prefix}{path}")
+    done = plumbing.checked_out(store.worktree, path, f"{job.head}:{store.prefix}{path}")
     return not done.code and done.out == now
 
 

@@ -314,7 +314,7 @@ def texts(worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]
         for blob, path in paths.items()
         if blob in raw and (_mentioned(worktree, path, folders) or (is_markdown(path) and raw[blob][:3] != b"---"))
     }
-    filtered = plumbing.filtered(worktree, candidates.values(), ("filter",)) if candidates else frozenset()
+    filtered = plumbing.attributes_of(worktree, candidates.values(), "filter") if candidates else {}
     names = [blob for blob, path in candidates.items() if path in filtered]
 
     def smudged(blobs: Sequence[str]) -> list[tuple[str, bytes]]:

@@ -263,24 +263,21 @@ def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:
                 os.unlink(temporary)
 
 
-_IN: Final = ("filter", "ident", "working-tree-encoding")
-
-
 def stored(
     worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]
 ) -> tuple[dict[str, ObjectID], dict[str, StorageFailed]]:
-    """Blobs of files by path (from the root), as `git add` would make them, and why there is none.
+    """Blobs of files by path (from the root), and why there is none. What no filter could change costs no program.
 
-    What no filter and no line-ending rule of the user's would change costs no program.
+    They are the bytes of the files, as `git add` stores them where nothing but a filter and line ends is stated.
     """
-    filtered = plumbing.filtered(worktree, contents, _IN) if contents else frozenset()
+    filtered = plumbing.attributes_of(worktree, contents, "filter") if contents else {}
     made: dict[str, ObjectID] = {}
     failed = {}
     for path, data in contents.items():
         if path not in filtered and b"\r\n" not in data:
             made[path] = draft.blob(data)
             continue
-        done = plumbing.run(worktree, "hash-object", "-w", "--stdin", f"--path={path}", cwd=worktree.root, stdin=data)
+        done = plumbing.cleaned(worktree, path, data)
         if done.code:
             why = done.err.rpartition("\n")[2] or "git said no"
             hint = "what its filter would hide stays out of git: mend the filter (git config --get-regexp filter)"

@@ -11,7 +11,7 @@ import subprocess
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import GitMissing, StorageFailed, Unreachable, UnsupportedRepository
@@ -212,14 +212,59 @@ def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
     return {os.fsdecode(name): what.split()[2].decode() for what, _, name in plain}
 
 
-def filtered(worktree: Worktree, paths: Iterable[str], attributes: Iterable[str]) -> frozenset[str]:
-    """Those paths that have one of these attributes. Raises StorageFailed: git did not say."""
+def attributes_of(worktree: Worktree, paths: Iterable[str], *attributes: str) -> dict[str, dict[str, str]]:
+    """What is stated of these attributes (`set`, `unset`, a value), by path. Raises StorageFailed: git did not say."""
     done = run(worktree, "check-attr", "-z", "--stdin", *attributes, cwd=worktree.root, stdin=listed(paths))
     if done.code:
         raise StorageFailed(f"git does not tell the attributes of files: {done.err}")
     fields = done.out.split(b"\0")[:-1]
-    triples = zip(fields[::3], fields[2::3], strict=True)
-    return frozenset(os.fsdecode(path) for path, value in triples if value not in {b"unspecified", b"unset"})
+    stated = dict[str, dict[str, str]]()
+    for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
+        if value != b"unspecified":
+            stated.setdefault(os.fsdecode(path), {})[name.decode()] = os.fsdecode(value)
+    return stated
+
+
+_CONVERSIONS: Final = ("filter", "text", "eol")
+
+
+@contextmanager
+def plain_attributes(worktree: Worktree, paths: Iterable[str], *names: str) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Folder and environment in which git knows these attributes of these paths (from the root), and no others.
+
+    A filter does something only where settings of the user's define it. What else a pulled file may state would store
+    other bytes than are read: an encoding, `ident`.
+    """
+    stated = attributes_of(worktree, paths, *names)
+    words = {"set": "{0}", "unset": "-{0}"}
+    with TemporaryDirectory(prefix="ai-lessons-attributes-") as folder:
+        lines = (
+            _pattern(worktree.prefix + path)
+            + "".join(f" {words.get(value, '{0}={1}').format(name, value)}" for name, value in every.items())
+            for path, every in stated.items()
+        )
+        Path(folder, ".gitattributes").write_bytes(os.fsencode("\n".join(lines)))
+        yield Path(folder), {"GIT_WORK_TREE": folder, "GIT_INDEX_FILE": os.path.join(folder, "index")}
+
+
+def _pattern(path: str) -> str:
+    """The pattern of attributes that means this path from the top and no other."""
+    sign = re.sub(r"([\\*?\[])", r"\\\1", path)
+    return '"/' + re.sub(r'(["\\])', r"\\\1", sign).replace("\n", "\\n") + '"'
+
+
+def cleaned(worktree: Worktree, path: str, data: bytes) -> Done:
+    """Store a file at a path (from the root) out of its filter, with its line ends as git has them; its blob."""
+    command = ("hash-object", "-w", "--stdin", f"--path={worktree.prefix}{path}")
+    with plain_attributes(worktree, [path], *_CONVERSIONS) as (folder, extra):
+        return run(worktree, *command, cwd=folder, stdin=data, extra=extra)
+
+
+def checked_out(worktree: Worktree, path: str, blob: str) -> Done:
+    """What a checkout of a blob at a path (from the root) would write: out of its filter, with its line ends."""
+    command = ("cat-file", "--filters", f"--path={worktree.prefix}{path}", blob)
+    with plain_attributes(worktree, [path], *_CONVERSIONS) as (folder, extra):
+        return run(worktree, *command, cwd=folder, extra=extra)
 
 
 def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
@@ -234,7 +279,9 @@ def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
     names = "".join(f"{blob} {worktree.prefix}{path}\n{mark}\n" for blob, path in paths.items())
     flags = ("-c", "core.autocrlf=false", "-c", "core.eol=lf", "--no-replace-objects", "cat-file")
     extra = {"GIT_LFS_SKIP_SMUDGE": "1", **OFFLINE}
-    done = run(worktree, *flags, "--batch", "--filters", "--buffer", stdin=os.fsencode(names), extra=extra)
+    with plain_attributes(worktree, paths.values(), "filter") as (folder, plain):
+        command = (*flags, "--batch", "--filters", "--buffer")
+        done = run(worktree, *command, cwd=folder, stdin=os.fsencode(names), extra=extra | plain)
     if done.code:
         raise UnsupportedRepository(f"a git filter failed: {done.err}")
     parts = (part.partition(b"\n") for part in done.out.split(f"\n{mark} missing\n".encode()))

@@ -199,10 +199,16 @@ def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool)
     return Texts(path, *split(text)) if is_markdown(path) else Texts(path, None, text.removeprefix(BOM))
 
 
+_IN_UTF16 = tuple("\ufeff---".encode(name) for name in ("utf-16-le", "utf-16-be"))
+
+
 def decode(data: bytes, path: str) -> str:
-    """Bytes of a file as text, line ends and byte order mark kept. Raises InvalidEntry: not UTF-8, or a NUL byte."""
+    """Bytes of a file as text, line ends and byte order mark kept. Raises InvalidEntry: not UTF-8, or a NUL byte.
+
+    Frontmatter in UTF-16 is read, too: a pulled attribute (`working-tree-encoding`) lets git check files out so.
+    """
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-16" if data.startswith(_IN_UTF16) else "utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidEntry(
