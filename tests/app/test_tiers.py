@@ -127,13 +127,35 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
     whole.close()
 
 
-def test_what_two_tiers_have_is_the_nearer_ones(here: Here) -> None:
-    here.put("user", LESSON, "Frobnicate widgets with an old lever")
-    library = here.library(*ALL)
-    assert entries.show(library, LESSON).entry.tier == "project"
-    titles = [title for _, title in found(library, "frobnicate widgets with an old lever")]
-    assert "Frobnicate widgets with an old lever" not in titles
-    assert [light.tier for light in entries.list_entries(library).entries if light.id == LESSON] == ["project"]
+@pytest.mark.parametrize("names", [ALL, ALL[:2], ALL[::2], ALL[1:]])
+def test_no_tier_hides_or_relabels_an_entry_of_another_with_its_id(here: Here, names: tuple[str, ...]) -> None:
+    for tier in ALL:
+        here.put(tier, LESSON, f"Frobnicate widgets with a lever of {tier}")
+    library = here.library(*names)
+    listed = {light.title: light for light in entries.list_entries(library).entries if "a lever of" in light.title}
+    assert {light.tier: title for title, light in listed.items()} == {
+        tier: f"Frobnicate widgets with a lever of {tier}" for tier in names
+    }
+    assert (
+        len({light.id for light in listed.values()}) == len({light.handle for light in listed.values()}) == len(names)
+    )
+    first = next(tier for tier in ("user", "enterprise:acme", "project") if tier in names)
+    assert entries.show(library, LESSON).entry.tier == first
+    for title, light in listed.items():
+        for ref in (light.id, light.handle):
+            shown = entries.show(library, ref).entry
+            assert (shown.title, shown.tier) == (title, light.tier)
+        assert (light.tier, title) in found(library, title)
+
+
+def test_a_text_that_two_tiers_have_is_told_once(here: Here) -> None:
+    here.put("user", LESSON, "Frobnicate")
+    here.put("project", LESSON, "Frobnicate")
+    lights = entries.list_entries(here.library(*ALL)).entries
+    assert [light.tier for light in lights if light.title == "Frobnicate"] == ["user"]
+    assert [x.tier for x in entries.list_entries(here.library("project")).entries if x.title == "Frobnicate"] == [
+        "project"
+    ]
 
 
 def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) -> None:

@@ -47,7 +47,7 @@ def lay_out(folder: Path, proof: Path, *, head: str = "link") -> None:
 def ask_git(worktree: Worktree) -> None:
     """Those questions by which git reads its settings, refreshes its index and cleans files."""
     plumbing.run(worktree, "status", "--porcelain", cwd=worktree.root)
-    plumbing.filtered(worktree, [ENTRY], ["filter"])
+    plumbing.attributes_of(worktree, [ENTRY], "filter")
     plumbing.run(worktree, "hash-object", "-w", "--stdin", f"--path={ENTRY}", cwd=worktree.root, stdin=b"text\n")
     History(worktree).dirty(ENTRY)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
     from ai_lessons.search.catalog import CatalogRefresh
-    from ai_lessons.search.catalog_update import Row
+    from ai_lessons.search.catalog_update import First, Row
 
 A = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 B = "01JD3Z8QK5W7M2X9V4T68F3K2B"
@@ -44,8 +44,8 @@ class Done(NamedTuple):
 class World:
     """Files below `root`, a catalog, and what the last refresh read and parsed."""
 
-    def __init__(self, folder: Path, *, catalog: Path | None = None) -> None:
-        self.root = folder / "repo"
+    def __init__(self, folder: Path, *, catalog: Path | None = None, first: First = lambda _: ()) -> None:
+        self.first, self.root = first, folder / "repo"
         self.root.mkdir(parents=True, exist_ok=True)
         self.path = catalog or folder / "state" / "catalog.sqlite"
         self.ahead = 0
@@ -64,7 +64,7 @@ class World:
 
     def open(self) -> Catalog:
         """Another catalog on the same file, closed with this world."""
-        self.opened.append(Catalog(self.path, clock=lambda: time.time_ns() + self.ahead))
+        self.opened.append(Catalog(self.path, clock=lambda: time.time_ns() + self.ahead, first=self.first))
         return self.opened[-1]
 
     def reopen(self) -> Catalog:

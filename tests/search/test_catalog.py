@@ -7,6 +7,7 @@ import pytest
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.search.catalog import Filter
 from search.catalog_world import A, B, World, everything, lesson
 
 if TYPE_CHECKING:
@@ -129,18 +130,58 @@ def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:
     assert world.titles() == ["PUT replaces all", "Second"]
 
 
-def test_of_two_files_with_one_id_the_smaller_path_is_kept_and_the_other_named(world: World) -> None:
-    world.write("p/lessons/b.md", lesson(A, "Copy"))
+def test_of_two_files_with_one_id_both_are_shown_and_the_one_that_was_here_keeps_it(world: World) -> None:
+    world.write("p/lessons/known.md", lesson(A, "Known"))
     world.refresh()
-    world.write("p/lessons/a.md", lesson(A, "Original"))
-    done = world.refresh()
-    assert (world.titles(), done.unreadable) == (["Original"], 1)
-    (problem,) = world.catalog.unreadable()
-    assert problem.path == "p/lessons/b.md"
-    assert "p/lessons/a.md" in problem.message
-    (world.root / "p/lessons/a.md").unlink()
-    assert world.refresh().changed == (A,)
-    assert (world.titles(), world.catalog.unreadable()) == (["Copy"], [])
+    world.write("p/lessons/a.md", lesson(A, "Other"))
+    world.write("a/lessons/a.md", lesson(A, "Another"))
+    assert world.refresh().unreadable == 0
+    assert world.titles() == ["Another", "Known", "Other"]
+    assert world.catalog.get(A).title == world.catalog.resolve("l-8f3k2a").title == "Known"
+    problems = world.catalog.unreadable()
+    assert [problem.path for problem in problems] == ["a/lessons/a.md", "p/lessons/a.md"]
+    assert all("p/lessons/known.md" in problem.message for problem in problems)
+    others = {light.title: light for light in world.catalog.select(Filter()) if light.id != A}
+    assert all(world.catalog.resolve(light.handle) == light for light in others.values())
+    assert all(
+        light.handle in problem.message
+        for light, problem in zip((others["Another"], others["Other"]), problems, strict=True)
+    )
+    world.write("p/lessons/known.md", lesson(A, "Known and edited"))
+    world.refresh()
+    assert world.catalog.get(A).title == "Known and edited"
+    (world.root / "p/lessons/known.md").unlink()
+    (world.root / "a/lessons/a.md").unlink()
+    world.refresh()
+    assert (world.titles(), world.catalog.get(A).title, world.catalog.unreadable()) == (["Other"], "Other", [])
+
+
+@pytest.mark.parametrize("first", ["p/lessons/longer.md", "p/lessons/b.md"])
+def test_where_none_was_known_the_id_is_that_of_the_file_which_came_first(tmp_path: Path, first: str) -> None:
+    world = World(tmp_path, first=lambda paths: [first, *paths])
+    for path in ("p/lessons/longer.md", "p/lessons/b.md", "p/lessons/a.md"):
+        world.write(path, lesson(A, path))
+    world.refresh()
+    assert world.catalog.get(A).title == first
+    assert len(world.titles()) == 3
+
+
+def test_ids_that_another_tier_has_are_left_to_it_and_come_back(world: World, tmp_path: Path) -> None:
+    user = World(tmp_path / "user")
+    for folder, each in (("p/lessons", user), ("q/lessons", world)):
+        each.write(f"{folder}/a.md", lesson(A, f"Of {folder}"))
+        each.write("p/lessons/same.md", lesson(B, "The same"))
+        each.refresh()
+    world.catalog.yield_ids([user.catalog])
+    generation = world.catalog.generation
+    world.catalog.yield_ids([user.catalog])
+    assert world.catalog.generation == generation
+    assert world.titles() == ["Of q/lessons"]
+    (other,) = world.catalog.select(Filter())
+    assert (other.id == A, world.catalog.stated([other.id])) == (False, {other.id: A})
+    assert world.catalog.resolve(other.handle) == other
+    world.catalog.yield_ids([])
+    assert (world.titles(), world.catalog.get(A).title) == (["Of q/lessons", "The same"], "Of q/lessons")
 
 
 def test_rules_in_force_are_shown_as_they_were_put_in_whatever_the_working_tree_says(world: World) -> None:
@@ -164,8 +205,18 @@ def test_a_file_cannot_take_the_id_of_a_rule_in_force(world: World) -> None:
     approved = read_entry("p/rules/r.md", lesson(A, "Never force-push", kind="rule").encode())
     world.catalog.set_rules_in_force("tree", [(approved, "blob")])
     world.write("a/lessons/a.md", lesson(A, "Disguise"))
-    assert world.refresh().unreadable == 1
-    assert world.titles() == ["Never force-push"]
+    world.refresh()
+    assert world.titles() == ["Disguise", "Never force-push"]
+    assert world.catalog.get(A).title == "Never force-push"
+    (problem,) = world.catalog.unreadable()
+    assert problem.path == "a/lessons/a.md"
+
+
+def test_a_rule_that_is_not_in_force_takes_no_id_of_a_lesson(world: World) -> None:
+    world.write("a/rules/r.md", lesson(A, "Not in force", kind="rule"))
+    world.write("a/lessons/longer.md", lesson(A, "A lesson"))
+    world.refresh()
+    assert (world.titles(), world.catalog.get(A).title) == (["A lesson"], "A lesson")
 
 
 def test_an_interrupted_refresh_changes_nothing(world: World) -> None:

@@ -388,7 +388,7 @@ _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "so
 def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
     """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
     view = repo.rules.readable_view()
-    verdict = view.verdicts.get(rule.id) if view else None
+    verdict = view.verdicts.get(repo.catalog.stated([rule.id]).get(rule.id, "")) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
     return _approval(verdict.evidence, _unapproved_change(repo, view, verdict, verdict.path, verdict.blob))
@@ -398,10 +398,12 @@ def approvals_of(repo: Reading, rules: Iterable[EntrySummary]) -> dict[str, Appr
     """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
     lights, approvals = list(rules), dict[str, Approval]()
     tiers = {rule.tier for rule in lights}
-    views = {place.options.tier: place.rules.readable_view() for place in repo.every if place.options.tier in tiers}
+    places = {place.options.tier: place for place in repo.every if place.options.tier in tiers}
+    views = {tier: place.rules.readable_view() for tier, place in places.items()}
+    stated = {tier: place.catalog.stated([rule.id for rule in lights]) for tier, place in places.items()}
     for rule in lights:
         view = views.get(rule.tier)
-        verdict = view.verdicts.get(rule.id) if view else None
+        verdict = view.verdicts.get(stated[rule.tier].get(rule.id, "")) if view else None
         if verdict and verdict.in_force:
             approvals[rule.id] = _approval(verdict.evidence)
     return approvals

@@ -464,7 +464,7 @@ class OpenRepository:
         """The catalog as it was at the last refresh."""
         with worktree.shared_files(self.store.worktree):
             file, tier = self.store.state_dir / CATALOG_FILE, self.options.tier
-            return Catalog(file, tier=tier, committed=lambda paths: self.history.in_head(paths))  # noqa: PLW0108  # loads it
+            return Catalog(file, tier=tier, first=lambda paths: self.history.first(paths))  # noqa: PLW0108  # loads it
 
     @cached_property
     def history(self) -> History:

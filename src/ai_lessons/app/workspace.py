@@ -69,6 +69,7 @@ class RepositorySession(OpenRepository):
         self._identities: tuple[tuple[int, ...] | None, ...] = ()
         self.refreshed_at = float("-inf")  # on a clock that only goes forward
         self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
+        self.yields_to: Callable[[], Sequence[RepositorySession]] = tuple  # the tiers whose ids are not given to others
 
     def close(self) -> None:
         """Close everything that was opened."""
@@ -86,6 +87,7 @@ class RepositorySession(OpenRepository):
         with shared_files(self.store.worktree):
             self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
             self.rules.bring(self.catalog)
+            self.catalog.yield_ids([repo.catalog for repo in self.yields_to()])
             authorship.attest(self)
         self._identities, self.refreshed_at = self._identities_now(), monotonic()
         return self.catalog
@@ -257,7 +259,10 @@ class MultiRepository:
 
     def current(self) -> Catalogs:
         """The catalogs, brought up to date with the files on disk and the rules in force."""
-        for repo in self.every:
+        # in the order of `Library._before`
+        for repo in (
+            each for same in (True, False) for each in self.every[::-1] if (each.options.tier == USER) is same
+        ):
             repo.current()
         self.catalog = Catalogs([repo.catalog for repo in self.every])
         return self.catalog
@@ -638,10 +643,18 @@ class Library:
                 named = f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
             options = self.options._replace(tier=place.name, index_dir=named)
             opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self.embedders)
+            opened.yields_to = lambda: self._before(place)
             users = {place.root for place in self.options.places.known if place.name == USER}
             if self.belongs_to and (place.name == USER or place.root in users):
                 opened.guard = lambda changes: app.promotion.guard(self, opened, changes)
         return self._opened[place.root]
+
+    def _before(self, place: TierPlace) -> list[RepositorySession]:
+        """The tiers read here to which the ids belong that this one states as well: the user's, then the farthest."""
+        ordered = [each for same in (True, False) for each in self._reads[::-1] if (each.name == USER) is same]
+        roots = [read.root for read in ordered]
+        before = ordered[: roots.index(place.root)] if place.root in roots else ()
+        return [repo for read in before if (repo := self._open_tier(read)) is not None]
 
     @cached_property
     def embedders(self) -> Embedders:

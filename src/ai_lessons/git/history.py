@@ -148,6 +148,27 @@ class History:
         blobs, prefix = plumbing.files_of(self._worktree, "HEAD"), self._worktree.prefix
         return {path: blobs[prefix + path] for path in paths if prefix + path in blobs}
 
+    def first(self, paths: Collection[str]) -> list[str]:
+        """Those of these files that HEAD has, the first that came to its line of first parents first."""
+        here, prefix = self.in_head(paths), self._worktree.prefix
+        flags = (
+            "--first-parent",
+            "-m",
+            "--diff-filter=A",
+            "--no-renames",
+            "--reverse",
+            "--format=",
+            "--name-only",
+            "-z",
+        )
+        done = (
+            plumbing.run(self._worktree, "log", *flags, *FIXED, "--", *(prefix + path for path in here))
+            if here
+            else None
+        )
+        came = [name.removeprefix(prefix) for name in done.names] if done else []
+        return [*dict.fromkeys([*(path for path in came if path in here), *sorted(here)])]
+
     def blob(self, name: str) -> bytes:
         """What a blob holds; nothing where it is missing here."""
         with opened(self._worktree) as repo, suppress(KeyError):

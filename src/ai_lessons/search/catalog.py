@@ -21,6 +21,7 @@ from ai_lessons.search.catalog_update import (
     Disk,
     FolderChange,
     record,
+    set_taken,
     survey,
     write_approved,
     write_folders,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.model.transcripts import Shape
-    from ai_lessons.search.catalog_update import Committed, Parse, Progress, Read, Scan
+    from ai_lessons.search.catalog_update import First, Parse, Progress, Read, Scan
     from ai_lessons.search.terms import Posting
 
 T = TypeVar("T")
@@ -73,14 +74,13 @@ AND (instr(title, '`') OR instr(details, '"command":') OR kind = 'lesson' AND in
 """
 # each once, however many problems it has
 UNREADABLE = """
-SELECT (SELECT count(DISTINCT file) FROM problems WHERE file NOT IN (SELECT path FROM entries))
-+ (SELECT count(*) FROM entries WHERE standing = 2)
+SELECT count(DISTINCT file) FROM problems WHERE file NOT IN (SELECT path FROM entries)
 """
 AS_TEXT = "SELECT count(DISTINCT file) FROM problems WHERE file IN (SELECT path FROM entries)"
 _BY_IDS = "id IN (SELECT value FROM json_each(?))"
 _TAKEN = """
-SELECT e.path, e.id, min(w.path) FROM entries e JOIN entries w ON w.id = e.id AND w.standing <> 2
-WHERE e.standing = 2 GROUP BY e.key
+SELECT e.path, e.stated, w.path, e.handle FROM entries e JOIN entries w ON w.id = e.stated AND w.standing = 0
+WHERE e.id <> e.stated
 """
 
 
@@ -336,9 +336,20 @@ class CatalogReader(Database):
         return list(map(Posting._make, rows)), entries
 
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
-        """(path, blob hash) of every rule that was put in, by id."""
-        rows = self._rows("SELECT id, path, hash FROM shown WHERE source = 'approved'")
+        """(path, blob hash) of every rule that was put in, by the id that it states."""
+        rows = self._rows("SELECT stated, path, hash FROM entries WHERE source = 'approved'")
         return {entry_id: (path, blob) for entry_id, path, blob in rows}
+
+    def stated(self, ids: Iterable[str]) -> dict[str, str]:
+        """The ids that the texts of these entries state, by id: others where theirs are taken."""
+        query = f"SELECT id, stated FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
+        return dict(self._rows(query, (json.dumps(list(ids)),)))
+
+    def taken_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """What the entries here hold that have these ids, as `yield_ids` compares it."""
+        what = "kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '')"
+        query = f"SELECT id, {what} FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
+        return dict(self._rows(query, (json.dumps(list(ids)),)))
 
     def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
         """The active entries of these kinds that state globs of files, or the code that they speak of."""
@@ -404,8 +415,8 @@ class CatalogReader(Database):
     def unreadable(self) -> list[Problem]:
         """Why files give no entry, or only their text: they cannot be read, are invalid, or their id is taken."""
         problems = [Problem(*row) for row in self._rows("SELECT path, message, line FROM problems")]
-        for path, entry_id, winner in self._rows(_TAKEN):
-            message = f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"
+        for path, stated, winner, name in self._rows(_TAKEN):
+            message = f"states the id {stated} of {winner}, so it goes by {name}: give it an id of its own"
             problems.append(Problem(path, message))
         return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.message))
 
@@ -473,20 +484,22 @@ CREATE TABLE files (
 CREATE TABLE problems (file TEXT NOT NULL, path TEXT NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL);
 CREATE INDEX problems_file ON problems (file);
 
--- standing: 0 shown; 1 a rule of the working tree, which counts only as approved; 2 a second file with a taken id.
+-- standing: 0 shown; 1 a rule of the working tree, which counts only as approved; 2 what another tier shows as well.
+-- stated: the id that the text states; id: the one that the entry goes by, another one where that is taken.
 -- The check is the wall: no statement, however wrong, can show a rule that did not come from the approval branch.
 CREATE TABLE entries (
     key INTEGER PRIMARY KEY,
     source TEXT NOT NULL CHECK (source IN ('files', 'approved')),
     file TEXT NOT NULL,
     standing INTEGER NOT NULL CHECK (standing <> 0 OR kind <> 'rule' OR source = 'approved'),
-    id TEXT NOT NULL, tail TEXT NOT NULL, handle TEXT NOT NULL, kind TEXT NOT NULL,
+    stated TEXT NOT NULL, id TEXT NOT NULL, tail TEXT NOT NULL, handle TEXT NOT NULL, kind TEXT NOT NULL,
     project TEXT NOT NULL, path TEXT NOT NULL, side_path TEXT, status TEXT NOT NULL, created TEXT NOT NULL,
     title TEXT NOT NULL, tags TEXT NOT NULL, versions TEXT NOT NULL, snippet TEXT NOT NULL, details TEXT NOT NULL,
     hash TEXT, side_hash TEXT
 );
 CREATE UNIQUE INDEX entries_file ON entries (file, source);
-CREATE INDEX entries_id ON entries (id);
+CREATE INDEX entries_stated ON entries (stated);
+CREATE TABLE taken (id TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE UNIQUE INDEX shown_id ON entries (id, hash, side_hash, path) WHERE standing = 0;
 CREATE INDEX shown_tail ON entries (tail) WHERE standing = 0;
 CREATE INDEX shown_newest ON entries (created DESC, id DESC, status, kind, project) WHERE standing = 0;
@@ -546,7 +559,7 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 16  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 17  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 
@@ -566,7 +579,7 @@ class CatalogRefresh(NamedTuple):
 class Catalog(CatalogReader):
     """One catalog file, opened. A damaged file is replaced and filled again.
 
-    `committed`: which of some files are in HEAD, asked where several state one id.
+    `first`: of some files those in HEAD, the first to come first, asked where several state one id.
     """
 
     def __init__(
@@ -575,9 +588,9 @@ class Catalog(CatalogReader):
         *,
         tier: str = "user",
         clock: Callable[[], int] = time.time_ns,
-        committed: Committed = lambda _: (),
+        first: First = lambda _: (),
     ) -> None:
-        self._tier, self._clock, self._committed = tier, clock, committed
+        self._tier, self._clock, self._in_order = tier, clock, first
         self._disk: Disk | None = None
         super().__init__(path, SCHEMA)
 
@@ -601,6 +614,24 @@ class Catalog(CatalogReader):
         """
         records = [record(entry, entry.path, blob, None) for entry, blob in rules]
         return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
+
+    def yield_ids(self, tiers: Sequence[CatalogReader]) -> None:
+        """Leave their ids to the entries of these other tiers: what states one of them here goes by another."""
+        now = " ".join(str(catalog.generation) for catalog in (self, *tiers)) if tiers else ""
+        if (self._meta("yielded") or "") == now:
+            return
+        here = [name for (name,) in self._rows("SELECT DISTINCT stated FROM entries")] if tiers else []
+        taken = {name: text for catalog in reversed(tiers) for name, text in catalog.taken_of(here).items()}
+
+        def put(_: sqlite3.Connection) -> None:
+            with self.transaction() as db:
+                if taken != dict(db.execute("SELECT id, text FROM taken")):
+                    set_taken(db, taken, self._tier)
+                    self._written()
+                after = " ".join(str(catalog.generation) for catalog in (self, *tiers)) if tiers else ""
+                self._put_meta("yielded", after)
+
+        self.ask(put)
 
     def resolve(self, ref: str) -> EntrySummary:
         """The entry that a person means: handle, id, unique end of an id, repository-relative path, or whole title.
@@ -722,7 +753,7 @@ class Catalog(CatalogReader):
         with self.transaction():
             if self.generation != base and not (changes := self._survey()):
                 return self._refreshed()
-            write_folders(self.connection, changes, self._committed)
+            write_folders(self.connection, changes, self._tier, self._in_order)
             return self._written()
 
     def _survey(self) -> list[FolderChange]:
@@ -734,7 +765,7 @@ class Catalog(CatalogReader):
             self._put_meta("rules_tree", tree)
             if not records and keep >= self.rules_in_force().keys():
                 return self._refreshed()
-            write_approved(self.connection, records, keep)
+            write_approved(self.connection, records, keep, self._tier)
             return self._written()
 
     def _put_meta(self, key: str, value: object) -> None:

@@ -11,7 +11,7 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import seen_of
 from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
-from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, place
+from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, derived_id, place
 from ai_lessons.model.lessons import start_of
 from ai_lessons.model.rule_checks import to_run
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Read = Callable[[str], bytes]
     Parse = Callable[[str, bytes, bytes | None], Entry]
     Progress = Callable[[str, int, int], None]
-    Committed = Callable[[Sequence[str]], Iterable[str]]
+    First = Callable[[Sequence[str]], Iterable[str]]
     Stamp = tuple[int, int, int, int, int]  # mtime_ns, ctime_ns, size, inode, mode
 
 FINE_MARGIN = 50_000_000
@@ -240,31 +240,28 @@ _LISTS = frozenset(("applies_to", "contexts"))
 
 FILES, APPROVED = "files", "approved"
 _IN = "IN (SELECT value FROM json_each(:ids))"
-_HIDDEN = 2  # Standing of a new row until `_SETTLE` has run
-# Of all files that state one id, what is approved comes first, then what is committed, then the shortest path: a copy
-# has a longer one.
+_HIDDEN = 2  # Standing of a new row until `settle` has run, and of a text that another tier shows as well
 _SETTLE = (
-    f"UPDATE entries SET standing = {_HIDDEN} WHERE standing <> {_HIDDEN} AND id {_IN}",  # noqa: S608 - our own words
-    f"""
-    UPDATE entries SET standing = (kind = 'rule' AND source = 'files') WHERE key IN (
-        SELECT key FROM (
-            SELECT key, row_number() OVER (
-                PARTITION BY id
-                ORDER BY source, file NOT IN (SELECT value FROM json_each(:committed)), length(file), file
-            ) AS place
-            FROM entries WHERE id {_IN}
-        ) WHERE place = 1
-    )""",  # noqa: S608
-    f"""
-    UPDATE entries SET standing = 1 WHERE standing = {_HIDDEN} AND kind = 'rule' AND source = 'files' AND id IN (
-        SELECT id FROM shown WHERE kind = 'rule' AND id {_IN}
-    )""",  # noqa: S608
+    f"UPDATE entries SET standing = {_HIDDEN} WHERE standing <> {_HIDDEN} AND stated {_IN}",  # noqa: S608 - our own words
+    f"UPDATE entries SET standing = (kind = 'rule' AND source = 'files') WHERE stated {_IN}",  # noqa: S608
 )
-
+_RENAMED = f"SELECT key, stated, kind FROM entries WHERE id <> stated AND stated {_IN}"  # noqa: S608
+_KNOWN = f"SELECT file FROM entries WHERE id = stated AND standing = 0 AND source = 'files' AND stated {_IN}"  # noqa: S608
 _SAME_ID = f"""
-SELECT file FROM entries WHERE source = 'files' AND id IN (
-    SELECT id FROM entries WHERE source = 'files' AND id {_IN} GROUP BY id HAVING count(*) > 1
+SELECT file FROM entries WHERE kind <> 'rule' AND stated IN (
+    SELECT stated FROM entries WHERE kind <> 'rule' AND stated {_IN} GROUP BY stated HAVING count(*) > 1
 )"""  # noqa: S608
+# Of all that state one id it belongs to the rule in force, then to the file that had it here before, then to that which
+# came first into the branch, then to the shortest path: a copy has a longer one. A rule that is not in force has none.
+_OTHERS = f"""
+SELECT key, kind, stated, path, kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, ''), text FROM (
+    SELECT *, row_number() OVER (
+        PARTITION BY stated ORDER BY source,
+        (SELECT key FROM json_each(:first) WHERE value = file) IS NULL,
+        (SELECT key FROM json_each(:first) WHERE value = file), length(file), file
+    ) AS place FROM entries WHERE standing = 0 AND stated {_IN}
+) LEFT JOIN taken ON taken.id = stated WHERE place > 1 OR taken.id IS NOT NULL
+"""  # noqa: S608
 
 
 class CatalogedFile(NamedTuple):
@@ -317,6 +314,7 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
     row: dict[str, str | int | None] = {
         "file": file,
         "standing": _HIDDEN,
+        "stated": entry.id,
         "id": entry.id,
         "tail": entry.id.upper()[::-1],  # the id from its end, for the lookup by handle
         "handle": handle(entry.kind, entry.id),
@@ -394,7 +392,7 @@ def snippet(entry: Entry) -> str:
     return ranking.snippet(shown, "", SNIPPET_LENGTH, title=entry.title, code=not text)
 
 
-def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], committed: Committed) -> None:
+def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], tier: str, first: First) -> None:
     """Write the changes of folders, their files, problems and entries."""
     for change in changes:
         folder = change.folder
@@ -412,13 +410,13 @@ def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], commi
     # oldest first: lists ask by age, and read half as long where rows lie on disk in that order
     records = [record for change in changes for record in change.records]
     records.sort(key=lambda record: (record.row["created"], record.row["id"]))
-    _replace(db, FILES, f"source = 'files' AND file {_IN}", units, records, committed)
+    _replace(db, FILES, f"source = 'files' AND file {_IN}", units, records, tier, first)
 
 
-def write_approved(db: sqlite3.Connection, records: Sequence[CatalogRecord], keep: Collection[str]) -> None:
+def write_approved(db: sqlite3.Connection, records: Sequence[CatalogRecord], keep: Collection[str], tier: str) -> None:
     """Replace the rules of the approval branch, but for the ids in `keep`."""
-    kept = sorted({*keep} - {record.row["id"] for record in records})
-    _replace(db, APPROVED, f"source = 'approved' AND id NOT {_IN}", kept, records)
+    kept = sorted({*keep} - {record.row["stated"] for record in records})
+    _replace(db, APPROVED, f"source = 'approved' AND stated NOT {_IN}", kept, records, tier)
 
 
 def _replace(
@@ -427,15 +425,17 @@ def _replace(
     where: str,
     ids: Sequence[str],
     records: Sequence[CatalogRecord],
-    committed: Committed = lambda _: (),
+    tier: str,
+    first: First = lambda _: (),
 ) -> None:
-    """Put the records in the place of the entries that fulfil `where`, and settle which entry of each id is shown."""
+    """Put the records in the place of the entries that fulfil `where`, and settle who has each id."""
     values = {"ids": json.dumps(ids)}
-    touched = {str(record.row["id"]) for record in records}
-    touched.update(row[0] for row in db.execute(f"SELECT id FROM entries WHERE {where}", values))  # noqa: S608 - our words
+    touched = {str(record.row["stated"]) for record in records}
+    touched.update(row[0] for row in db.execute(f"SELECT stated FROM entries WHERE {where}", values))  # noqa: S608 - our words
+    known = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(touched))})]
     db.execute(f"DELETE FROM entries WHERE {where}", values)  # noqa: S608
-    (first,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
-    keyed = list(enumerate(records, first))
+    (start,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
+    keyed = list(enumerate(records, start))
     for key, record in keyed:
         row = {**record.row, "key": key, "source": source}
         db.execute(f"INSERT INTO entries ({', '.join(row)}) VALUES (:{', :'.join(row)})", row)  # noqa: S608 - our names
@@ -448,12 +448,44 @@ def _replace(
     db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
     links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
     db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
-    values = {"ids": json.dumps(sorted(touched))}
-    copies = [file for (file,) in db.execute(_SAME_ID, values)]
-    values["committed"] = json.dumps(sorted(committed(copies))) if copies else "[]"
+    copies = {file for (file,) in db.execute(_SAME_ID, {"ids": json.dumps(sorted(touched))})}
+    settle(db, touched, tier, [*known, *first(sorted(copies))] if copies else [])
+
+
+def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequence[str]) -> None:
+    """Decide what is shown of all that states these ids, and by which id: no entry hides or renames another.
+
+    What has no right to its id goes by one of its tier and place. `first`: the files with the best right.
+    """
+    names = set(stated)
+    values = {"ids": json.dumps(sorted(names)), "first": json.dumps(first)}
+
+    def rename(rows: Iterable[tuple[int, str, str]]) -> None:
+        new = [(name, name.upper()[::-1], handle(Kind(kind), name), key) for key, name, kind in rows]
+        db.executemany("UPDATE entries SET id = ?, tail = ?, handle = ? WHERE key = ?", new)
+        names.update(name for name, *_ in new)
+
+    rename(db.execute(_RENAMED, values).fetchall())
     for statement in _SETTLE:
         db.execute(statement, values)
-    _settle_handles(db, touched)
+    others = db.execute(_OTHERS, values).fetchall()
+    same = [(_HIDDEN, key) for key, *_, text, shown in others if text == shown]
+    db.executemany("UPDATE entries SET standing = ? WHERE key = ?", same)
+    rename(
+        (key, derived_id(f"{tier}:{name}:{path}"), kind)
+        for key, kind, name, path, text, shown in others
+        if text != shown
+    )
+    _settle_handles(db, names)
+
+
+def set_taken(db: sqlite3.Connection, taken: Mapping[str, str], tier: str) -> None:
+    """Note ids that entries of other tiers have, with what these hold, and settle who has them now."""
+    before = [name for (name,) in db.execute("SELECT id FROM taken")]
+    db.execute("DELETE FROM taken")
+    db.executemany("INSERT INTO taken VALUES (?, ?)", sorted(taken.items()))
+    known = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(taken))})]
+    settle(db, {*before, *taken}, tier, known)
 
 
 def _settle_handles(db: sqlite3.Connection, touched: Iterable[str]) -> None:
