@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
+from unicodedata import category
 
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.model.layout import is_markdown, side_of
@@ -145,18 +146,28 @@ _EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    # blank letters and signs, and what is no character
+    "\U00013441\U00013442\U00016fe4\U0001d159\ufdd0-\ufdef\ufffe\uffff"
+    + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000))
+    + "\u0488\u0489\u1abe\u20dd-\u20e0\u20e2\u20e4\ua670-\ua672]"
+    r"|(?<![\u2801-\u28ff])\u2800|\u2800(?![\u2801-\u28ff])|(?<![#*0-9\ufe0f])\u20e3"
     rf"|(?<![{_JOINING}])\u200c|\u200c(?![{_JOINING}])"
     rf"|(?<![{_JOINING}{_EMOJI}\ufe0f])\u200d|\u200d(?![{_JOINING}{_EMOJI}])"
     rf"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]"
 )
 """What a terminal obeys and what no reader sees: C0 (but tab and line feed), C1, lone surrogates (bytes that are no
 UTF-8), line separators, and, as Unicode lists them, the default ignorable code points and the format characters (Cf)
-but for those that are drawn (signs before Arabic, Syriac and Kaithi numbers). A model reads all of them, so that a text
-could give an agent orders that the person who approves it does not see.
+but for those that are drawn (signs before Arabic, Syriac and Kaithi numbers), letters that are blank, and marks that
+enclose what stands before them. A model reads all of them, so that a text could give an agent orders that the person
+who approves it does not see.
 
 Left alone, one at a time between visible characters: a joiner between letters of scripts that join (Arabic to Myanmar,
-Khmer, Mongolian, …) and between emoji, and the choice between text and emoji after an emoji or in a keycap."""
+Khmer, Mongolian, …) and between emoji, the choice between text and emoji after an emoji or in a keycap, and the blank
+of Braille between Braille."""
+
+_STACKED = 4  # Marks on one letter that are left alone: no script has more
+_MARKS = re.compile(rf"(?<!\S)[^\w\s\x00-\x7f]+|[^\w\s\x00-\x7f]{{{_STACKED + 1},}}")  # or other signs
 
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -261,8 +272,26 @@ def cut(text: str) -> Cut:
 
 
 def escaped(text: str) -> str:
-    """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape."""
-    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape.
+
+    So is every mark that stands on no letter, or on top of `_STACKED` others: it covers what is beside it.
+    """
+    return _OBEYED.sub(lambda match: _escape(match[0]), _MARKS.sub(_unstacked, text))
+
+
+def _escape(text: str) -> str:
+    return text.encode("unicode_escape").decode()
+
+
+def _unstacked(match: re.Match[str]) -> str:
+    alone, height = match.start() == 0 or match.string[match.start() - 1].isspace(), 0
+    signs: list[str] = []
+    for sign in match[0]:
+        mark = category(sign) in {"Mn", "Mc"}
+        height = height + 1 if mark else 0
+        alone = alone and mark
+        signs.append(_escape(sign) if mark and (alone or height > _STACKED) else sign)
+    return "".join(signs)
 
 
 _MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
