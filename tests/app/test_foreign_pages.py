@@ -8,7 +8,7 @@ from ai_lessons.app import editing, entries, health
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model.checks import check_together
 from ai_lessons.model.frontmatter import read_entry
-from app.world import World, lesson
+from app.world import LESSON, World, lesson
 
 
 def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
@@ -45,13 +45,27 @@ def test_pages_on_the_rules_of_a_linter_are_found(world: World) -> None:
 def test_a_copy_does_not_take_the_id_of_a_committed_file(world: World) -> None:
     world.committed("shop/lessons/much-longer-name.md", lesson(title="Original"))
     world.write("shop/lessons/a.md", lesson(title="Copy"))
-    assert [light.title for light in entries.list_entries(world.fresh()).entries] == ["Original"]
+    assert with_the_id(world) == ("Original", {"Original", "Copy"})
 
 
-def test_a_copy_with_a_longer_name_is_left_out_before_the_first_commit(world: World) -> None:
+def test_a_file_that_came_first_keeps_its_id_also_in_a_fresh_clone(world: World) -> None:
+    world.committed("shop/lessons/much-longer-name.md", lesson(title="Original"))
+    world.committed("shop/lessons/a.md", lesson(title="Copy"))
+    world.committed("aaa/lessons/a.md", lesson(title="Another"))
+    assert with_the_id(world) == ("Original", {"Original", "Copy", "Another"})
+
+
+def with_the_id(world: World) -> tuple[str, set[str]]:
+    """The title of the entry that has the id, and those of all."""
+    lights = entries.list_entries(world.fresh()).entries
+    (title,) = [light.title for light in lights if light.id == LESSON]
+    return title, {light.title for light in lights}
+
+
+def test_a_copy_with_a_longer_name_does_not_take_the_id_before_the_first_commit(world: World) -> None:
     world.write("shop/lessons/x.md", lesson(title="Original"))
     world.write("shop/lessons/x copy.md", lesson(title="Copy"))
-    assert [light.title for light in entries.list_entries(world.fresh()).entries] == ["Original"]
+    assert with_the_id(world) == ("Original", {"Original", "Copy"})
 
 
 def test_folders_that_a_case_blind_disk_joins_are_named() -> None:

@@ -260,7 +260,8 @@ def test_there_is_no_side_door(approved: World, part: int, tmp_path: Path) -> No
         shutil.copytree(untouched, approved.root, symlinks=True)
         DOORS[name](approved)
         after = everything(approved)
-        assert "zanzibar" not in repr(after).lower(), name
+        # a lesson that states the id of the rule is a lesson of another id
+        assert ("zanzibar" in repr(after).lower()) is (name == "another file with the id of the rule"), name
         rules = {light.title for light in after["list"] if light.kind is Kind.RULE}
         if DOORS[name] is second_rule_smuggled_into_a_proposal:
             assert rules == {"Sandbox first", "Harmless words"}

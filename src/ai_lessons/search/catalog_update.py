@@ -432,7 +432,7 @@ def _replace(
     values = {"ids": json.dumps(ids)}
     touched = {str(record.row["stated"]) for record in records}
     touched.update(row[0] for row in db.execute(f"SELECT stated FROM entries WHERE {where}", values))  # noqa: S608 - our words
-    known = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(touched))})]
+    holders = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(touched))})]
     db.execute(f"DELETE FROM entries WHERE {where}", values)  # noqa: S608
     (start,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
     keyed = list(enumerate(records, start))
@@ -449,7 +449,7 @@ def _replace(
     links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
     db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
     copies = {file for (file,) in db.execute(_SAME_ID, {"ids": json.dumps(sorted(touched))})}
-    settle(db, touched, tier, [*known, *first(sorted(copies))] if copies else [])
+    settle(db, touched, tier, [*holders, *first(sorted(copies))] if copies else [])
 
 
 def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequence[str]) -> None:
@@ -484,8 +484,8 @@ def set_taken(db: sqlite3.Connection, taken: Mapping[str, str], tier: str) -> No
     before = [name for (name,) in db.execute("SELECT id FROM taken")]
     db.execute("DELETE FROM taken")
     db.executemany("INSERT INTO taken VALUES (?, ?)", sorted(taken.items()))
-    known = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(taken))})]
-    settle(db, {*before, *taken}, tier, known)
+    holders = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(taken))})]
+    settle(db, {*before, *taken}, tier, holders)
 
 
 def _settle_handles(db: sqlite3.Connection, touched: Iterable[str]) -> None:
