@@ -253,7 +253,7 @@ SELECT file FROM entries WHERE kind <> 'rule' AND stated IN (
 )"""  # noqa: S608
 # Of all that state one id it belongs to the rule in force, then to the file that had it here before, then to that which
 # came first into the branch, then to the shortest path: a copy has a longer one. A rule that is not in force has none.
-_OTHERS = f"""
+_LOSERS = f"""
 SELECT key, kind, stated, path, kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, ''), text FROM (
     SELECT *, row_number() OVER (
         PARTITION BY stated ORDER BY source,
@@ -468,12 +468,12 @@ def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequ
     rename(db.execute(_RENAMED, values).fetchall())
     for statement in _SETTLE:
         db.execute(statement, values)
-    others = db.execute(_OTHERS, values).fetchall()
-    same = [(_HIDDEN, key) for key, *_, text, shown in others if text == shown]
+    losers = db.execute(_LOSERS, values).fetchall()
+    same = [(_HIDDEN, key) for key, *_, text, shown in losers if text == shown]
     db.executemany("UPDATE entries SET standing = ? WHERE key = ?", same)
     rename(
         (key, derived_id(f"{tier}:{name}:{path}"), kind)
-        for key, kind, name, path, text, shown in others
+        for key, kind, name, path, text, shown in losers
         if text != shown
     )
     _settle_handles(db, names)
