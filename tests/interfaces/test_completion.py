@@ -94,9 +94,36 @@ def test_set_up_twice_it_stands_there_once(run: Run, hermetic: Path, shell: str,
     start = hermetic / file
     start.parent.mkdir(parents=True, exist_ok=True)
     start.write_text("alias ll='ls -l'\n")
-    assert run("admin", "completion", shell, "--install").out == f"{start}: added\n"
+    places = [start, *([start.with_name("lesson.fish")] if shell == "fish" else [])]
+    done = run("admin", "completion", shell, "--install").out.splitlines()
+    assert done == [f"{start}: added", *(f"{place}: written" for place in places[1:])]
     once = start.read_text()
     assert once.startswith("alias ll='ls -l'\n")
-    assert run("admin", "completion", shell).out.strip() in once
-    assert run("admin", "completion", shell, "--install").out == f"{start}: already there\n"
+    assert "_AI_LESSONS_COMPLETE" in once
+    assert "_LESSON_COMPLETE" in places[-1].read_text()
+    again = "".join(f"{place}: already there\n" for place in places)
+    assert run("admin", "completion", shell, "--install").out == again
     assert start.read_text() == once
+
+
+def test_it_goes_where_the_shell_looks(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "zsh").mkdir()
+    monkeypatch.setenv("ZDOTDIR", str(tmp_path / "zsh"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert run("admin", "completion", "zsh", "--install").out == f"{tmp_path}/zsh/.zshrc: written\n"
+    assert run("admin", "completion", "fish", "--install").code == 0
+    for name in ("ai-lessons", "lesson"):
+        assert (
+            f"complete --no-files --command {name}" in (tmp_path / f"config/fish/completions/{name}.fish").read_text()
+        )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("lesson a", ["add"]), ("lesson list --scope jir", ["jira-api"])],
+)
+def test_the_short_program_is_completed_too(knowledge: Path, line: str, expected: list[str]) -> None:
+    asked = {"_LESSON_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    program = [PROGRAM[0], "-c", "from ai_lessons.interfaces.lesson import main; main()"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment(**asked))
+    assert [row.partition(",")[2] for row in done.stdout.splitlines() if row] == expected

@@ -213,7 +213,7 @@ def migrate(call: Call) -> None:
 
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
-SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ai-lessons.fish"}
+SHELLS = ("bash", "zsh", "fish")
 SECTIONS = {
     "Begin": "init config tiers completion model",
     "Care": "doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
@@ -423,15 +423,30 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
     from click.shell_completion import get_completion_class
 
     from ai_lessons.interfaces.cli import root
+    from ai_lessons.interfaces.lesson import lesson
 
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     kind = get_completion_class(name) if name in SHELLS else None
     if kind is None:
         what = f"no completion for the shell {name!r}" if name else "$SHELL does not say which shell you use"
         raise UsageError(what, hint="name one of: " + ", ".join(SHELLS))
-    script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
-    text = app.setup.complete(Path(SHELLS[name]).expanduser(), script) if install else script.rstrip("\n")
+    scripts = {
+        "ai-lessons": kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source().rstrip("\n"),
+        "lesson": kind(lesson, {}, "lesson", "_LESSON_COMPLETE").source().rstrip("\n"),
+    }
+    text = script = "\n".join(scripts.values())
+    if install and name == "fish":  # it reads a file for each command
+        folder = _start_folder("XDG_CONFIG_HOME", "~/.config") / "fish/completions"
+        text = "\n".join(app.setup.complete(folder / f"{command}.fish", part) for command, part in scripts.items())
+    elif install:
+        place = _start_folder("ZDOTDIR", "~") if name == "zsh" else Path("~").expanduser()
+        text = app.setup.complete(place / f".{name}rc", script)
     call.answer(script, lambda _, _view: text, lambda _: {"shell": name, "script": script})
+
+
+def _start_folder(variable: str, default: str) -> Path:
+    """Where a shell looks: the folder that a variable of the environment names, or the one without it."""
+    return Path(os.environ.get(variable) or default).expanduser()
 
 
 @admin.group("index")
