@@ -76,6 +76,22 @@ def test_as_data_for_one_project_since_a_day_or_of_a_folder(
     assert len(run("contribute", "harvest", str(tmp_path / "elsewhere/cb2cfbaf.jsonl"), "--json").json) == 1
 
 
+def test_compressed_rollouts_of_codex_are_named_once_unless_they_lie_unpacked_beside(
+    run: Run, transcript: Path
+) -> None:
+    folder = Path.home() / ".codex/sessions/2026/11/01"
+    folder.mkdir(parents=True)
+    for number in (1, 2, 3):
+        (folder / f"rollout-{number}.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    (folder / "rollout-3.jsonl").write_text("")
+    for command in (("contribute", "harvest"), ("recall", "replay")):
+        done = run(*command)
+        assert done.code == 0
+        said = done.out + done.err
+        assert said.count("compressed, not read; to have it read: zstd -d FILE") == 1
+        assert " and 1 more: compressed" in said
+
+
 def test_a_folder_that_is_not_there_is_named(run: Run, knowledge: Path) -> None:
     assert knowledge.exists()
     done = run("contribute", "harvest", "nowhere")

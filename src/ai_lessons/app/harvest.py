@@ -318,19 +318,19 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
     Raises NotFound: no such folder.
     """
     options = opened.reading.options
-    counts, unhelped, notes = Counter[str](), Counter[str](), list[str]()
+    counts, unhelped, unread_files = Counter[str](), Counter[str](), dict[str, list[Path]]()
     files = transcripts(where, options.cwd, folder, since)
     for file, _ in options.each("replaying transcripts", files):
         try:
             played = list(sessions(file))
         except AiLessonsError as error:  # the others can be read
-            notes.append(f"{file}: {error.message}")
+            unread_files.setdefault(error.message, []).append(file)
             continue
         for transcript in played:
             _play(opened, transcript, counts, unhelped)
     most = tuple(Unhelped(secrets.masked(text), times) for text, times in unhelped.most_common(NAMED))
     numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
-    return Replay._make([*numbers, most, (*notes, *opened.reading.notes())])
+    return Replay._make([*numbers, most, (*_named(unread_files), *opened.reading.notes())])
 
 
 def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelped: Counter[str]) -> None:
@@ -401,13 +401,13 @@ def harvest(
     memory = _Memory(repo.options.state_dir / FOLDER)
     files = transcripts(where, repo.options.cwd, folder, since)
     seen = list[TranscriptContents]()
-    notes = list[str]()
+    unread_files: dict[str, list[Path]] = {}
     try:
         for file, status in repo.options.each("reading transcripts", files):
             try:
                 seen.append(memory.seen(file, status))
             except AiLessonsError as error:  # the others can be read
-                notes.append(f"{file}: {error.message}")
+                unread_files.setdefault(error.message, []).append(file)
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
     first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if since else ""  # a day begins where the person is
@@ -422,9 +422,15 @@ def harvest(
         rows = ((x.id, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
         git_files.write_json(repo.options.state_dir / FOLDER / NEXT_STEP, list(rows))
     chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
-    effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
+    effect, every_note = measured(in_sessions(every), chosen), (*_named(unread_files), *repo.notes())
     unread = sum(transcript.unread for transcript in seen)
     return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
+
+
+def _named(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:
+    """A note for each reason why files were not read, with one of them."""
+    for reason, (first, *further) in unread.items():
+        yield f"{first}{f' and {len(further):,} more' if further else ''}: {reason}"
 
 
 def _output_lines(candidate: HarvestedLesson) -> list[str]:

@@ -207,7 +207,7 @@ KINDS = (
         ("~hooks.json#hooks", "~config.toml#hooks", "./.codex/hooks.json#hooks", "./.codex/config.toml#hooks"),
         ("~config.toml#mcp_servers", "./.codex/config.toml#mcp_servers"),
         ("~AGENTS.md", "./AGENTS.md"),
-        "sessions/**/rollout-*.jsonl",
+        "sessions/**/rollout-*.jsonl*",
     ),
     HostKind(
         "cursor", "Cursor", ("cursor", "cursor-agent"), ".cursor", "", (".cursor",),

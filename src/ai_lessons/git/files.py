@@ -665,8 +665,12 @@ def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.sta
 def records(file: Path) -> Iterator[tuple[int, Any]]:
     """The records of a transcript with their line: of JSON lines, of one JSON text with `messages`, or of a database.
 
-    None stands for a line that is no JSON. Raises StorageFailed, and NotFound: it is gone.
+    None stands for a line that is no JSON. Raises StorageFailed, also where it is compressed, and NotFound: it is gone.
     """
+    if file.suffix == ".zst":  # Codex keeps them so after a week
+        if file.with_suffix("").exists():
+            return
+        raise StorageFailed("compressed, not read; to have it read: zstd -d FILE")
     with opened(file) as lines:
         if file.suffix == ".db":
             yield from _parts(file)
