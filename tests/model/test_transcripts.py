@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, remarks_of
+from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, statements_of, without_people
 from ai_lessons.git.files import records
 from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
@@ -170,7 +170,7 @@ class Session:
 def proposed(*of: Session | Transcript) -> list[HarvestedLesson]:
     every = [one.transcript if isinstance(one, Session) else one for one in of]
     ended = [row for one in every for row in happened(one.closed().steps, one.session, "shop", one.host, one.file)]
-    return drafts(ended, [row for one in every for row in remarks_of(one, "shop")], lambda _: False)
+    return drafts(ended, [row for one in every for row in statements_of(one, "shop")], lambda _: False)
 
 
 def test_a_command_that_failed_and_worked_in_another_form_is_one_draft_of_many_sessions() -> None:
@@ -236,36 +236,75 @@ def test_what_would_have_changed_most_comes_first_and_counts_only_later_sessions
         Session(f"s{n}", f"2026-11-0{n + 1}").runs("python a.py", "SyntaxError: x").runs("python3 a.py")
         for n in range(5)
     ]
-    rows[0].says("No, use tox").runs("git push", FATAL).runs("git push -u origin HEAD")
+    rows[0].says(STATED).edits("tox.ini").runs("git push", FATAL).runs("git push -u origin HEAD")
     first, *others = proposed(*rows)
     assert (first.sort, first.warned, first.told) == ("pattern", 3, 6)
-    assert sorted(one.sort for one in others) == ["correction", "failure"]
+    assert sorted(one.sort for one in others) == ["failure", "stated"]
     ended = [row for one in rows for row in happened(one.transcript.steps, one.transcript.session, "", "", "")]
     effect = measured(in_sessions(ended), [first])
     assert (effect.sessions, effect.failures, effect.met, effect.warned, effect.told) == (5, 6, 4, 3, 6)
 
 
+STATED = "No, let's use tox instead of make here, because make hides which test failed"
+
+
 @pytest.mark.parametrize(
-    ("text", "when", "do"),
+    "text",
     [
-        ("No, use pnpm instead of npm", "running `npm`", "use `pnpm`: No, use pnpm instead of npm"),
-        ("don't run npm here, use pnpm", "running `npm`", "use `pnpm`: don't run npm here, use pnpm"),
-        ("Use make check instead of that", "running `npm test`", "Use make check instead of that"),
-        ("Remember that the tests need a database", "working on shop", "the tests need a database"),
+        STATED,
+        "From now on we should never edit a migration that is merged, because it was run in production",
+        "Remember that we always run the tests with a database",
+        "Nein, wir benutzen hier immer pnpm statt npm, weil sonst die Sperrdatei nicht stimmt",
+        "Non, nous devons toujours utiliser pnpm plutôt que npm, parce que sinon le verrou ne correspond pas",
+        "No, debemos usar siempre pnpm en lugar de npm, porque si no el archivo no coincide",
+        "不要用 npm。我们应该总是使用 pnpm。因为否则锁文件不对",
     ],
 )
-def test_what_a_user_corrected_or_asked_to_remember_is_a_draft_with_its_when(text: str, when: str, do: str) -> None:
-    (one,) = proposed(Session().runs("npm test").says(text))
-    assert (one.sort, one.when, one.do) == ("correction", when, do)
+def test_what_a_person_stated_is_quoted_with_what_was_edited_after(text: str) -> None:
+    (one,) = proposed(Session("s1").runs("npm test").says(text).edits("a.py"))
+    (quote,) = one.quotes
+    assert (one.sort, one.do, quote.session, quote.text, quote.pasted) == ("stated", "", "s1", text, False)
+    assert quote.at.startswith("2026-11-20T")
+    assert one.edited == ("/home/ann/shop/a.py",)
 
 
-def test_what_is_no_correction_or_not_of_the_user_is_none() -> None:
-    assert proposed(Session().says("No, use pnpm here")) == []
+def test_what_was_said_in_several_sessions_is_one_draft_and_comes_first() -> None:
+    other = "From now on we should never edit a migration that is merged, because it was run"
+    every = [Session("s0").says(other).edits("m.sql")]
+    every += [Session(f"s{n}", f"2026-11-2{n}").says(STATED + "!" * n).edits("a.py") for n in (1, 2)]
+    first, second = proposed(*every)
+    assert ([quote.session for quote in first.quotes], len(second.quotes)) == (["s2", "s1"], 1)
+    assert first.because == "said in 2 sessions"
+
+
+def test_of_one_session_few_are_quoted_and_a_pasted_comment_is_marked() -> None:
+    many = Session()
+    for name in "abcd":
+        many.says(f"From now on we should never touch {name * 4}, because {name * 5} breaks").edits("a.py")
+    assert sum(len(one.quotes) for one in proposed(many)) == 2
+    comment = "I got this feedback: we should use `rune` instead, because slicing by byte breaks names"
+    ((quote,),) = [one.quotes for one in proposed(Session().says(comment).edits("a.py"))]
+    assert quote.pasted
+
+
+def test_what_states_nothing_or_is_not_of_the_user_is_none() -> None:
     assert proposed(Session().runs("npm test").says("Thanks, now the docs")) == []
     assert proposed(Session().runs("npm test").says("Stop the dev server when you are done.")) == []
-    assert proposed(Session().runs("npm test").says("no: use pnpm", isSidechain=True)) == []
-    assert proposed(Session().runs("npm test").says("no: use pnpm", isMeta=True)) == []
-    assert proposed(Session().runs("npm test").says("<command-name>no, clear</command-name>")) == []
+    assert proposed(Session().runs("npm test").says(STATED, isSidechain=True)) == []
+    assert proposed(Session().runs("npm test").says(STATED, isMeta=True)) == []
+    assert proposed(Session().runs("npm test").says(f"<command-name>{STATED}</command-name>")) == []
+
+
+def test_people_are_left_out_of_what_is_quoted() -> None:
+    assert without_people("mail ann@example.com or @ann-b, in /home/ann/x and @decorator.py") == (
+        "mail … or …, in /home/…/x and ….py"
+    )
+
+
+@pytest.mark.parametrize(("failed", "worked"), [("mise run lint", "mise run test"), ("make lint", "make fmt")])
+def test_an_unlike_command_is_no_way_out(failed: str, worked: str) -> None:
+    rows = [Session(f"s{n}").runs(failed, "error: unused variable in the code").runs(worked) for n in range(3)]
+    assert [one.do for one in proposed(*rows)] in ([], [""])
 
 
 @pytest.mark.parametrize("text", ["The user doesn't want to proceed with this tool use.", "<tool_use_error>x"])

@@ -23,13 +23,14 @@ from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import lessons
+from ai_lessons.model import lessons, statements
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 from ai_lessons.model.layout import check_path
 from ai_lessons.model.texts import one_line
 from ai_lessons.model.transcripts import READER, Transcript, base_name
+from ai_lessons.search import terms
 from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
@@ -42,45 +43,41 @@ if TYPE_CHECKING:
     from ai_lessons.model.transcripts import Shape
 
 MOST_EDITED = 2  # Files of a draft that were edited after its failure, the most frequent first
-_SAID, _TITLE = 400, 100  # Characters of what a user said, and of a title
-_PATTERN, _FAILURE, _CORRECTION = "pattern", "failure", "correction"
-_CORRECTS = re.compile(
-    r"(?i)\A(?:no[,.!: ]|nope\b|don['\u2019]?t\b|do not\b|wrong\b|that['\u2019]?s (?:not|wrong)|actually\b|"
-    r"never\b|please (?:don['\u2019]?t|use)\b|not like that)|\b(?:use|run|try|prefer)\b.{1,60}\b(?:instead|not)\b|"
-    r"\binstead of\b|\bI (?:said|told you|asked)\b"
-)
-_REMEMBER = re.compile(
-    r"(?i)\A(?:please )?(?:remember|keep in mind|note(?: for (?:the future|next time))?)(?: that|[:,])?\s+(.+)",
-    re.DOTALL,
-)
-_IN_PLACE = (
-    re.compile(
-        r"(?i)\b(?:use|run|try|prefer)\s+`?(?P<new>[\w./-]+)`?.{0,20}?"
-        r"\b(?:instead of|rather than|not)\s+`?(?P<old>[\w./-]+)"
-    ),
-    re.compile(
-        r"(?i)\b(?:don['\u2019]?t|do not|never|stop)\s+(?:use|run|call|using|running|calling)\s+`?(?P<old>[\w./-]+)`?"
-        r"(?:.{0,20}?\buse\s+`?(?P<new>[\w./-]+))?"
-    ),
-    re.compile(r"(?i)\bnot\s+`?(?P<old>[\w./-]+)`?[,;.]\s+(?:but\s+)?(?:use\s+)?`?(?P<new>[\w./-]+)"),
-)  # fmt: skip
+PER_SESSION, PER_PROJECT = 2, 5  # Statements of a session that are quoted, and failures of a project that are drafted
+_TITLE = 100  # Characters of a title
+_ALIKE = 0.5  # Share of common words from which two statements say the same
+PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
 _MISSING = re.compile(r"(?i)(?:command )?not found\b|is not recognized as")
+_PEOPLE = re.compile(
+    r"[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
+    r"|(?<=\\Users\\)[^\\\s]+"
+)
 
 
-class Remark(NamedTuple):
-    """A remark of a user: a correction of the command or edit before it, or something to remember.
+class Statement(NamedTuple):
+    """What the user of a session said that may hold longer, and the files that were edited after.
 
-    `command` is the line before it, `file` the file that was edited before it.
+    `pasted`: it hands on what another wrote. `much`: how much speaks for it.
     """
 
     text: str
-    command: str
-    file: str
+    much: float
+    pasted: bool
+    files: tuple[str, ...]
     session: str
     project: str
     place: str
     at: str
     host: str
+
+
+class Quote(NamedTuple):
+    """Words of a person, when and in which session; `pasted`: they hand on what another wrote."""
+
+    session: str
+    at: str
+    text: str
+    pasted: bool = False
 
 
 class Evidence(NamedTuple):
@@ -95,9 +92,10 @@ class Evidence(NamedTuple):
 class HarvestedLesson(NamedTuple):
     """A draft of a lesson, what it rests on, and where that was seen, newest first.
 
-    `sort`: pattern (a command that fails more often than not), failure, or correction. `do` is empty where only a
-    person can say what helps; `done` has what was run after it and worked, also what may destroy; `edited` the files
-    that were edited then, time and again. `warned`, `helped` and `told` say what the draft would have changed in the
+    `sort`: pattern (a command that fails more often than not), failure, or stated: then `quotes` has what a person
+    said, and the writer says the rest. `do` is empty where only a person can say what helps; `done` has what was run
+    after it and worked, also what may destroy; `edited` the files that were edited then, time and again. `warned`,
+    `helped` and `told` say what the draft would have changed in the
     sessions after those that it could be learned from: failures that it would have been told before and at, and how
     often it would have been told.
     """
@@ -118,6 +116,7 @@ class HarvestedLesson(NamedTuple):
     helped: int = 0
     told: int = 0
     edited: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
 
     @property
     def sessions(self) -> int:
@@ -139,22 +138,29 @@ class Effect(NamedTuple):
     told: int = 0
 
 
-def remarks_of(of: Transcript, project: str) -> Iterator[Remark]:
-    """The remarks of the user of a session that may be a lesson."""
-    for at, step in enumerate(of.steps):
-        if step.sort != "said" or len(step.text) > _SAID:
-            continue
-        before = of.steps[at - 1] if at else step
-        if _REMEMBER.match(step.text) or (before.sort != "said" and _CORRECTS.search(step.text)):
-            file = before.text if before.sort == "edit" else ""
-            command = next((step.text for step in reversed(of.steps[:at]) if step.sort == "command"), "")
-            yield Remark(step.text, command, file, of.session, project, f"{of.file}:{step.line}", step.at, of.host)
+def statements_of(of: Transcript, project: str) -> list[Statement]:
+    """What the user of a session said that may hold longer: the few for which most speaks."""
+    turns = [at for at, step in enumerate(of.steps) if step.sort == "said"]
+    rows = []
+    for at, end in zip(turns, [*turns[1:], len(of.steps)], strict=False):  # there may be none
+        step = of.steps[at]
+        files = [later.text for later in of.steps[at + 1 : end] if later.sort == "edit"]
+        much = statements.weight(step.text, len(files))
+        if much >= statements.BAR:
+            text, place = " ".join(step.text.split())[: statements.LONGEST], f"{of.file}:{step.line}"
+            names = tuple(dict.fromkeys(files))[:MOST_EDITED]
+            pasted = statements.is_pasted(step.text)
+            rows.append(Statement(text, much, pasted, names, of.session, project, place, step.at, of.host))
+    return sorted(rows, key=lambda row: -row.much)[:PER_SESSION]
 
 
 def drafts(
-    happened: Sequence[Happened], remarks: Iterable[Remark], is_stored: Callable[[HarvestedLesson], bool]
+    happened: Sequence[Happened], stated: Iterable[Statement], is_stored: Callable[[HarvestedLesson], bool]
 ) -> list[HarvestedLesson]:
-    """One for each pattern that is not stored, those first that would have changed most, then by sessions and age."""
+    """One for each pattern that is not stored, those first that would have changed most, then by sessions and age.
+
+    Of failures those few of a project that were met in most sessions.
+    """
     ordered = sorted(happened, key=lambda call: call.at)
     drafted = [(_of_pattern(pattern), pattern) for pattern in commands.learn(ordered)]
     drafted = [(draft, pattern) for draft, pattern in drafted if not is_stored(draft)]
@@ -165,9 +171,14 @@ def drafts(
     for draft, pattern in drafted:
         programs = {form.words[0] for form in pattern.forms}
         made.append(_would_change(draft, pattern, [call for name in programs for call in by_program[name]]))
-    made += [draft for draft in _of_remarks(remarks) if not is_stored(draft)]
+    made += [draft for draft in _of_statements(stated) if not is_stored(draft)]
     made.sort(key=lambda draft: draft.evidence[0].date, reverse=True)
-    return sorted(made, key=lambda draft: (-(draft.warned + draft.helped), not draft.do, -draft.sessions))
+    made.sort(key=lambda draft: (-(draft.warned + draft.helped), draft.sort == FAILURE, -draft.sessions))
+    counts, few = Counter[str](), list[HarvestedLesson]()
+    for draft in made:
+        counts[draft.project] += draft.sort == FAILURE
+        few += [draft] if draft.sort != FAILURE or counts[draft.project] <= PER_PROJECT else []
+    return few
 
 
 def in_sessions(happened: Iterable[Happened]) -> list[list[Happened]]:
@@ -189,7 +200,7 @@ def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
     name = "\n".join([str(first), first.inside, *([] if pattern.before else pattern.messages[:1])])
     return HarvestedLesson(
         _id(name),
-        _PATTERN if pattern.before else _FAILURE,
+        PATTERN if pattern.before else FAILURE,
         GLOBAL_PROJECT if machine else next(iter(projects)),
         one_line(title, _TITLE), when, do, because, "\n".join(blocks), (), pattern.seen, pattern.done,
         _evidence(pattern.examples), edited=edited,
@@ -200,39 +211,29 @@ def _id(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def _evidence(examples: Iterable[Happened] | Iterable[Remark]) -> tuple[Evidence, ...]:
+def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(Evidence(each.host, each.session, each.place, each.at[:10]) for each in examples))
 
 
-def _of_remarks(remarks: Iterable[Remark]) -> Iterator[HarvestedLesson]:
-    """One draft for each remark, from all its sessions."""
-    groups: dict[str, list[Remark]] = defaultdict(list)
-    for remark in sorted(remarks, key=lambda remark: remark.at, reverse=True):
-        groups[" ".join(remark.text.lower().split())].append(remark)
-    for key, group in groups.items():
-        newest, sessions = group[0], len({remark.session for remark in group})
-        when, do = _meant(newest)
-        files = (newest.file.lstrip("/"),) if newest.file and not newest.file.startswith("/") else ()
-        because = f"the user said so, in {commands.count(sessions, 'session')}"
+def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
+    """One draft for each thing that was said, with all its quotes, the newest first."""
+    groups = list[tuple[set[str], list[Statement]]]()
+    for row in sorted(stated, key=lambda row: row.at):
+        words = set(terms.terms(row.text))
+        near = (group for held, group in groups if len(words & held) >= _ALIKE * max(len(words | held), 1))
+        if group := next(near, None):
+            group.insert(0, row)
+        else:
+            groups.append((words, [row]))
+    for _, group in groups:
+        first, sessions = group[-1], len({row.session for row in group})
+        quotes = tuple(Quote(row.session, row.at, row.text, row.pasted) for row in group)
+        files = Counter(file for row in group for file in row.files)
         yield HarvestedLesson(
-            _id(key), _CORRECTION, newest.project, one_line(do, _TITLE), when, do, because, "", files,
-            Seen(sessions=sessions), (), _evidence(group), edited=(newest.file,) if newest.file else (),
+            _id(first.text), STATED, first.project, one_line(first.text, _TITLE), "", "",
+            f"said in {commands.count(sessions, 'session')}", "", (), Seen(sessions=sessions), (), _evidence(group),
+            edited=tuple(file for file, _ in files.most_common(MOST_EDITED)), quotes=quotes,
         )  # fmt: skip
-
-
-def _meant(remark: Remark) -> tuple[str, str]:
-    """WHEN and DO of a remark."""
-    if remembered := _REMEMBER.match(remark.text):
-        return f"working on {remark.project or 'anything'}", " ".join(remembered[1].split())
-    text = " ".join(remark.text.split())
-    programs = model_transcripts.programs(remark.command)
-    for pattern in _IN_PLACE:
-        match = pattern.search(text)
-        if match and (match["old"] in programs or f" {match['old']}" in f" {remark.command}"):
-            return f"running `{match['old']}`", f"use `{match['new']}`: {text}" if match["new"] else text
-    if remark.file:
-        return f"editing {remark.file.rpartition('/')[2]}", text
-    return f"running `{_attempt(remark.command)}`", text
 
 
 def _attempt(command: str) -> str:
@@ -415,8 +416,8 @@ def harvest(
     events = (event for transcript in seen for event in transcript.happened if event.at >= first)
     once = {(event.at, event.words, "." in event.at or event.session): event for event in events}
     every = sorted(once.values(), key=lambda event: event.at)
-    remarks = [remark for transcript in seen for remark in transcript.remarks if remark.at >= first]
-    candidates = drafts(every, remarks, _stored_already(repo, memory.decided))
+    stated = [row for transcript in seen for row in transcript.stated if row.at >= first]
+    candidates = drafts(every, stated, _stored_already(repo, memory.decided))
     if not folder and not since:
         helping = (each for each in candidates if each.do and each.content)
         rows = ((x.id, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
@@ -450,10 +451,10 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
     def is_stored(candidate: HarvestedLesson) -> bool:
         if candidate.id in decided:
             return True
-        if candidate.sort == "pattern":
+        if candidate.sort == PATTERN:
             return not forms.isdisjoint(commands.named_forms(candidate.when))
-        if candidate.sort == "correction" and any(candidate.do in text for text in texts):
-            return True
+        if candidate.sort == STATED:
+            return any(quote.text in text for quote in candidate.quotes for text in texts)
         shapes = map(model_transcripts.shape, _output_lines(candidate))
         return any(_same(shape, other) for shape in shapes for other in stored_shapes)
 
@@ -476,7 +477,8 @@ def keep(
     programs = [form.words[0] for form in commands.named_forms(candidate.when)]
     about = app.anchors.of_session(opened.primary, candidate.edited, programs, candidate.project)
     lesson = lesson._replace(about=about, project=candidate.project, applies_to=candidate.applies_to)
-    written = app.editing.add_lesson(opened, lesson._replace(origin=origin, source="tested", seen=seen))
+    source = "observed" if candidate.quotes else "tested"
+    written = app.editing.add_lesson(opened, lesson._replace(origin=origin, source=source, seen=seen))
     decide(opened, candidate, "kept")
     return written
 
@@ -525,7 +527,10 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
 
 
 def draft(candidate: HarvestedLesson) -> str:
-    """A candidate as the text that a person edits: title, pattern, what happened."""
+    """A candidate as the text that a person edits: title, pattern, what happened, or what was said."""
+    if candidate.quotes:
+        rows = (f"> {quote.text}\n> ({quote.at[:10]}, session {quote.session})" for quote in candidate.quotes)
+        return f"# {candidate.title}\n\n" + "\n\n".join(rows) + "\n"
     pattern = f"WHEN {candidate.when}\n-> DO {candidate.do or _UNKNOWN}\n-> BECAUSE {candidate.because}"
     return f"# {candidate.title}\n\n{pattern}\n\n{candidate.content}"
 
@@ -579,6 +584,15 @@ def sessions(file: Path) -> Iterator[Transcript]:
     yield now.closed()
 
 
+def without_people(text: str) -> str:
+    """A text without addresses, handles and home folders of people.
+
+    >>> without_people("ask @ann (ann@example.com), see /Users/ann/shop")
+    'ask … (…), see /Users/…/shop'
+    """
+    return _PEOPLE.sub(_UNKNOWN, text)
+
+
 def _masked(command: Happened) -> Happened:
     """Without secrets; of a command that worked only its first words are kept."""
     if not command.failed:
@@ -608,12 +622,12 @@ def _next(folder: Path) -> list[Next]:
 
 
 class TranscriptContents(NamedTuple):
-    """What a transcript held: records of a form that is known or not, commands and remarks, without secrets."""
+    """What a transcript held: records of a form that is known or not, commands and statements, without secrets."""
 
     read: int
     unread: int
     happened: list[Happened]
-    remarks: list[Remark]
+    stated: list[Statement]
 
 
 def _remembered(row: list[Any]) -> Happened:
@@ -637,17 +651,17 @@ class _Memory:
         """What a file holds; it is read again only if it has changed."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            read, unread, events, remarks = row[2:]
-            return TranscriptContents(read, unread, [*map(_remembered, events)], [*map(Remark._make, remarks)])
+            read, unread, events, stated = row[2:]
+            rows = (Statement._make(row)._replace(files=tuple(row[3])) for row in stated)
+            return TranscriptContents(read, unread, [*map(_remembered, events)], [*rows])
         name_of = cache(project_of)
         seen = TranscriptContents(0, 0, [], [])
         for session in sessions(file):
             project = name_of(session.first_cwd)
             events = commands.happened(session.steps, session.session, project, session.host, session.file)
             seen.happened.extend(map(_masked, events))
-            for remark in remarks_of(session, project):
-                text, command = map(secrets.masked, (remark.text, remark.command))
-                seen.remarks.append(remark._replace(text=text, command=command))
+            for row in statements_of(session, project):
+                seen.stated.append(row._replace(text=without_people(secrets.masked(row.text))))
             seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen

@@ -361,6 +361,9 @@ def _replaces_program(words: Words, other: Words) -> bool:
 def _options(words: Words, other: Words) -> bool:
     """Whether two calls of a program differ in options and subcommands alone, and share most of the rest."""
     changed = set(words) ^ set(other)
+    plain, other_plain = ({word for word in line[1:] if not word.startswith("-")} for line in (words, other))
+    if not (plain <= other_plain or other_plain <= plain):
+        return False  # another subcommand is another command
     return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _similar(words, other)
 
 
@@ -468,6 +471,8 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
     best, worked = counts.most_common(1)[0] if counts else (None, 0)
     seen = _seen(calls, failed)
     several = seen.sessions >= LEAST_SESSIONS
+    if best and not before and 2 * len(ways[best]) <= seen.sessions:
+        best = None  # in a minority of the sessions
     if best and (worked < _MAJORITY * sum(counts.values()) or not is_general(best.does)):
         best = None
     if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about

@@ -10,6 +10,12 @@ SURE_BAR = 2.2  # From which on the agent is asked for an entry
 LONGEST = 400  # Characters of a quote
 
 _CUES = (
+    (1.2, "remember|keep in mind|from now on|going forward|in (?:the )?future|next time",
+     ("merk(?:e)? dir|ab jetzt|künftig|in zukunft|désormais|à l['\u2019]avenir|retiens"
+     "|recuerda|a partir de ahora|en adelante"),
+     "记住|以后|今后|从现在起"),
+    (0.6, "\\A(?:no(?=[,.!: ])|nope|don['\u2019]?t|do not|wrong|that['\u2019]?s (?:not|wrong)|actually|never|stop)",
+     "\\A(?:nein|nicht|falsch|non|faux|ne|no|nunca)", "\\A(?:不|别|错)"),
     (0.7, "instead|rather|prefer\\w*|better|simply|in place of",
      "stattdessen|lieber|besser|statt|plutôt|à la place|mieux|en lugar de|en vez de|mejor|prefiero",
      "而不是|改成|改用|换成|最好|应该用"),
@@ -32,10 +38,10 @@ _CUES = (
      "|no need|no longer|without"),
      "nicht|nie|niemals|kein\\w*|ohne|ne|pas|jamais|sans|nunca|jamás|sin|no",
      "不要|不能|别|从不|不用|禁止|不应"),
-    (0.3, "always|every|any|all|everywhere|each|only|both|same|in general|from now on|next time",
-     ("immer|jede\\w*|alle\\w*|überall|nur|ab jetzt|künftig|toujours|chaque|tou(?:s|tes)|partout|seulement|désormais"
-     "|siempre|cada|tod[oa]s|sólo|solo|en adelante"),
-     "总是|每|所有|都|以后|今后|只"),
+    (0.3, "always|every|any|all|everywhere|each|only|both|same|in general",
+     ("immer|jede\\w*|alle\\w*|überall|nur|toujours|chaque|tou(?:s|tes)|partout|seulement"
+     "|siempre|cada|tod[oa]s|sólo|solo"),
+     "总是|每|所有|都|只"),
     (0.3, "but|hmm|actually", "aber|eigentlich|mais|pero", "但|其实"),
     (0.2, "why", "warum|wieso|pourquoi|por qué", "为什么"),
 )  # fmt: skip

@@ -297,7 +297,7 @@ def base_name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2] or program
 
 
-READER = 7
+READER = 8
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({

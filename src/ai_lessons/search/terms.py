@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
 
-BAR, EDIT_BAR = 12.0, 26.0
+BAR, EDIT_BAR = 11.0, 26.0
 """Least score of an entry that comes at a prompt or command, and at an edit, which has more words. Fitted by
 `bench.decisions`: lower ones tell more of what is needed, and more of what is not."""
 
