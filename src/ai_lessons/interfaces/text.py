@@ -569,10 +569,10 @@ SEEN_SHOWN, LINES_SHOWN = 3, 6
 
 def candidate(draft: HarvestedLesson, view: View) -> str:
     """One candidate in a few lines: what it would say, what happened, where it was seen."""
-    parts = (("WHEN", draft.when), ("DO", draft.do or "(what helps is for you to say)"), ("BECAUSE", draft.because))
+    parts = [("WHEN", draft.when), ("DO", draft.do or "(what helps is for you to say)"), ("BECAUSE", draft.because)]
     if draft.quotes:
-        parts = (*(("pasted" if x.pasted else "said", f'"{x.text}"') for x in draft.quotes[:SEEN_SHOWN]),)
-        parts = (*parts, ("in", f"{count(draft.sessions, 'session')}"), *(("edited", file) for file in draft.edited))
+        parts = [("pasted" if x.pasted else "said", f'"{x.text}"') for x in draft.quotes[:SEEN_SHOWN]]
+        parts += [("in", count(draft.sessions, "session")), *(("edited", file) for file in draft.edited)]
     changed = f"would have warned before {draft.warned}, helped at {draft.helped}, told {count(draft.told, 'time')}"
     content = [row for row in clean(draft.content).splitlines() if row and not row.startswith("~~~")]
     left = len(draft.evidence) - SEEN_SHOWN
