@@ -469,3 +469,24 @@ def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(
         assert transfer.export_file(world.library, tmp_path / "rules", "windsurf", replace=replace).files == (
             (file, done),
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "source"),
+    [("CLAUDE.md", "agents-md", "claude"), ("rules", "claude-rules", "claude"), (".cursorrules", "cursor", "cursor")],
+)
+def test_what_came_from_a_file_does_not_go_into_it_twice(
+    world: World, tmp_path: Path, name: str, form: str, source: str
+) -> None:
+    text = "# House\n\n- Use pnpm,\n  never npm.\n- Wrap lines.\n"
+    put(tmp_path, {f".claude/{name}/house.md" if name == "rules" else name: text.encode()})
+    place = tmp_path / ".claude/rules" if name == "rules" else tmp_path / name
+    transfer.import_files(world.library, [tmp_path], source)
+    for pending in review.pending_rules(world.library):
+        review.approve_rule(world.library, pending.id)
+    approve(world, title="Use transactions")
+    done = transfer.export_file(world.library, place, form)
+    assert [why for _, why in done.skipped] == [f"{place.name} says it already"]
+    written = "".join(file.read_text() for file in ([place] if place.is_file() else place.iterdir()))
+    assert written.count("never npm") == 1
+    assert "Use transactions" in written

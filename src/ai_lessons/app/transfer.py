@@ -101,6 +101,11 @@ def export_file(
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
     entries, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
+        # what was taken in from a file is not written beside itself
+        there = _texts_of_people(file)
+        double = {entry.id for _, entry in entries if any(exporters.stands_in(entry, text) for text in there)}
+        left_out += [(entry.path, f"{file.name} says it already") for _, entry in entries if entry.id in double]
+        entries = [(handle, entry) for handle, entry in entries if entry.id not in double]
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
             job, text = ("install", exporters.whole(entries)) if entries else ("uninstall", "")
             done = [(str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))]
@@ -114,6 +119,13 @@ def export_file(
         skipped=tuple(starmap(Skipped, left_out)),
         notes=tuple(repo.notes()),
     )
+
+
+def _texts_of_people(place: Path) -> list[str]:
+    """What people wrote there: the file itself, or the Markdown in a folder that no export wrote."""
+    files = sorted(place.glob("**/*.md*")) if place.is_dir() else [place]
+    texts = [file.read_bytes() for file in files if file.is_file() and file.stat().st_size <= git_files.READ_LIMIT]
+    return [text.decode("utf-8", "replace") for text in texts if not exporters.is_exported_rule(text)]
 
 
 # --- a site of files ---

@@ -114,6 +114,15 @@ def _without_ours(text: str) -> str:
     return "".join([*parts, text[kept:]])
 
 
+def stands_in(entry: Entry, text: str) -> bool:
+    """Whether a file says the entry already, line by line, outside of what we wrote into it."""
+    ours, whole = (
+        "\n".join(["", *(" ".join(row.split()) for row in part.split("\n") if row.strip()), ""])
+        for part in (entry.body if entry.body.strip() else entry.title, _without_ours(text))
+    )
+    return ours in whole
+
+
 def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
     """Each rule once, with the globs of its duplicates; and the duplicates as (where, where the first one is)."""
     kept: dict[str, Instruction] = {}
