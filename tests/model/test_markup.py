@@ -16,9 +16,22 @@ def test_titles_of_restructured_text_become_headings_in_the_order_of_their_lines
         "Jitter\n~~~~~~\n\nAgain\n-----\n\n==== ====\none  two\n==== ====\n\nshort line here\n---\n"
     )
     assert rst(text) == (
-        "# Retries\n\nHow.\n\n## Backoff\n\n.. note::\n\n   Kept as it is\n   -------------\n\n"
+        "# Retries\n\nHow.\n\n## Backoff\n\n   Kept as it is\n   -------------\n\n"
         "### Jitter\n\n## Again\n\n==== ====\none  two\n==== ====\n\nshort line here\n---\n"
     )
+
+
+def test_marks_of_restructured_text_are_none_of_its_words() -> None:
+    text = (
+        ".. _queue:\n\n=======\n Depth\n=======\n\nSee :ref:`queues <queues>`, :class:`Worker` and `a <https://a.b>`_.\n\n"
+        "Call it so::\n\n   w = 1\n\n.. code-block:: python\n   :linenos:\n\n   :ref:`kept`\n\n"
+        ".. toctree::\n\n   pages\n\n"
+        ".. note:: Wait for ``it``\n.. versionadded:: 2\n"
+    )
+    assert [row for row in rst(text).split("\n") if row] == [
+        "# Depth", "See `queues`, `Worker` and [a](https://a.b).", "Call it so:", "```", "w = 1", "```",
+        "```python", ":ref:`kept`", "```", "Wait for `it`",
+    ]  # fmt: skip
 
 
 def test_titles_and_code_of_asciidoc_are_those_of_markdown() -> None:

@@ -30,26 +30,86 @@ from ai_lessons.model.texts import (
     split,
 )
 
-_RST_TITLE = re.compile(r"^(?:(([^\w\s])\2+)[ \t]*\n)?(?![ \t])(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$", re.M)
+_RST_TITLE = re.compile(
+    r"^(?:(([^\w\s])\2+)[ \t]*\n[ \t]*|(?![ \t]))(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$", re.MULTILINE
+)
+_RST_ROLE = re.compile(r"(?<![\w`]):[a-zA-Z][\w:+.-]{0,60}:`[~!]?([^`<\n]{1,200}?)(?:\s*<[^`>\n]{1,200}>)?`")
+_RST_LINK = re.compile(r"(?<![\w`])`([^`<\n]{1,200}?)\s*<([^`>\s]{1,500})>`__?")
+_RST_CODE = re.compile(
+    r"\.\.[ \t]+(?:code-block|sourcecode|code|highlight)::[ \t]*([\w+-]*)[ \t]*|(?!\.\.[ \t])(?:.*\S)?::"
+)
+_RST_DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([\w:+.-]+)::[ \t]*(.*)")
+_RST_SILENT = re.compile(r"\.\.(?:[ \t]+(?:_|\[|(?![\w:+.|-]+::)).*)?")
+_RST_OPTION = re.compile(r":[\w-]+:(?:\s.*)?")
+_RST_TELLS = re.compile("note|warning|tip|hint|important|caution|danger|attention|error|seealso|admonition|topic")
 _ADOC_TITLE = re.compile(r"(={1,6})[ \t]+(?=\S)")
 _ADOC_SOURCE = re.compile(r"\[source,[ \t]*(\w+).*\]")
 _ADOC_CODE = re.compile(r"-{4,}|\.{4,}")
 
 
 def rst(text: str) -> str:
-    """Titles that are underlined become headings, of a level for each sort of line in the order of their coming."""
+    """ReStructuredText as far as searches read it: titles are headings, code is fenced, roles and links are their text.
+
+    Titles have a level for each sort of line in the order of their coming. What directives hold stays.
+    """
     levels: list[tuple[bool, str]] = []
 
     def heading(match: re.Match[str]) -> str:
-        over, title, under = match[1], match[3].rstrip(), match[4]
-        if len(under) < len(title.strip()) or (over and over != under):
+        over, title, under = match[1], match[3].strip(), match[4]
+        if len(under) < len(title) or (over and over != under):
             return match[0]
         kind = (bool(over), under[0])
         if kind not in levels:
             levels.append(kind)
-        return f"{'#' * min(levels.index(kind) + 1, 6)} {title.strip()}"
+        return f"{'#' * min(levels.index(kind) + 1, 6)} {title}"
 
-    return _RST_TITLE.sub(heading, text)
+    return "\n".join(_rst_blocks(_RST_TITLE.sub(heading, text).split("\n")))
+
+
+def _rst_blocks(rows: list[str]) -> Iterator[str]:
+    """The lines with code in fences, and without the marks of directives, targets and comments."""
+    at = 0
+    while at < len(rows):
+        row, at = rows[at], at + 1
+        start = row.lstrip()
+        margin, code = len(row) - len(start), _RST_CODE.fullmatch(start)
+        directive = None if code else _RST_DIRECTIVE.fullmatch(start)
+        end = at
+        while end < len(rows) and (not rows[end].strip() or _indent(rows[end]) > margin):
+            end += 1
+        block = rows[at:end]
+        while block and not block[-1].strip():
+            block.pop()
+        if code and any(map(str.strip, block)):
+            if not start.startswith(".."):
+                yield from (_rst_inline(f"{row.rstrip()[:-1]}"), "") if start != "::" else ()
+            yield from _fenced(block, code[1] or "")
+            at = end
+        elif directive or (_RST_SILENT.fullmatch(start) and not code):
+            while at < end and (_RST_OPTION.fullmatch(rows[at].strip()) or not rows[at].strip()):
+                at += 1
+            if directive and _RST_TELLS.fullmatch(directive[1].lower()) and directive[2]:
+                yield row[:margin] + _rst_inline(directive[2])
+            at = at if directive and directive[1] != "toctree" else end
+        else:
+            yield _rst_inline(row)
+
+
+def _fenced(block: list[str], language: str) -> Iterator[str]:
+    """An indented block as a fenced one, without the options above its code."""
+    while block and (not block[0].strip() or _RST_OPTION.fullmatch(block[0].strip())):
+        block = block[1:]
+    margin = min((_indent(row) for row in block if row.strip()), default=0)
+    if block:
+        yield from (f"```{language}", *(row[margin:] for row in block), "```", "")
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip())
+
+
+def _rst_inline(row: str) -> str:
+    return _RST_LINK.sub(r"[\1](\2)", _RST_ROLE.sub(r"`\1`", row)).replace("``", "`")
 
 
 def adoc(text: str) -> str:
