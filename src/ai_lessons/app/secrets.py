@@ -40,9 +40,22 @@ _DIGITS = 8
 _AWS = re.compile(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
 
 _KEY_LINE = re.compile(r"\s*(?:\\n|[\"'])*\s*(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
-_URL = re.compile(r"://(?P<user>[^\s/?#:@'\"`<>]{0,100}):(?P<password>[^\s/?#@'\"`<>]{4,200})@(?=[\w\[])")
-_NAMES = frozenset(("password", "passwd", "passphrase", "pass", "secret", "token", "changeme", "api_key", "apikey"))
-"""Words that stand for a password."""
+_URL = re.compile(
+    r"://(?P<user>[^\s/?#:@'\"`<>]{0,100}):(?P<password>[^\s/?#@'\"`<>]{4,200})@(?P<host>\[[^\]\s]{0,60}\]|[\w.-]{1,253})"
+)
+_NAMES = re.compile(
+    r"(?:my|your|the|some|user|db|database|new|old|super|top)?[-_]?"
+    r"(?:password|passwd|passphrase|pass|pwd|secret|token|change-?me|api_?key)\d{0,3}"
+    r"|admin|root|guest|user(?:name)?|test(?:ing)?|demo|foobar|tiger|letmein|hunter2|mysql|postgres|redis|rabbitmq|mongo(?:db)?"
+)
+"""Words that stand for a password, among them those that systems come with."""
+
+_LOCAL = re.compile(
+    r"(?:[\w-]+\.)*localhost|localhost\.localdomain|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[(?:::1?|0:0:0:0:0:0:0:1)\]"
+    r"|host\.docker\.internal",
+    re.IGNORECASE,
+)
+"""Hosts that are the machine of who reads it."""
 
 _LONGEST_LINE = 100_000
 """Characters of a line that is still looked at: some patterns take time that grows with the square of it."""
@@ -124,7 +137,8 @@ def _detected(text: str) -> Iterator[tuple[int, str, str]]:
                 elif not _is_example(value):
                     yield number, detector.secret_type, value
         for match in _URL.finditer(line):
-            if not _is_placeholder(match["password"], match["user"]):
+            local = _LOCAL.fullmatch(match["host"].rstrip("."))
+            if not local and not _is_placeholder(match["password"], match["user"]):
                 yield number, "URL with a password", match.group()
 
 
@@ -138,7 +152,7 @@ def _values(detector: RegexBasedDetector, line: str) -> set[str]:
 def _is_placeholder(password: str, user: str) -> bool:
     """`$TOKEN`, `{token}`, `your-token`, `YOUR_TOKEN`, the user's name again."""
     word = password.lower()
-    named = word in _NAMES or word == user.lower() or word.startswith(("your", "my-", "my_"))
+    named = _NAMES.fullmatch(word) is not None or word == user.lower() or word.startswith(("your", "my-", "my_"))
     in_capitals = password.replace("_", "").isalpha() and password.isupper()
     return named or in_capitals or password[0] in "$%{[*" or "${" in password or _is_example(password)
 
