@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
+from time import sleep
 from typing import TYPE_CHECKING
 
 from ai_lessons.app.answers import ModelState
@@ -104,6 +105,7 @@ class _Remembering:
 
 _PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
 
+LOOK_AGAIN = 0.5  # Seconds between two looks at what another process embeds
 SEARCH_SECONDS = 1.5  # Embedding time that one search may spend on what is missing; the rest waits for the next one
 
 
@@ -235,6 +237,22 @@ class Indexing:
                 done = self.index.refresh(
                     *generation, self._rows, progress=progress, seconds=seconds, full=full, again=again
                 )
+        return done
+
+    def join(self, done: IndexRefresh, again: Callable[[], IndexRefresh]) -> IndexRefresh:
+        """The index once no vector is missing, with one bar: another process that computes them is waited for.
+
+        `done` is what was reached so far, and `again` a further try, which goes on where the other process ends.
+        """
+        total, cached, show = done.missing, len(self.vectors), self._repo.options.progress
+        while done.missing and self.index.embedded_elsewhere:
+            computed = max(
+                total - done.missing, min(len(self.vectors) - cached, total - 1)
+            )  # rows come by the thousand
+            show("Embedding", computed, total)
+            sleep(LOOK_AGAIN)
+            tried = again()
+            done = tried._replace(embedded=done.embedded + tried.embedded, notes=(*done.notes, *tried.notes))
         return done
 
     def complete(self) -> None:

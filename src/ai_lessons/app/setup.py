@@ -373,6 +373,8 @@ def reindex(
     again = [light.id for light in lights]
     repo.current()
     done = repo.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
+    if seconds is None:
+        done = repo.indexing.join(done, lambda: repo.indexing.refresh(seconds=None, shared=True))
     return done._replace(notes=(*done.notes, *notes))
 
 

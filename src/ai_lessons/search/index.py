@@ -109,6 +109,7 @@ class MissingVectors:
         self._make_embedder = embedder
         self._embedder: Embedder | None = None
         self.no_model = ""
+        self.elsewhere = False  # Another process was embedding at the last try
 
     def fill(
         self, done: IndexRefresh, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
@@ -119,6 +120,7 @@ class MissingVectors:
         """
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         with self._state.locked(EMBED, 0.0) as locked:
+            self.elsewhere = not locked and not self._state.trouble
             embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
             while locked and missing and (table := current()):
                 rows = table.without_vector(VECTORS_AT_ONCE)
@@ -559,6 +561,11 @@ class Index:
     def trouble(self) -> str:
         """Why the folder for locks and notes cannot be used, if so."""
         return self._state.trouble
+
+    @property
+    def embedded_elsewhere(self) -> bool:
+        """Whether another process was computing vectors when this one last wanted to."""
+        return self._filler.elsewhere
 
     def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""

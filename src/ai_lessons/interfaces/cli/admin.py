@@ -372,6 +372,7 @@ hooks_command("status", "Show which are installed.")
 @click.option("--full", is_flag=True, help="Delete catalog and index first; vectors are kept.")
 def reindex(call: Call, full: bool) -> None:
     """Bring catalog and index up to date now. Every search does this by itself."""
+    call.long = True
     call.answer(app.setup.reindex(call.library, full=full), text_jobs.indexed)
 
 
