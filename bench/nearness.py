@@ -2,10 +2,10 @@
 
 The questions of each judged set are put to its own documents, where they have an answer, and to those of every other
 set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer, which
-would be among the results without that bar, is not shown. How many questions an entry is said to cover is counted with
-their answers and without. With `--fit` the numbers of `search.ranking` are searched for anew: those that hold back most
-foreign questions, and tell no more of a set's own that nothing is near than the second edition did. Each set is left
-out once, and judged.
+would be among the results without that bar, is not shown. With `--fit` the six weights of `search.ranking`, `UNKNOWN`
+and `BAR` are searched for anew: those that hold back most foreign questions, tell no more of a set's own that nothing
+is near than the second edition did, and keep the scores of a set's own questions apart from each other the least, as
+the same question in other words must not lose its answer. Each set is left out once, and judged.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library, RepositorySession
 from ai_lessons.search import ranking
 from ai_lessons.search.ranking import (
-    BAR,
     FEWEST,
     PassageFilter,
-    chance,
     condition,
     holders,
+    looked_at,
     shares,
 )
 from ai_lessons.settings import folders
@@ -58,7 +57,7 @@ SIZES, DEPTH = (20, 100, 400), 100
 NEIGHBOURS = (frozenset({"tldr_nl2bash", "til_jb"}),)
 """Sets of one field: a question of one may well have its answer in the other."""
 
-LOST_BAR, COVERED_BAR, WORSE = 0.02, 0.05, 0.003
+LOST_BAR, WORSE = 0.02, 0.003
 OWN: Mapping[str, Pair] = {"tldr_nl2bash": (0.027, 0.134), "cacm": (0.020, 0.116)}
 """Share of a set's own questions that the second edition (db0c885b) told that nothing is near: with the model, and by
 words alone. Of the other sets none."""
@@ -83,15 +82,17 @@ STARTS, STEPS, SOFT = 3, 3000, 0.12
 class Seen(NamedTuple):
     """One question put to a set, or to `part` documents of it (0: all).
 
-    `named`: one of its names or all its words stand there. The features: a one, similarity, logarithm of the passages,
-    both shares of its words, and logarithm of their number.
+    `named`: one of its names or all its words stand there. `passages` are those that are looked at: the similarity of
+    each, and the share of the question's words that it holds. `fixed`: the logarithm of the number of passages, the
+    share that all hold, and the logarithm of the number of words.
     """
 
     stored: str
     asker: str
     part: int
     named: bool
-    features: tuple[float, ...]
+    passages: tuple[Pair, ...]
+    fixed: tuple[float, float, float]
 
 
 def main() -> None:
@@ -108,21 +109,19 @@ def main() -> None:
         without = options(home.folder / "caches-without-model")._replace(offline=True)
         provide_model(folders(os.environ).cache, chosen.cache_dir)
         sets = {name: corpora.judged(asked.data / name) for name in TARGETS if (asked.data / name).is_dir()}
-        answers, coverage, seen = [], [], []
+        answers, seen = [], []
         for name, stored in sets.items():
             repo = repository(home, stored, chosen)
-            coverage.append(covered(outcome, repo, stored, chosen))
             for asker, questions in sets.items():
                 if frozenset({name, asker}) not in NEIGHBOURS:
                     answers.append(by_library(outcome, repo, stored, questions, [chosen, without]))
                     seen += features(repo, stored, questions, chosen) if asked.fit else []
     head = ["questions of", "put to", "questions", "nothing near", "lost", "by words alone", "lost"]
     print(table("answers of the library", head, answers))
-    print(table("covered", ["set", "questions", "with their answers", "without"], coverage))
     if asked.fit:
-        head = ["left out", "one", "similarity", "among", "together", "stored", "asked", "nothing near", "held back"]
-        rows = [fitted(seen, one, words=words) for words in (False, True) for one in (*sets, "")]
-        print(table("fitted without one set, judged on it; with the model, and by words alone", head, rows))
+        head = ["left out", *map(str.lower, WEIGHTS), "nothing near", "held back"]
+        rows = [fitted(seen, one) for one in (*sets, "")]
+        print(table("fitted without one set, and judged on it", head, rows))
     outcome.finish(check=asked.check)
 
 
@@ -179,33 +178,13 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
                 passages = table.count(condition(wanted) or None)
                 found = parts.indexing.begin(text, wanted, DEPTH)()
                 texts = partial(text_of, catalog.many(hit.entry_id for hit in (*found.text, *found.vectors)))
-                near, among, held = found.vectors[0].score, log(max(passages, FEWEST)), shares(text, found, texts)
-                values = (1.0, near, among, held.together, held.stored, held.length)
-                named = bool(holders(text, found.text, texts)[0]) or held.said_whole
-                seen.append(Seen(stored.name, questions.name, size, named, values))
+                held = shares(text, [found], texts)
+                vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in found.vectors}
+                pairs = tuple((vectors.get(key, found.vectors[-1].score), held.held[key]) for key in looked_at(found))
+                named = bool(holders(text, found.text, texts)[0]) or max(held.held.values(), default=0.0) == 1.0
+                fixed = (log(max(passages, FEWEST)), held.stored, held.length)
+                seen.append(Seen(stored.name, questions.name, size, named, pairs, fixed))
         return seen
-
-
-def covered(outcome: Outcome, repo: Path, stored: corpora.Judged, chosen: Options) -> list[str]:
-    """How many questions an entry is said to cover: as they are, and after their answers were taken away."""
-    asked, counts = some_queries(stored, QUESTIONS), [0, 0]
-    with closing(RepositorySession(repo, chosen)) as parts:
-        catalog = parts.current()
-        parts.indexing.refresh()
-        ids = {document(stored, place.path): place.id for place in catalog.locations() if "/docs/" in place.path}
-        for query in asked:
-            text, good = (
-                stored.queries[query],
-                {ids[doc] for doc, grade in stored.grades[query].items() if grade > 0 and doc in ids},
-            )
-            for place, kept in enumerate((frozenset(ids.values()), frozenset(ids.values()) - good)):
-                candidates = parts.indexing.begin(text, PassageFilter(ids=kept), DEPTH)()
-                lights = catalog.many(hit.entry_id for hit in (*candidates.text, *candidates.vectors))
-                near = chance(text, candidates, parts.indexing.passages(), partial(text_of, lights), complete=True)
-                counts[place] += bool(near.covering)
-    name = f"questions of {stored.name} that are covered without their answers"
-    outcome.judge(Bar(name, counts[1] / len(asked), COVERED_BAR, ""))
-    return [stored.name, str(len(asked)), *(number(count / len(asked)) for count in counts)]
 
 
 def text_of(lights: Mapping[str, EntrySummary], hit: Match) -> str:
@@ -213,48 +192,64 @@ def text_of(lights: Mapping[str, EntrySummary], hit: Match) -> str:
     return f"{lights[hit.entry_id].title} {hit.heading} {hit.text}"
 
 
-def fitted(seen: list[Seen], left_out: str, *, words: bool) -> list[str]:
+WEIGHTS = ("BIAS", "NEAR", "AMONG", "TOGETHER", "STORED", "ASKED", "UNKNOWN", "BAR")
+
+
+def fitted(seen: list[Seen], left_out: str) -> list[str]:
     """The numbers that a random search from today's finds for all sets but one, and what they make of that one.
 
     A question counts as told that nothing is near by a logistic function of its distance from the bar, whose slope is
     `1 / SOFT`: counts themselves do not tell which way to go. Per pair of sets, what is missing to the share of the
-    second edition weighs most.
+    second edition weighs most, with the model and by words alone.
     """
-    names = ("BIAS", "NEAR", "AMONG", "TOGETHER", "STORED", "ASKED")
-    now = [getattr(ranking, f"WORDS_{name}" if words else name, 0.0) for name in names]
-    x, free = np.array([one.features for one in seen]), np.array([not one.named for one in seen])
+    now = np.array([getattr(ranking, name) for name in WEIGHTS])
+    most = max(len(one.passages) for one in seen)
+    padded = np.array([[*one.passages, *[(np.nan, 0.0)] * (most - len(one.passages))] for one in seen])
+    fixed, free = np.array([one.fixed for one in seen]), np.array([not one.named for one in seen])
     groups: dict[tuple[str, str, int], list[int]] = {}
     for place, one in enumerate(seen):
         if left_out not in {one.stored, one.asker}:
             groups.setdefault((one.stored, one.asker, one.part), []).append(place)
 
-    def loss(beta: Floats) -> float:
-        far = free / (1 + np.exp(np.clip((x @ beta - log(BAR / (1 - BAR))) / SOFT, -50, 50)))
-        lost, missing, held = 0.0, 0.0, []
-        for (stored, asker, part), places in groups.items():
-            share = float(far[places].mean())
-            if stored == asker:
-                lost += max(0.0, share - (0.05 if part else OWN.get(stored, (0.0, 0.0))[words]))
-            else:
-                held.append(share)
-                missing += 0.0 if part else max(0.0, FOREIGN[stored, asker][words] + WORSE - share)
-        return 25 * lost + 4 * missing + 1 - float(np.mean(held))
+    def above(numbers: Floats, *, words: bool) -> Floats:
+        """How far each question is above the bar, as a logarithm of odds."""
+        bias, near, among, together, stored, asked, unknown, bar = numbers
+        similar = np.where(np.isnan(padded[:, :, 0]), -9.0, unknown if words else padded[:, :, 0])
+        best = (near * similar + together * padded[:, :, 1]).max(axis=1)
+        whole: Floats = bias + best + fixed @ np.array([among, stored, asked]) - log(bar / (1 - bar))
+        return whole
+
+    def loss(numbers: Floats) -> float:
+        lost, missing, held, spread = 0.0, 0.0, [], []
+        for words in (False, True):
+            x = above(numbers, words=words)
+            far = free / (1 + np.exp(np.clip(x / SOFT, -50, 50)))
+            for (stored, asker, part), places in groups.items():
+                share = float(far[places].mean())
+                if stored == asker:
+                    lost += max(0.0, share - (0.05 if part else OWN.get(stored, (0.0, 0.0))[words]))
+                    spread.append(float(x[places].std()))
+                else:
+                    held.append(share)
+                    missing += 0.0 if part else max(0.0, FOREIGN[stored, asker][words] + WORSE - share)
+        return 25 * lost + 4 * missing + 1 - float(np.mean(held)) + 0.1 * float(np.mean(spread))
 
     dice = np.random.default_rng(corpora.SEED)
     found = []
     for _ in range(STARTS):
-        beta, step = np.array(now), 0.1
-        least = loss(beta)
+        numbers, step = now, 0.1
+        least = loss(numbers)
         for _ in range(STEPS):
-            moved = step * dice.normal(size=len(beta)) * (dice.random(len(beta)) < 0.5)
-            tried = np.round(beta + np.maximum(abs(beta), 1) * moved * (np.array(now) != 0), 2)
+            moved = step * dice.normal(size=len(now)) * (dice.random(len(now)) < 0.5)
+            tried = np.round(numbers + abs(numbers) * moved, 3)
+            tried[-1] = min(max(tried[-1], 0.05), 0.95)
             if (judged := loss(tried)) <= least:
-                beta, least, step = tried, judged, min(0.2, step * 1.3)
+                numbers, least, step = tried, judged, min(0.2, step * 1.3)
             else:
                 step = max(0.002, step * 0.99)
-        found.append((least, tuple(map(float, beta))))
+        found.append((least, tuple(map(float, numbers))))
     best = np.array(min(found)[1])
-    far = free * (x @ best < log(BAR / (1 - BAR)))
+    far = free * (above(best, words=False) < 0)
     judged_on = [left_out in {"", one.stored} and not one.part for one in seen]
     own = np.array([one.stored == one.asker for one in seen])
     shares_of = (float(far[judged_on & kind].mean()) for kind in (own, ~own))

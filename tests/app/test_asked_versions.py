@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.app import entries, search
-from ai_lessons.app.answers import Query
+from ai_lessons.app import entries
 from ai_lessons.errors import NotFound
 from ai_lessons.model.entries import Kind
 from app.world import World
@@ -117,17 +116,6 @@ def test_versions_are_listed_newest_first_and_by_project(shop: World) -> None:
         entries.versions(shop.library, "nowhere")
 
 
-def test_prompts_come_from_what_is_known_and_not_from_what_was_asked_for(world: World) -> None:
-    world.add("Winemaking lesson", "About winemaking.", project="p")
-    world.write("p/docs/unversioned/wine.md", "# Wine\n\nAbout winemaking.\n")
-    said = world.search("winemaking").prompt
-    assert said.startswith("Lessons and docs cover this")
-    assert world.search("winemaking", kinds=frozenset({Kind.DOC})).prompt == ""
-    with_agent = search.search(world.fresh(agent="some agent"), Query("winemaking", kinds=frozenset({Kind.DOC})))
-    assert with_agent.prompt == said
-    assert world.search("winemaking", limit=1).prompt == said
-
-
 def test_groups_stand_in_the_order_of_their_best_match(world: World) -> None:
     world.add("Grafting", "How to graft apple trees onto old roots.", project="p")
     world.write("p/docs/unversioned/wine.md", "# Winemaking\n\nAbout winemaking, casks and corks.\n")
@@ -154,9 +142,3 @@ def test_a_score_does_not_depend_on_the_kinds_that_are_asked_for(world: World) -
     }
     assert docs
     assert docs.items() <= every.items()
-
-
-def test_beside_nothing_near_stands_no_prompt(world: World) -> None:
-    world.write("p/docs/unversioned/wine.md", "# Winemaking\n\nAbout casks, corks and trees.\n")
-    answer = world.search("quantum chromodynamics lattice trees")
-    assert not (answer.weak and answer.prompt)

@@ -189,7 +189,6 @@ def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str)
 def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: CountingEmbedder) -> None:
     answer = world.search("pomology")
     assert "nothing is stored here yet" in answer.notes
-    assert "Nothing is stored on this yet" in answer.prompt
     embedder.name = PINNED.name
     world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
     world.write("notes/b.md", "# Bread\n\nAbout baking.\n")
@@ -198,7 +197,6 @@ def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: 
     answer = world.search("turbulent boundary layers about supersonic aerofoils")
     assert answer.weak
     assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
-    assert answer.prompt == ""
     assert "none of the 2 entries stored here matches" in world.search("pomology", project="elsewhere").notes
 
 
@@ -272,11 +270,13 @@ def test_nothing_is_stored_is_said_only_where_it_is_true(world: World) -> None:
     assert not answer.weak
     assert answer.docs[0].entry.title == "Authentication"
     assert not any("nothing near" in note for note in answer.notes)
-    assert answer.prompt.startswith("Only docs cover this.")
-    half = world.search("how do I authenticate against volcanoes")
-    assert half.hits
-    assert "cover" not in half.prompt
-    assert "Nothing is stored" not in half.prompt
-    assert world.search("how do I authenticate", project="elsewhere").prompt == ""
-    typed = world.search("how do I authenticate", kinds={Kind.LESSON})
-    assert (typed.hits, typed.prompt) == ((), "")
+
+
+def test_an_agent_is_asked_to_contribute_once_a_session_where_nothing_is_near(world: World) -> None:
+    world.write("p/docs/v1/auth.md", "# Authentication\n\nTokens are sent with each request.\n")
+    assert world.search("pomology").prompt == ""
+    for session in ("one", "two"):
+        library = world.fresh(agent="claude-code", session=session)
+        prompts = [search.search(library, Query(text)).prompt for text in ("tokens", "pomology", "orchards")]
+        assert [bool(prompt) for prompt in prompts] == [False, True, False]
+    assert search.search(world.fresh(agent="claude-code"), Query("pomology")).prompt == ""

@@ -431,12 +431,18 @@ def test_a_branch_that_cannot_be_judged_leaves_the_rules_as_they_were(approved: 
 # --- surfacing ---
 
 
-def test_a_rule_comes_along_for_a_tag_a_project_or_a_link_and_not_otherwise(approved: World) -> None:
-    about = "change in the sandbox"
-    assert rules_of(approved.search(about)) == []
-    assert rules_of(approved.search(about, context_tags={"workflows": None})) == ["Sandbox first"]
-    assert rules_of(approved.search(about, context_tags={"other": None})) == []
-    assert rules_of(approved.search(about, project="jira")) == ["Sandbox first"]
+def test_a_rule_that_answers_is_found_anywhere_and_stands_first(approved: World) -> None:
+    for about in ("Sandbox first", "change in the sandbox"):
+        for more in ({}, {"context_tags": {"other": None}}, {"project": "jira"}):
+            answer = approved.search(about, **more)
+            assert rules_of(answer) == ["Sandbox first"]
+            assert answer.hits[0].entry.kind is Kind.RULE
+            assert not answer.weak
+    assert rules_of(approved.search("change in the sandbox", project="shop")) == []
+
+
+def test_a_rule_that_is_no_answer_comes_along_for_a_link_and_not_otherwise(approved: World) -> None:
+    assert rules_of(approved.search("PUT replaces", limit=1)) == []
     assert rules_of(approved.search("nothing of the kind", project="jira")) == []
     approved.write("jira/lessons/2026-11/put.md", lesson(LESSON, links=f"\n  - related_to: {RULE}"))
     assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"]
@@ -484,13 +490,14 @@ def other_projects(approved: World) -> World:
     return approved
 
 
-def test_rules_of_other_projects_stay_away_where_nothing_is_in_common(other_projects: World) -> None:
+def test_rules_of_other_projects_stay_away_where_a_project_or_kind_is_asked_for(other_projects: World) -> None:
     about, rules, tags = "change in the sandbox", frozenset({Kind.RULE}), {"workflows": None}
 
     def found(**more: Any) -> list[str]:
         return sorted(rules_of(other_projects.search(about, **more)))
 
-    assert found(project="jira") == found(context_tags=tags) == ["Sandbox first"]
+    assert found() == found(context_tags=tags) == ["Of billing", "Of global", "Sandbox first"]
+    assert found(project="jira") == ["Sandbox first"]
     assert found(project="jira", kinds=rules) == found(context_tags=tags, kinds=rules) == ["Sandbox first"]
     assert found(context_tags=tags, kinds=rules | {Kind.LESSON}) == ["Sandbox first"]
     assert found(context_tags={"unheard-of": None}, kinds=rules) == []

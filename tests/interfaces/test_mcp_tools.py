@@ -106,7 +106,6 @@ def test_a_search_answers_in_groups_and_as_data(agent: Agent, rule: str) -> None
     assert order == sorted(order)
     assert "approved by Test Person <person@example.com> on 20" in text
     assert "suggested by Bo <bo@example.com>" in text
-    assert "from: ai | path: jira-api/lessons/2026-11/put-replaces-8F3K2A.md" in text
     data = done.structured_content
     assert data
     assert data["rules"][0]["id"] == RULE
@@ -203,7 +202,7 @@ def test_a_failure_that_nothing_helps_with_is_searched_for_by_its_line_that_tell
     found = agent.call("search", query=f"$ ./release\n{noise}workflow: error: 409, another transition of statuses\n")
     assert found["lessons"][0]["id"] == LESSON
     assert sum(len(found[group]) for group in ("rules", "scripts", "lessons", "docs")) <= 3
-    assert "`$ command`, then the output" in found["prompt"]
+    assert found["prompt"] == ""
 
 
 def test_a_rule_in_force_is_marked_with_who_approved_it(agent: Agent, rule: str) -> None:

@@ -26,7 +26,7 @@ from ai_lessons.errors import Problem
 from ai_lessons.git.history import FileRevision
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
-from ai_lessons.interfaces.output import View, clean
+from ai_lessons.interfaces.output import BARE, View, clean
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.search.catalog import Tally
@@ -76,11 +76,10 @@ DOC = light(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score
 FOUND = Answer(
     "workflow",
     (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)),
-    prompt="No rule covers this yet: consider suggesting one.",
 )
 
 
-def test_a_search_comes_in_four_groups_and_ends_with_the_prompt() -> None:
+def test_a_search_comes_in_four_groups() -> None:
     assert (
         interfaces_text.answer(FOUND, VIEW)
         == """\
@@ -98,11 +97,40 @@ Lessons (context):
 
 Docs (reference):
   [D-D00001] (0.82) Jira Workflows API v3
-    v3
-
----
-\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider suggesting one."""
+    v3"""
     )
+
+
+NOTHING = FOUND._replace(hits=(Hit(LESSON),), weak=True, notes=("nothing near; the nearest is L-L00001 (0.12 of 1)",))
+
+
+def test_where_nothing_is_near_a_search_is_one_line_and_an_agent_gets_no_title() -> None:
+    assert interfaces_text.answer(NOTHING, VIEW) == (
+        "nothing near; the nearest is L-L00001 (0.12 of 1): PUT /workflows replaces entire resource"
+    )
+    asked = interfaces_text.answer(NOTHING._replace(prompt="If you find out, add a lesson."), BARE)
+    assert asked == (
+        "nothing near; the nearest is L-L00001 (0.12 of 1)\n\N{ELECTRIC LIGHT BULB} If you find out, add a lesson."
+    )
+    assert interfaces_text.answer(Answer("w" * 900, notes=("nothing is stored here yet",)), VIEW) == (
+        f'Nothing found for "{"w" * 79}…": nothing is stored here yet'
+    )
+
+
+def test_an_agent_reads_as_many_results_as_have_room_unless_it_asked_for_a_number() -> None:
+    hits = tuple(Hit(light(Kind.LESSON, f"L{n:05}", "t" * 80, score=0.9, snippet="s" * 150)) for n in range(9))
+    found = Answer("workflow", hits)
+    assert 500 < len(interfaces_text.answer(found, BARE)) < 1000
+    assert len(interfaces_text.answer(found._replace(whole=True), BARE)) > 2000
+    assert len(interfaces_text.answer(found, VIEW)) > 2000
+    assert len(found.for_agents()["lessons"]) < len(found._replace(whole=True).for_agents()["lessons"]) == 9
+
+
+def test_a_path_of_headings_leaves_the_sentence_its_place_on_80_columns() -> None:
+    hit = Hit(DOC._replace(snippet="The sentence that answers. " * 5), " > ".join(["A long heading"] * 5), section=12)
+    row = interfaces_text.answer(Answer("workflow", (hit,)), VIEW._replace(width=80)).split("\n")[2]
+    assert row.startswith('    v3, section 12 | "The sentence that answers. The sentence')
+    assert len(row) <= 80
 
 
 def test_a_verbose_search_says_all_of_each_result() -> None:
@@ -150,11 +178,7 @@ Docs (reference):
     v3 | "全部置き換わる。全部置き換わる
       。全部置き換わる。全部置き換わる。
       全部置き換わる。全部置き換わる。全
-      部…
-
----
-\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider
-suggesting one."""
+      部…"""
 
 
 def test_a_search_fits_a_terminal_of_any_width_and_marks_the_words_asked_for() -> None:

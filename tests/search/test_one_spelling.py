@@ -21,8 +21,8 @@ from ai_lessons.search.ranking import (
 
 
 def both_shares(question: str, candidates: Candidates) -> tuple[float, float]:
-    held = shares(question, candidates, lambda hit: hit.text)
-    return held.together, held.stored
+    held = shares(question, [candidates], lambda hit: hit.text)
+    return max(held.held.values(), default=0.0), held.stored
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 from itertools import pairwise
 from math import prod
 
@@ -16,7 +15,6 @@ from ai_lessons.search.ranking import (
     RankingFacts,
     fold,
     fuse,
-    gap_prompt,
     rank,
     snippet,
     stem_positions,
@@ -186,30 +184,3 @@ def test_a_snippet_of_any_text_is_one_line_of_bounded_length(text: str, query: s
 
 def test_a_passage_found_by_meaning_alone_shows_its_beginning() -> None:
     assert snippet(LONG, "zebra").startswith("Setting things up")
-
-
-GROUPS = ("rules", "scripts", "lessons", "docs")
-
-
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        ((0, 0, 0, 0), "Nothing is stored"),
-        ((0, 0, 0, 0), "[UNSOLVED]"),
-        ((0, 0, 0, 3), "Only docs"),
-        ((0, 2, 0, 0), "Only scripts"),
-        ((0, 0, 1, 0), "Only lessons"),
-        ((0, 0, 1, 1), "Lessons and docs cover this, but no scripts and no rules. If you turn it into"),
-        ((1, 1, 1, 1), "well covered"),
-        ((1, 1, 1, 0), "Rules, scripts and lessons cover this, but no docs"),
-        ((1, 1, 0, 0), "but no lessons and no docs"),
-    ],
-)
-def test_a_gap_has_its_prompt(counts: tuple[int, int, int, int], words: str) -> None:
-    assert words in gap_prompt(dict(zip(GROUPS, counts, strict=True)))
-
-
-def test_every_combination_says_something_of_its_own() -> None:
-    every = itertools.product((0, 1), (0, 2), (0, 3), (0, 1))
-    said = {gap_prompt(dict(zip(GROUPS, counts, strict=True))) for counts in every}
-    assert len(said) == 16

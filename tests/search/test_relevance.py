@@ -17,7 +17,7 @@ def candidates(
 
 def judged(found: Candidates, *, complete: bool = True, question: str = QUESTION) -> float:
     """The chance less the bar for it."""
-    likely = chance(question, found, 100, lambda hit: hit.text, complete=complete).best
+    likely = chance(question, [found], 100, lambda hit: hit.text, complete=complete)[0].best
     assert 0 <= likely <= 1
     return likely - BAR
 
@@ -62,7 +62,7 @@ def test_a_question_without_words_that_are_looked_for_is_near_what_holds_it() ->
 
 def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
     found = candidates(0.62)
-    chances = [chance(QUESTION, found, 10**n, lambda hit: hit.text, complete=True).best for n in range(7)]
+    chances = [chance(QUESTION, [found], 10**n, lambda hit: hit.text, complete=True)[0].best for n in range(7)]
     assert chances == sorted(chances, reverse=True)
 
 

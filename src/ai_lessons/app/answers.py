@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from ai_lessons.model.entries import KINDS, EntrySummary, Kind, Status, json_fields, record
+from ai_lessons.model.entries import KINDS, WEAKEST, EntrySummary, Kind, Status, json_fields, record
 from ai_lessons.model.texts import one_line
 
 if TYPE_CHECKING:
@@ -170,13 +171,32 @@ class Hit(NamedTuple):
         data = self.entry.as_json(scored=True) | {"heading": self.heading}
         return data | {key: value for key, value in extra.items() if value}
 
+    def for_agents(self, approvals: Mapping[str, Approval]) -> dict[str, Any]:
+        """Handle, title, score and the sentence that answers; of a rule its reason and who approved it."""
+        entry, details, rule = self.entry, self.entry.details, self.entry.kind is Kind.RULE
+        data: dict[str, Any] = {"id": entry.id, "handle": entry.handle, "title": entry.title, "project": entry.project}
+        data["score"] = round(entry.score or 0.0, 2)
+        data |= {"rationale": details.get("rationale")} if rule else {"snippet": entry.snippet}
+        if rule and (approval := approvals.get(entry.id)):
+            data["approval"] = {"approved_by": approval.approved_by, "approved_at": approval.approved_at}
+        extra = {
+            "tier": "" if entry.tier == "user" else entry.tier, "versions": entry.versions, "also_in": self.also_in,
+            "section": self.section, "warning": details.get("warning"), "stated_by": details.get("stated_by"),
+            WEAKEST: details.get(WEAKEST), "factors": self.factors,
+        }  # fmt: skip
+        return data | {key: value for key, value in extra.items() if value}
+
+
+AGENT_ROOM = 950  # Characters of the results of a search that an agent reads unless it asks for a number of them
+AROUND = 50  # Of these, what stands around the title and the sentence of one result
+
 
 class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
     `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector, below 1 as
-    long as one is missing. `weak`: nothing stored comes near the question, and these are only the nearest.
-    `near_kinds`: the kinds of which something comes near, shown or not.
+    long as one is missing. `weak`: nothing stored comes near the question, and these are only the nearest. `whole`: so
+    many results were asked for, so that an agent gets them all.
     """
 
     query: str
@@ -186,7 +206,25 @@ class Answer(NamedTuple):
     approvals: Mapping[str, Approval] = MappingProxyType({})
     coverage: float = 1.0
     weak: bool = False
-    near_kinds: frozenset[Kind] = frozenset()
+    whole: bool = False
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing answers: then the first of the notes is the answer."""
+        return self.weak or not self.hits
+
+    @property
+    def paid(self) -> tuple[Hit, ...]:
+        """What an agent reads: as many results as have room, at least one; none where nothing answers."""
+        sentences = (
+            hit.entry.details.get("rationale") if hit.entry.kind is Kind.RULE else hit.entry.snippet
+            for hit in self.hits
+        )
+        sizes = accumulate(
+            len(hit.entry.title) + len(text or "") + AROUND for hit, text in zip(self.hits, sentences, strict=True)
+        )
+        most = len(self.hits) if self.whole else max(1, sum(size <= AGENT_ROOM for size in sizes))
+        return () if self.nothing else self.hits[:most]
 
     @property
     def groups(self) -> dict[Kind, tuple[Hit, ...]]:
@@ -203,11 +241,13 @@ class Answer(NamedTuple):
         return data | {"weak": True} if self.weak else data
 
     def for_agents(self) -> dict[str, Any]:
-        """With the approval of each rule; without the query, and without a coverage that is complete."""
+        """What an agent pays for: of each result what it says and how to call it, of a rule its approval."""
         left_out = {"query", "coverage"} if self.coverage == 1 else {"query"}
         data = {key: value for key, value in self.as_json().items() if key not in left_out}
+        shown = self.paid
+        data["order"] = list(dict.fromkeys(hit.entry.kind.folder for hit in shown))
         return data | {
-            kind.folder: [_for_agents(hit.as_json(), self.approvals) for hit in data[kind.folder]] for kind in KINDS
+            kind.folder: [hit.for_agents(self.approvals) for hit in shown if hit.entry.kind is kind] for kind in KINDS
         }
 
     @property

@@ -447,7 +447,7 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
         words = f"{command[:_COMMAND]} {transcripts.headline(output)}".strip()
         query = query._replace(text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
     answer: Answer = ask("search", query)
-    return answer._replace(prompt=NOT_KEPT) if alone else answer
+    return answer._replace(prompt=NOT_KEPT) if alone and answer.prompt else answer
 
 
 def helping(

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons import app
 from ai_lessons.app.answers import Answer, Hit, Query
 from ai_lessons.app.contexts import SPARE, drop_superseded, judged, see_also, vouched, warnings
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
-from ai_lessons.errors import UsageError
-from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, EntrySummary, Kind, Status
+from ai_lessons.errors import StorageFailed, UsageError
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Status
 from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
 from ai_lessons.search.catalog import Asked, Filter, gist, one_project, parse_query
-from ai_lessons.search.ranking import BAR, Candidates, Chance, IndexRefresh, Match, PassageFilter, Ranked, RankingFacts
+from ai_lessons.search.ranking import (
+    BAR,
+    NEAR_BEST,
+    Candidates,
+    Chance,
+    IndexRefresh,
+    Match,
+    PassageFilter,
+    Ranked,
+    RankingFacts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library, Reader, Reading
 
-MOST = 5  # Rules that come along with one answer: agents read no more
-
-# Cosine similarity from which a rule is about what was asked, for the pinned model. Of 24 rules, and 48 questions in
-# other words, it lets 75 % pass that were meant (.50: 92, .60: 56), and 29 % of the others of the same domain (65, 12).
-SIMILARITY = 0.55
-
-WORDS = 0.5  # Share of the question's words from which a rule is about it, where there is no vector to tell
+MOST = 5  # Rules of one answer: agents read no more
 
 _COMMON = frozenset(
     ranking.QUERY_WORD.findall(
@@ -37,37 +44,6 @@ _COMMON = frozenset(
         "then there these this was were what when where which who why will with would you your"
     )
 )
-
-
-class Near(NamedTuple):
-    """A rule as the searches found it, scored from 0 to 1; `enough` says that it is about what was asked."""
-
-    match: Match
-    enough: bool
-
-
-def near(query: str, candidates: Candidates, rules: Mapping[str, EntrySummary], *, complete: bool) -> dict[str, Near]:
-    """How close every rule is that the searches found, by its best passage.
-
-    By cosine, else (unless `complete`: every passage has a vector) by the share of the question's words; all: always.
-    """
-    nearest: dict[str, Near] = {}
-    asked = _words(query)
-
-    def keep(hit: Match, similarity: float, *, enough: bool) -> None:
-        best = nearest.get(hit.entry_id)
-        if best is None or (enough, similarity) > (best.enough, best.match.score):
-            nearest[hit.entry_id] = Near(hit._replace(score=similarity), enough)
-
-    for hit in candidates.vectors:
-        keep(hit, max(hit.score, 0.0), enough=hit.score >= SIMILARITY)
-    with_vector = set(nearest)
-    for hit in candidates.text:
-        title = rules[hit.entry_id].title if hit.entry_id in rules else ""
-        share = len(asked & _words(f"{title} {hit.heading} {hit.text}")) / len(asked) if asked else 0.0
-        if share == 1.0 or not (complete or hit.entry_id in with_vector):
-            keep(hit, share, enough=share >= WORDS)
-    return nearest
 
 
 def _words(text: str) -> set[str]:
@@ -109,28 +85,28 @@ ALL_RULES = PassageFilter(kinds=frozenset({Kind.RULE.value}))
 DEPTH = 50  # Passages of rules asked of each half: far more than can surface
 
 
-def rules_for(
-    repo: Reading, query: Query, candidates: Candidates, results: Sequence[EntrySummary], *, complete: bool
-) -> list[Hit]:
-    """Of the rules found, those that surface beside these results, at most `MOST`: by similarity x context boost.
+def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[EntrySummary]) -> list[Hit]:
+    """The rules that stand first, at most `MOST`, by chance x context boost: answers, and what comes along.
 
-    A rule that a link joins with a result is close enough. `complete`: no vector is missing.
+    An answer is what is about as likely one as the best there is. What is less likely one comes along where it has a
+    tag or project in common with what one is working on, and what a link joins with a result of its project always.
     """
     joined = linked(repo.catalog, (light.id for light in results))
-    lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)} | joined)
+    lights = repo.catalog.many(judged.rules.of.keys() | joined)
     rules = {light.id: light for light in lights.values() if light.kind is Kind.RULE}
-    close = near(query.text, candidates, rules, complete=complete and bool(candidates.vectors))
+    query, aliases = asked.query, repo.reading_config.tag_aliases
     projects = {GLOBAL_PROJECT, *(light.project for light in results), *([query.project] if query.project else [])}
-    aliases = repo.reading_config.tag_aliases
     weights = ranking.context_weights(query.context_tags, aliases)
-    surfacing = []
+    least = max(BAR, NEAR_BEST * max(judged.near.best, judged.rules.best))
+    filtered, surfacing = bool(query.project or query.tags), list[Ranked]()
     for rule in rules.values():
-        match, enough = close.get(rule.id, Near(Match(rule.id, 0, 0.0), enough=False))
-        is_linked = rule.id in joined and (rule.project in projects or enough)
-        if is_linked or (enough and belongs(rule, query, aliases)):
-            similarity = max(match.score, SIMILARITY if is_linked else 0.0)
+        chance, has_overlap = judged.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
+        enough = chance >= BAR
+        answers = chance >= least and (has_overlap or not filtered)
+        if answers or (enough and has_overlap) or (rule.id in joined and (enough or rule.project in projects)):
+            match = judged.rule_matches.get(rule.id, Match(rule.id, 0, 0.0))
             boost = ranking.context_boost(weights, frozenset(rule.tags), aliases)
-            surfacing.append(Ranked(match, similarity * boost, {"match": similarity, "context": boost}))
+            surfacing.append(Ranked(match, chance * boost, {"match": chance, "context": boost}))
     surfacing.sort(key=lambda ranked: (-ranked.score, ranked.match.entry_id))
     return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in surfacing[:MOST]]
 
@@ -156,17 +132,18 @@ def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
 
 RESULTS, MOST_RESULTS = 5, 10  # Without a limit: at least and at most, where the others score `ALSO` of the best
 ALSO = 0.8
-NEAREST = 5  # Results that are shown where none comes near the question; words alone tell less, and all are shown
+NEAREST = 3  # Results that data names where none comes near the question; words alone tell less: all
 CLOSE = 0.95  # Share of the best version's score from which on another version of a page is as good
 
 FAR, FEW = 0.15, 20
 """Share of the best result's score below which results are left out, where more than so many are found."""
 
 
-NEAR_BEST = 0.5  # Share of the best result's score from which on the rules linked with a result come along
-
 TYPED = 5.0  # Seconds in which who types is answered without another look at the files
 SEARCH_DEPTH = 100  # Passages asked of each half, more only for more results; measured in the recipe of `ranking`
+
+PROMPT = "If you find out, add a lesson."
+_GAP = "gap"  # Under which a session remembers that its agent was asked
 
 NOTHING_DONE, NOTHING_FOUND = ranking.IndexRefresh(), ranking.Candidates()
 
@@ -180,13 +157,6 @@ def search(library: Library, query: Query) -> Answer:
     if not query.typing or any(monotonic() - part.refreshed_at > TYPED for part in repo.every):
         repo.current()
     answer = find(repo, query)
-    asked = understood(query)[0]
-    # what to contribute is what is not there, not what was not asked for; a person who asks for a kind wants that alone
-    agent = library.primary.options.agent
-    contributing = asked.kinds and asked.text and not query.typing and agent
-    known_kinds = (
-        find(repo, asked._replace(kinds=frozenset(), plain=True)).near_kinds if contributing else answer.near_kinds
-    )
     if any(hit.entry.details.get("path") for hit in answer.hits):
         from ai_lessons.app.health import told_of_scripts
 
@@ -200,80 +170,179 @@ def search(library: Library, query: Query) -> Answer:
     )
     return answer._replace(
         hits=tuple(hits),
-        prompt=_prompt(asked, answer, known_kinds, agent=bool(agent)),
+        whole=bool(query.limit),
+        prompt=PROMPT if answer.nothing and not query.typing and _first_time(library.primary.options) else "",
         approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
 
 
-def _prompt(asked: Query, answer: Answer, known_kinds: AbstractSet[Kind], *, agent: bool) -> str:
-    """What to contribute, as far as the answer tells what is there."""
-    filtered = asked.project or asked.tags or asked.versions
-    if (answer.weak and answer.hits) or (asked.kinds and not agent) or (filtered and not answer.hits):
-        return ""
-    if answer.hits and not known_kinds:
-        return ranking.UNSURE
-    return ranking.gap_prompt({kind.folder: kind in known_kinds for kind in KINDS})
+def _first_time(options: Options) -> bool:
+    """Whether an agent calls that was not asked for a contribution in this session yet."""
+    if not options.agent or not options.session:
+        return False
+    with suppress(StorageFailed), app.hints.opened(options.state_dir, options.session) as session:
+        return bool(session.fresh(_GAP, ["asked"]))
+    return False
 
 
 def find(repo: Reading, query: Query) -> Answer:
     """Hits, best first, and notes on how the answer came about, from the catalog as it was last brought up to date.
 
-    With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
-    rules then by how well they match, and with context tags those that have one in common. With nothing but filters
-    asked for, all that passes them is found, the newest of equal score first.
+    With no kind asked for, rules come first and beside the limit. With some, only those are found: rules then by how
+    well they match, and with context tags those that have one in common. With nothing but filters asked for, all that
+    passes them is found, the newest of equal score first.
 
     Raises UsageError: nothing to search for, or filters that cannot all hold.
     """
-    asked = query.text
-    query, phrases = understood(query)
-    limit, query = query.limit, query._replace(limit=query.limit or MOST_RESULTS)
-    versions = asked_versions(repo, query)
-    if not query.text:
-        filtered = _by_filters(repo, query, versions)
-        return filtered._replace(query=asked, hits=filtered.hits if limit else _few(filtered.hits))
-    done = repo.indexing.refresh()
-    surfacing = not query.kinds and any(part.rules.count for part in repo.every)
-    depth = max(SEARCH_DEPTH, query.limit)
-    kinds = query.kinds or frozenset(kind for kind in Kind if surfacing and kind is not Kind.RULE)
-    filters = _passage_filter(repo, query, kinds, versions)._replace(phrases=phrases)
-    begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if surfacing else None
+    asked = ask(repo, query)
+    if not asked.query.text:
+        return _by_filters(repo, asked)
+    gathered = gather(repo, asked)
+    seen = judge(gathered)
+    return tell(repo, gathered, seen, order(repo, gathered, seen))
+
+
+class Asking(NamedTuple):
+    """A question as it is looked for: `typed` is its text as it was, `few` that no limit was stated."""
+
+    typed: str
+    query: Query
+    phrases: tuple[str, ...]
+    versions: Versions
+    few: bool
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds among which results are ranked; rules are found beside them unless kinds are asked for."""
+        return self.query.kinds or frozenset(Kind) - {Kind.RULE}
+
+
+def ask(repo: Reading, query: Query) -> Asking:
+    """What is asked for, with all that the words say beside the question. Raises UsageError as `find`."""
+    asked, phrases = understood(query)
+    limit = asked.limit or MOST_RESULTS
+    return Asking(query.text, asked._replace(limit=limit), phrases, asked_versions(repo, asked), few=not asked.limit)
+
+
+class Gathered(NamedTuple):
+    """What the index found: `candidates` pass the filters, `every` passes none but phrases, `rules` are all rules."""
+
+    asked: Asking
+    done: IndexRefresh
+    candidates: Candidates
+    every: Candidates
+    rules: Candidates
+    lights: Mapping[str, EntrySummary]
+    passages: int
+    remark: str = ""
+
+    @property
+    def coverage(self) -> float:
+        """The share of the passages that have a vector; 1.0 only where none is missing."""
+        missing = self.done.missing
+        share = round(1 - missing / self.passages, 4) if self.passages else float(not missing)
+        return min(max(share, 0.0), 0.9999) if missing else 1.0
+
+
+def gather(repo: Reading, asked: Asking) -> Gathered:
+    """Ask the index for passages by words and by vector, and the catalog for their entries."""
+    done, query, remark = repo.indexing.refresh(), asked.query, ""
+    with_rules = not query.kinds and any(part.rules.count for part in repo.every)
+    begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if with_rules else None
+    depth, filters = max(SEARCH_DEPTH, query.limit), _passage_filter(repo, asked)
     candidates = repo.indexing.begin(query.text, filters, depth)()
-    unheld = ""
-    if phrases and not (candidates.text or candidates.vectors) and _query_words(phrases) < _query_words([query.text]):
-        unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
-        phrases, filters = (), filters._replace(phrases=())
+    if asked.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(asked):
+        remark = f"nothing holds {_or(map(repr, asked.phrases))} word by word: the words are looked for"
+        asked, filters = asked._replace(phrases=()), filters._replace(phrases=())
         candidates = repo.indexing.begin(query.text, filters, depth)()
-    every = _unfiltered(repo, query, filters, candidates)
-    found_rules = begun() if begun else NOTHING_FOUND
-    passages = repo.indexing.passages() if done.missing else 0
-    coverage = min(max(round(1 - done.missing / passages, 4), 0.0), 0.9999) if passages else float(not done.missing)
-    likely, near, lead, lights_of = _near(repo, query.text, every, candidates, complete=not done.missing)
+    # a score is of question (of which phrases are a part) and entry, whatever is filtered
+    kinds = frozenset(kind.value for kind in Kind if kind is not Kind.RULE)
+    unfiltered = PassageFilter(kinds, versions_of=filters.versions_of, phrases=filters.phrases)
+    every = candidates if unfiltered == filters else repo.indexing.begin(query.text, unfiltered, depth)()
+    rules = begun() if begun else NOTHING_FOUND
+    hits = {hit.entry_id for each in (every, candidates, rules) for hit in (*each.text, *each.vectors)}
+    return Gathered(asked, done, candidates, every, rules, repo.catalog.many(hits), repo.indexing.passages(), remark)
+
+
+def _is_phrase(asked: Asking) -> bool:
+    return _query_words(asked.phrases) >= _query_words([asked.query.text])
+
+
+class Judged(NamedTuple):
+    """How likely the question is answered: by what passes the filters (`near`), by anything but rules, and by rules.
+
+    `lead` are the passages that hold what it is about, `rule_matches` the best passage of each rule.
+    """
+
+    near: Chance
+    whole: Chance
+    rules: Chance
+    lead: AbstractSet[tuple[str, int]]
+    rule_matches: Mapping[str, Match]
+    weak: bool
+
+
+def judge(gathered: Gathered) -> Judged:
+    """The chance that anything found answers the question; only what was not filtered away can."""
+    asked, every, candidates, lights = gathered.asked, gathered.every, gathered.candidates, gathered.lights
+
+    def text_of(hit: Match) -> str:
+        title = lights[hit.entry_id].title if hit.entry_id in lights else ""
+        return f"{title} {hit.heading} {hit.text}"
+
+    text, passages, complete = asked.query.text, gathered.passages, not gathered.done.missing
+    lists = [candidates, gathered.rules] if every is candidates else [candidates, gathered.rules, every]
+    near, rules, *unfiltered = ranking.chance(text, lists, passages, text_of, complete=complete)
+    whole = unfiltered[0] if unfiltered else near
+    holding, lead = ranking.holders(text, (*every.text, *candidates.text), text_of, every.read)
+    if holding:
+        whole = whole._replace(best=max(whole.best, ranking.NAMED))
+    if holding.intersection((hit.entry_id, hit.ordinal) for hit in candidates.text):
+        near = near._replace(best=max(near.best, ranking.NAMED))
+    matches: dict[str, Match] = {}
+    for hit in (*gathered.rules.vectors, *gathered.rules.text):
+        matches.setdefault(hit.entry_id, hit)
+    return Judged(near, whole, rules, lead, matches, weak=near.best < BAR and not asked.phrases)
+
+
+def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
+    """The results in their order, rules first; nothing but the nearest where nothing is near."""
+    asked, candidates = gathered.asked, gathered.candidates
     # the best of a few vectors must not outrank the best of all texts
-    weight = ranking.VECTOR_WEIGHT * candidates.read * (coverage if candidates.text and candidates.vectors else 1.0)
-    whole = every.text, every.vectors
-    matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead, whole)
-    matches = tuple(match._replace(score=match.score * likely) for match in matches)
-    # the chance of a model that was not measured is the bar itself
-    bar = BAR if likely > BAR else NEAR_BEST * BAR
-    weak = near.best < BAR and not phrases
-    room = query._replace(limit=min(query.limit, NEAREST)) if weak and candidates.vectors else query
-    shown = (*phrases, *ranking.names(query.text))
-    hits = drop_superseded(repo, room, _hits(repo, room, matches, versions, lights_of))
-    hits = hits if limit else list(_few(hits))
-    near_note = nothing_near(repo, hits) if weak or not hits else ""
-    remarks = [unheld, near_note, "" if hits else _what_there_is(repo, query)]
-    if surfacing:
-        least = max(bar, NEAR_BEST * (hits[0].entry.score or 0.0)) if hits else 0.0
-        near_hits = [hit.entry for hit in hits if not weak and (hit.entry.score or 0.0) >= least]
-        hits = rules_for(repo, query, found_rules, near_hits, complete=not done.missing) + hits
-    hits = [_answering(hit, query, shown) for hit in hits]
+    has_both = bool(candidates.text and candidates.vectors)
+    weight = ranking.VECTOR_WEIGHT * candidates.read * (gathered.coverage if has_both else 1.0)
+    scale = gathered.every.text, gathered.every.vectors
+    matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, scale)
+    matches = tuple(match._replace(score=match.score * seen.whole.best) for match in matches)
+    hits = drop_superseded(repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.lights))
+    hits = list(_few(hits)) if asked.few else hits
+    if asked.query.kinds:
+        return hits
+    least = max(BAR, NEAR_BEST * (hits[0].entry.score or 0.0)) if hits else 0.0
+    near = [hit.entry for hit in hits if not seen.weak and (hit.entry.score or 0.0) >= least]
+    rules = rules_for(repo, asked, seen, near)
+    return rules if rules and seen.weak else rules + hits
+
+
+def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -> Answer:
+    """The answer with the sentences that answer, and what the reader should know; one line where nothing is near."""
+    asked, coverage = gathered.asked, gathered.coverage
+    rule_answers = not asked.query.kinds and any(hit.entry.kind is Kind.RULE for hit in hits)
+    weak = bool(hits) and seen.weak and not rule_answers
+    shown = (*asked.phrases, *ranking.names(asked.query.text))
+    hits = [
+        _answering(hit, asked.query, shown)
+        for hit in (hits[:NEAREST] if weak and gathered.candidates.vectors else hits)
+    ]
     lights = [hit.entry for hit in hits]
-    notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.stand_ins(lights)]
-    notes += [*warnings(repo, lights), *see_also(repo, lights)]
-    near_kinds = {lights_of[entry_id].kind for entry_id in near.covering if entry_id in lights_of}
-    rules = {light.kind for light in lights if light.kind is Kind.RULE}
-    kinds = frozenset() if weak else frozenset(near_kinds | rules)
-    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
+    if weak or not hits:
+        remarks = [] if hits else [_what_there_is(repo, asked.query)]
+        notes = [nothing_near(repo, hits), gathered.remark, *repo.notes(), *asked.versions.notes, *remarks]
+    else:
+        notes = [*_notes(repo, asked.versions, gathered.done, gathered.candidates, coverage), gathered.remark]
+        notes += [*asked.versions.stand_ins(lights), *warnings(repo, lights), *see_also(repo, lights)]
+    notes = list(dict.fromkeys(filter(None, notes)))
+    return Answer(asked.typed, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak)
 
 
 def _few(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -282,8 +351,9 @@ def _few(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return (*hits[:RESULTS], *(hit for hit in hits[RESULTS:] if (hit.entry.score or 0.0) >= least))
 
 
-def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
+def _by_filters(repo: Reading, asked: Asking) -> Answer:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
+    query, versions = asked.query, asked.versions
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
     selected = repo.catalog.select(Filter(kinds=kinds, project=query.project, tags=query.tags))
     by_id = {light.id: light for light in selected}
@@ -292,48 +362,18 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
     hits = _hits(repo, query._replace(limit=len(matches)), matches, versions, by_id)
     hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
+    hits = list(_few(hits)) if asked.few else hits
     lights = [hit.entry for hit in hits]
     remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
     notes = [*_notes(repo, versions), *remarks, *versions.stand_ins(lights), *warnings(repo, lights)]
-    return Answer(query.text, tuple(hits), notes=tuple(notes), near_kinds=frozenset(light.kind for light in lights))
-
-
-def _near(
-    repo: Reading, question: str, every: Candidates, candidates: Candidates, *, complete: bool
-) -> tuple[float, Chance, frozenset[tuple[str, int]], dict[str, EntrySummary]]:
-    """The chance that anything stored answers the question, and that what passes the filters (`candidates`) does.
-
-    Also the passages that hold what it is about, and the entries by id.
-    """
-    hits = (*every.text, *every.vectors, *candidates.text, *candidates.vectors)
-    lights = repo.catalog.many({hit.entry_id for hit in hits})
-
-    def text_of(hit: Match) -> str:
-        title = lights[hit.entry_id].title if hit.entry_id in lights else ""
-        return f"{title} {hit.heading} {hit.text}"
-
-    passages = repo.indexing.passages()
-    holding, lead = ranking.holders(question, (*every.text, *candidates.text), text_of, every.read)
-    near = ranking.chance(question, candidates, passages, text_of, complete=complete)
-    whole = near if every is candidates else ranking.chance(question, every, passages, text_of, complete=complete)
-    likely = whole.best
-    if holding.intersection((hit.entry_id, hit.ordinal) for hit in candidates.text):
-        near = near._replace(best=max(near.best, ranking.NAMED))
-    return max(likely, ranking.NAMED) if holding else likely, near, lead, lights
-
-
-def _unfiltered(repo: Reading, query: Query, filters: ranking.PassageFilter, candidates: Candidates) -> Candidates:
-    """What is found without filters: a score is of question (of which phrases are a part) and entry."""
-    kinds = frozenset(kind.value for kind in Kind if kind is not Kind.RULE) if query.kinds else filters.kinds
-    unfiltered = PassageFilter(kinds, versions_of=filters.versions_of, phrases=filters.phrases)
-    return candidates if unfiltered == filters else repo.indexing.begin(query.text, unfiltered, candidates.depth)()
+    return Answer(asked.typed, tuple(hits), notes=tuple(notes))
 
 
 def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
     """One line where there is nothing to show, or only what is far from the question."""
     if hits:
         nearest = hits[0].entry
-        return f"nothing near; the nearest is {nearest.handle} ({nearest.title!r}, {nearest.score or 0:.2f} of 1)"
+        return f"nothing near; the nearest is {nearest.handle} ({nearest.score or 0:.2f} of 1)"
     stored = repo.catalog.count(Filter(status=None))
     return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
 
@@ -379,11 +419,13 @@ def _or(names: Iterable[str]) -> str:
     return " or ".join(sorted(names))
 
 
-def _passage_filter(repo: Reading, query: Query, kinds: AbstractSet[Kind], versions: Versions) -> PassageFilter:
+def _passage_filter(repo: Reading, asked: Asking) -> PassageFilter:
+    query, versions = asked.query, asked.versions
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
     of_any, of_project = versions.spellings(tally.name for tally in tallies)
-    names = frozenset(kind.value for kind in kinds)
-    return PassageFilter(names, query.project, tuple(query.tags), versions=of_any, versions_of=of_project)
+    names = frozenset(kind.value for kind in asked.kinds)
+    tags = tuple(query.tags)
+    return PassageFilter(names, query.project, tags, of_any, versions_of=of_project, phrases=asked.phrases)
 
 
 def _notes(

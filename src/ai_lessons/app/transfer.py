@@ -102,8 +102,8 @@ def export_file(
     entries, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
         # what was taken in from a file is not written beside itself
-        there = _texts_of_people(file)
-        double = {entry.id for _, entry in entries if any(exporters.stands_in(entry, text) for text in there)}
+        texts = _texts_of_people(file)
+        double = {entry.id for _, entry in entries if any(exporters.stands_in(entry, text) for text in texts)}
         left_out += [(entry.path, f"{file.name} says it already") for _, entry in entries if entry.id in double]
         entries = [(handle, entry) for handle, entry in entries if entry.id not in double]
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):

@@ -34,20 +34,34 @@ SAID_ELSEWHERE = frozenset({
 HASHES = frozenset({"content_hash", "source_ref"})
 WIDE = 72  # cells of a terminal in which one line says enough of a result
 WIDEST = 60  # cells of a title in a drawing
+QUESTION = 80  # cells of a question or title in the line that says that nothing is near
 GONE = "not found"
 CHANGE = "a change of this rule that is not in force"
 SECTION_CALL = "ai-lessons recall show {} --section "
 
 
 def answer(result: Answer, view: View) -> str:
-    """A search in groups by kind; a group without results is left out."""
-    blocks = [
-        block(view.paint(KINDS[kind].heading, "heading"), (_hit(hit, result, view) for hit in hits))
-        for kind, hits in result.groups.items()
-        if hits
-    ]
-    prompt = f"\n\n---\n{PROMPT_MARK} {clean(result.prompt)}" if result.prompt else ""
-    return ("\n\n".join(blocks) or f'Nothing found for "{line(result.query)}".') + prompt
+    """A search in groups by kind; one line where nothing is near."""
+    if result.nothing:
+        prompt = f"\n{PROMPT_MARK} {clean(result.prompt)}" if result.prompt else ""
+        return _nothing(result, view) + prompt
+    shown = result.paid if view.framed else result.hits
+    kinds = dict.fromkeys(hit.entry.kind for hit in shown)
+    return "\n\n".join(
+        block(
+            view.paint(KINDS[kind].heading, "heading"),
+            (_hit(hit, result, view) for hit in shown if hit.entry.kind is kind),
+        )
+        for kind in kinds
+    )
+
+
+def _nothing(result: Answer, view: View) -> str:
+    """The line that stands for an answer. What is nearest is data, so that an agent gets no more than its handle."""
+    why = line(result.notes[0]) if result.notes else ""
+    if not result.hits:
+        return f'Nothing found for "{line(clip(result.query, QUESTION))}"' + (f": {why}" if why else ".")
+    return why if view.framed else f"{why}: {line(clip(result.hits[0].entry.title, QUESTION))}"
 
 
 def _hit(hit: Hit, result: Answer, view: View) -> str:
@@ -56,16 +70,18 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
     score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
     title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), result.query)}"
-    extra = origin(entry, result.approvals) if view.framed else []
     factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())
+    extra = origin(entry, result.approvals) if view.framed else []
     extra += [f"score: {factors}"] if factors else []
     extra += warning(entry, view)
     text = line(str(details.get("rationale") or "") if rule else entry.snippet)
-    if not view.verbose:
+    if view.framed or not view.verbose:
         facts = [str(details.get(key)) for key in ("confidence", "source") if lesson and details.get(key)]
         facts += [vouching(details[WEAKEST])] if lesson and WEAKEST in details else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
-        facts += [f"{name} {value}" for name, value in _place(hit) if value]
+        # of a section its number: a path of headings would take the place of the sentence
+        section = (("section", str(hit.section)),) if hit.section and entry.kind is Kind.DOC else ()
+        facts += [f"{name} {value}" for name, value in (*_place(hit)[:1], *section) if value]
         words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
         return block(
             title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= WIDE else 3), result.query), *extra]
@@ -91,13 +107,11 @@ def warning(entry: EntrySummary, view: View) -> list[str]:
 
 
 def origin(entry: EntrySummary, approvals: Mapping[str, Approval]) -> list[str]:
-    """Where a result comes from: its path, and who said or approved it."""
-    path = "" if entry.kind is Kind.SCRIPT else f"path: {line(entry.path)}"
+    """Who approved a rule, and who stated what a person stands behind."""
     if entry.kind is Kind.RULE:
-        return [approved(approvals.get(entry.id)), path]
-    by, claim = entry.details.get("stated_by"), entry.details.get("from")
-    author = f"stated by {line(str(by))}" if by else f"its file says from: {line(str(claim))}" if claim else ""
-    return [" | ".join(filter(None, (author, path)))]
+        return [approved(approvals.get(entry.id))]
+    by = entry.details.get("stated_by")
+    return [f"stated by {line(str(by))}"] if by else []
 
 
 def approved(approval: Approval | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -51,9 +52,21 @@ def deleted(values: Sequence[answers.Written], view: View) -> str:
 def imported(value: answers.Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
     added = f"{count(len(value.written), 'entry')} added"
-    skipped = [f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped]
-    sums = f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped"
-    return block(_few(value, sums, view), first_rows(skipped))
+    sums = f"{added}, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped"
+    return block(_few(value, sums, view), first_rows(_skipped(value.skipped)))
+
+
+def _skipped(skipped: Sequence[answers.Skipped]) -> Iterator[str]:
+    """A row for each reason; files that are left out for the same one stand in it together."""
+    groups: dict[str, list[str]] = {}
+    for path, reason in skipped:
+        groups.setdefault(_PLACE.sub("", reason), []).append(path)
+    for why, paths in groups.items():
+        files = ", ".join(line(path) for path in paths[:FEW]) + (", …" if len(paths) > FEW else "")
+        yield f"skipped {files if len(paths) == 1 else f'{len(paths):,} files ({files})'}: {line(why)}"
+
+
+_PLACE = re.compile(r"^[^\s:]+:(?:\d+:)? ")  # Where in a file a reason is found
 
 
 def _few(value: answers.Imported | transfer.Ported, sums: str, view: View) -> str:
@@ -224,7 +237,7 @@ def indexed(value: answers.Indexed, _view: View) -> str:
     lines = [f"{count(value.entries, 'entry')}, {count(value.passages, 'passage')}, {value.embedded:,} embedded"]
     lines += [f"rebuilt: {line(value.rebuilt)}"] if value.rebuilt else []
     if value.missing:
-        lines.append(f"{count(value.missing, 'passage')} without a vector: found by text only until there is a model")
+        lines.append(f"{count(value.missing, 'passage')} without a vector: found by text only until they have one")
     return "\n".join(lines)
 
 

@@ -345,14 +345,14 @@ def pattern(phrase: str) -> str:
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models whose similarities are known. With any other one nothing is too far."""
 
-BIAS, NEAR, AMONG, TOGETHER, STORED, ASKED = -31.18, 43.89, -0.99, 6.13, 3.95, 1.01
-"""Weights of a logistic model of questions put to their own and to foreign sets of 20 to 7,000 passages: similarity of
-the nearest, logarithm of the number of passages, share of the question's words that one of the best passages holds,
-share that any of those found by words holds, and logarithm of how many words these are (of more words the same share
-tells more). Found by searches like that of `python -m bench.nearness --fit`, with the bars of that bench as limits."""
+BIAS, NEAR, AMONG, TOGETHER, STORED, ASKED = -8.87, 12.05, -0.22, 2.08, 1.12, 0.23  # bench.nearness --fit
+"""Weights of the chance that a passage answers a question: its similarity, the logarithm of the number of passages, the
+share of the question's words that it holds, the share that all found by words hold, and the logarithm of how many words
+these are (of more words the same share tells more)."""
 
-WORDS_BIAS, WORDS_AMONG, WORDS_TOGETHER, WORDS_STORED, WORDS_ASKED = -4.54, -0.65, 6.57, 4.17, 0.86
-"""The same from words alone, while vectors are missing."""
+UNKNOWN = 0.645  # bench.nearness --fit: the similarity that stands for one that no vector tells
+BAR = 0.36  # bench.nearness: chance from which an answer counts as one
+NEAR_BEST = 0.5  # bench.retrieval: share of the best chance from which a rule is an answer, too
 
 MOST_ASKED = 20  # Words of a question from which on more of them tell nothing further
 KIN, KIN_ALONE = 0.5, 0.95
@@ -361,14 +361,6 @@ the stem of the only word.
 
 Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15 fewer questions were
 held back from sets of other fields, with as many lost.
-"""
-
-BAR = 0.16  # Chance from which an answer counts as one: at most 2 % of the questions of any set lose theirs
-COVERED, WORDS_COVERED = 0.9996, 0.9
-"""Chances from which an entry that holds all words of a question, in some form, covers it; the second by words alone.
-
-With the first, of the questions of no set more than 5 % are covered after their answers were taken away. By words alone
-no bar tells that: two words stand together on many pages.
 """
 
 FEWEST = 20  # Passages below which nothing was measured
@@ -421,40 +413,43 @@ def about(question: str, mentioned: Sequence[str]) -> Sequence[str]:
 
 
 class Chance(NamedTuple):
-    """The chance that a question is answered by the best of all candidates, and the entries that cover it."""
+    """The chance that a question is answered by the `best` of all candidates, and by each entry that was looked at."""
 
     best: float
-    covering: AbstractSet[str] = frozenset()
+    of: Mapping[str, float] = MappingProxyType({})
 
 
-def chance(question: str, candidates: Candidates, passages: int, text_of: TextOf, *, complete: bool) -> Chance:
-    """The chance that a candidate answers the question.
+def chance(
+    question: str, every: Sequence[Candidates], passages: int, text_of: TextOf, *, complete: bool
+) -> tuple[Chance, ...]:
+    """The chance that a candidate answers the question, for each list of candidates.
 
     `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
     """
-    shared = shares(question, candidates, text_of)
-    among = log(max(passages, FEWEST))
-    vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in candidates.vectors}
-    measured = vectors and candidates.model in MEASURED
+    shared = shares(question, every, text_of)
+    fixed = BIAS + AMONG * log(max(passages, FEWEST)) + STORED * shared.stored + ASKED * shared.length
 
-    def likely(similarity: float, together: float) -> float:
-        words = WORDS_BIAS + WORDS_AMONG * among + WORDS_TOGETHER * together + WORDS_STORED * shared.stored
-        by_words = _logistic(words + WORDS_ASKED * shared.length)
-        if not measured:
-            return by_words
-        near = BIAS + NEAR * similarity + AMONG * among
-        combined = _logistic(near + TOGETHER * together + STORED * shared.stored + ASKED * shared.length)
-        combined = candidates.read * combined + (1 - candidates.read) * by_words
-        return combined if complete else max(combined, by_words)
+    def judged(candidates: Candidates) -> Chance:
+        measured = bool(candidates.vectors) and candidates.model in MEASURED
+        vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in candidates.vectors}
+        farthest, read = min(vectors.values(), default=UNKNOWN), candidates.read if measured else 0.0
+        of: dict[str, float] = {}
+        for key in looked_at(candidates):
+            similarity = vectors.get(key, farthest if complete else UNKNOWN)
+            near = read * similarity + (1 - read) * UNKNOWN
+            likely = _logistic(fixed + NEAR * near + TOGETHER * shared.held[key])
+            if shared.asked and shared.held[key] == 1.0:
+                likely = max(likely, NAMED)
+            of[key[0]] = max(likely, of.get(key[0], 0.0))
+        best = max(of.values(), default=0.0)
+        return Chance(max(best, BAR) if vectors and not measured else best, of)
 
-    best = likely(max(vectors.values(), default=0.0), shared.together)
-    if shared.said_whole:
-        best = max(best, NAMED)
-    farthest, read = min(vectors.values(), default=0.0), candidates.read if measured else 0.0
-    enough = read * COVERED + (1 - read) * WORDS_COVERED
-    likely_of = {key: likely(vectors.get(key, farthest), shared.held[key]) for key in shared.whole}
-    covering = frozenset(entry_id for (entry_id, _), value in likely_of.items() if value >= enough)
-    return Chance(max(best, BAR) if vectors and not measured else best, covering)
+    return tuple(map(judged, every))
+
+
+def looked_at(candidates: Candidates) -> dict[JudgedPassage, Match]:
+    """The passages that the chance of an answer is told by: the best of each list."""
+    return {(hit.entry_id, hit.ordinal): hit for hit in (*candidates.text[:BEST], *candidates.vectors[:BEST])}
 
 
 def _logistic(x: float) -> float:
@@ -464,24 +459,12 @@ def _logistic(x: float) -> float:
 class Shares(NamedTuple):
     """How much of a question's words is there: the share that each of the best passages holds (`held`).
 
-    `whole` are the passages that hold all of them in some form; `stored` is the share that all found by words hold,
-    and `asked` how many words these are.
+    `stored` is the share that all found by words hold, and `asked` how many words these are.
     """
 
     held: Mapping[JudgedPassage, float]
-    whole: AbstractSet[JudgedPassage]
     stored: float
     asked: int
-
-    @property
-    def together(self) -> float:
-        """The most that one passage holds."""
-        return max(self.held.values(), default=0.0)
-
-    @property
-    def said_whole(self) -> bool:
-        """Whether one passage holds all words in their own forms; no for a question without any."""
-        return self.asked > 0 and self.together == 1.0
 
     @property
     def length(self) -> float:
@@ -489,25 +472,23 @@ class Shares(NamedTuple):
         return log(min(max(self.asked, 1), MOST_ASKED))
 
 
-def shares(question: str, candidates: Candidates, text_of: TextOf) -> Shares:
+def shares(question: str, every: Sequence[Candidates], text_of: TextOf) -> Shares:
     """How much of the question's words the candidates hold."""
     language = next(iter(languages(question)), "english")
     words = (word for word in words_of(question) if len(word) > 1 and word not in LOST)
     asked = {_base(word, language): word for word in words if not is_frequent(word, language)}
-    hits = (*candidates.text[:BEST], *candidates.vectors[:BEST])
+    hits = {key: hit for candidates in every for key, hit in looked_at(candidates).items()}
     if not asked:
-        keys = [(hit.entry_id, hit.ordinal) for hit in hits]
-        return Shares(dict.fromkeys(keys, 1.0), frozenset(keys), 1.0, 0)
-    best = {(hit.entry_id, hit.ordinal): _held(text_of(hit), asked, language) for hit in hits}
+        return Shares(dict.fromkeys(hits, 1.0), 1.0, 0)
+    best = {key: _held(text_of(hit), asked, language) for key, hit in hits.items()}
     stored: dict[str, float] = {}
-    further = (_held(text_of(hit), asked, language) for hit in candidates.text[BEST:])
-    for held in chain(best.values(), further):
+    behind = (hit for candidates in every for hit in candidates.text[BEST:])
+    for held in chain(best.values(), (_held(text_of(hit), asked, language) for hit in behind)):
         stored |= {word: max(share, stored.get(word, 0.0)) for word, share in held.items()}
         if sum(stored.values()) == len(asked):
             break
     share_of = {passage: sum(held.values()) / len(asked) for passage, held in best.items()}
-    whole = frozenset(passage for passage, held in best.items() if len(held) == len(asked))
-    return Shares(share_of, whole, sum(stored.values()) / len(asked), len(asked))
+    return Shares(share_of, sum(stored.values()) / len(asked), len(asked))
 
 
 def _held(text: str, asked: Mapping[str, str], language: str) -> dict[str, float]:
@@ -843,35 +824,6 @@ def _likely_words(folded: str, stems: frozenset[str]) -> Iterator[tuple[int, str
 def _beginnings(stems: frozenset[str]) -> re.Pattern[str]:
     starts = {re.escape(word[: max(2, min(len(word) - 1, 3))]) for word in stems if word.isascii()}
     return re.compile(rf"\b(?:{'|'.join(starts)})\w*" if starts else r"(?!)")
-
-
-ADVICE: Mapping[str, str] = {
-    "lessons": "If you had to try things out, or something surprised you, add what you learned as a lesson.",
-    "scripts": "If you turn it into working steps, add them as a script and link it (has_script).",
-    "docs": "If you used reference material to go further, add it as a doc.",
-    "rules": "If something should always be done so, suggest a rule.",
-}
-"""What to contribute where a group is missing, the most useful first."""
-
-NOTHING = (
-    "Nothing is stored on this yet. If you find the answer by trying, add a lesson; "
-    "if it took a command sequence, add the script too. If it stays unsolved, add a lesson whose title begins "
-    "with [UNSOLVED]."
-)
-UNSURE = "If none of these answers it and you find out, add what you learned as a lesson."
-COMPLETE = "This is well covered. If something here was wrong or out of date, say so: update it or add a lesson."
-
-
-def gap_prompt(counts: Mapping[str, int | bool]) -> str:
-    """What to contribute, in a few sentences, from how many of each group an answer holds."""
-    *first, last = [group for group in counts if counts[group]] or [""]
-    missing = [group for group in ADVICE if not counts[group]]
-    if not last or not missing:
-        return COMPLETE if last else NOTHING
-    advice = " ".join(ADVICE[group] for group in missing[:2])
-    if not first:
-        return f"Only {last} cover this. {advice}"
-    return f"{', '.join(first).capitalize()} and {last} cover this, but no {' and no '.join(missing)}. {advice}"
 
 
 def blend(lists: Sequence[tuple[Sequence[Match], int]], depth: int) -> tuple[Match, ...]:

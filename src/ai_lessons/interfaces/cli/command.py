@@ -616,6 +616,7 @@ def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], clic
 
 
 BESIDE_BAR = 34  # cells of a progress bar beside its name: its frame, both numbers, and how long it takes
+LINE_SECONDS = 10.0  # between two lines of progress where there is no terminal
 PATIENCE = 0.4  # seconds a job may take before it gets a progress bar
 
 
@@ -630,6 +631,7 @@ class Call:
     quiet: bool = False
     verbose: bool = False
     bars: ProgressDisplay | None = None
+    long: bool = False  # The command may take minutes, so that it says how far it is without a terminal, too
 
     @cached_property
     def settings(self) -> Settings:
@@ -648,6 +650,8 @@ class Call:
             self.bars = ProgressDisplay()
             click.get_current_context().find_root().call_on_close(self.bars.finish)
             library_options = library_options._replace(progress=self.bars.show)
+        elif self.long and not self.quiet:
+            library_options = library_options._replace(progress=ProgressLines().show)
         if self.can_ask and not self.settings.agent:
             return library_options._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
         return library_options
@@ -708,7 +712,8 @@ class Call:
             return
         tool = getattr(click.get_current_context().command, "tool", None)
         if tool and tool.notice and self.settings.agent:
-            click.echo(f"{tool.headline(whereabouts(self.settings))}\n\n{text(value, BARE)}")
+            head = "" if is_nothing(value) else f"{tool.headline(whereabouts(self.settings))}\n\n"
+            click.echo(f"{head}{text(value, BARE)}")
         else:
             self.say(self.view.fit(text(value, self.view)), paged=paged)
         self.note(notes_of(value))
@@ -774,12 +779,32 @@ def _size(stream: int = 1) -> tuple[int, int]:
     return wide or columns or 80, high or lines or 24
 
 
+def is_nothing(value: object) -> bool:
+    """Whether an answer is no more than a line of ours, below which no content stands."""
+    return bool(getattr(value, "nothing", False))
+
+
 def notes_of(value: object) -> list[str]:
-    """The notes of an answer or of several."""
+    """The notes of an answer or of several, but for one that is the answer."""
+    if is_nothing(value):
+        return list(getattr(value, "notes", ()))[1:]
     answers: Iterable[object] = (value,)
     if isinstance(value, tuple | list) and not hasattr(value, "notes"):  # an answer may be a tuple itself
         answers = value
     return [note for answer in answers for note in getattr(answer, "notes", ())]
+
+
+class ProgressLines:
+    """As `ProgressDisplay`, where stderr is no terminal: a line now and then."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Say how far it is, unless that was said within the last seconds."""
+        if time.monotonic() - self._last >= LINE_SECONDS:
+            self._last = time.monotonic()
+            remark(f"{line(what)}: {done:,} of {total:,}")
 
 
 class ProgressDisplay:

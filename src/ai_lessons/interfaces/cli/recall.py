@@ -104,8 +104,8 @@ def search(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
 @search_options
 def search_resources(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
     """Search docs and scripts only."""
-    answer = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **filters))
-    call.answer(answer, interfaces_text.answer)
+    query = Query(text=" ".join(words), approvals=call.by_agent, **filters)
+    call.answer(call.ask("search", query), interfaces_text.answer)
 
 
 read_options = options.stack(

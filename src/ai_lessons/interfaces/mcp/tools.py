@@ -35,7 +35,17 @@ from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
 from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces.cli import command, root
-from ai_lessons.interfaces.cli.command import Argument, Call, Command, Tool, notes_of, options, walk, whereabouts
+from ai_lessons.interfaces.cli.command import (
+    Argument,
+    Call,
+    Command,
+    Tool,
+    is_nothing,
+    notes_of,
+    options,
+    walk,
+    whereabouts,
+)
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.lesson import lesson
 from ai_lessons.interfaces.output import BARE, clean, encode, line
@@ -385,7 +395,8 @@ class ToolCall(Call):
         """Keep what the agent reads, and the same as data; agents have no pager."""
         notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
         root = whereabouts(self.settings)
-        blocks = self.served.headline(root), text(value, BARE if self.served.notice else self.view), notes
+        head = "" if is_nothing(value) else self.served.headline(root)
+        blocks = head, text(value, BARE if self.served.notice else self.view), notes
         whole = "\n\n".join(filter(None, blocks))
         structured = agent_text.data(value, self.served, root, encode(data(value)) if data else None)
         self.result = CallToolResult(content=[TextContent(type="text", text=whole)], structured_content=structured)
