@@ -35,6 +35,7 @@ def digest(entry: Entry) -> str:
     """What a lesson says, where, for whom and with what standing: another text of it has to be stated anew."""
     parts: list[Any] = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project]
     parts += [entry.fields.get("from"), entry.fields.get("applies_to")]
+    parts += [seen] if (seen := entry.fields.get("seen")) else []
     block = entry.fields.get("source")
     text = json.dumps([*parts, block if isinstance(block, dict) else None], default=str)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

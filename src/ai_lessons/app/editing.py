@@ -213,6 +213,8 @@ def keep(opened: Library, ref: str) -> Written:
     about, notes = app.anchors.looked_again(repo, light)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
     changes |= {} if about is None else {ABOUT: about or REMOVE}
+    if light.details.get("seen") and not repo.options.agent:  # from now on its counts are the person's
+        authorship.remember(repo, authorship.USER, repo.load(light.id)[0])
     done = change(repo, light, changes, f"Keep {light.kind}: {light.title}")
     repo.usages.note_status(light, light.details.get("status"))
     return done._replace(notes=(*done.notes, *notes))

@@ -347,20 +347,26 @@ def _about_a_command(
     for light in (*named, *inside):
         pattern = str(light.details.get("pattern") or "")
         seen, why = commands.seen_in(light.details), "names this command"
-        if carried_out(pattern, command) or (pattern and not light.details.get("firm") and commands.destroys(pattern)):
-            fitting.pop(light.id, None)  # the line does already what it says, or nobody vouches for what it would do
+        if carried_out(pattern, command):
+            fitting.pop(light.id, None)  # the line does already what it says
             continue
         if seen:
             tally = usages[light.id].tallies
             unsure = seen.chance(tally.held, tally.passed) <= commands.BAR
-            if unsure or seen.sessions < commands.LEAST_SESSIONS:
+            if unsure or max(seen.sessions, tally.held) < commands.LEAST_SESSIONS:
                 fitting.pop(light.id, None)
                 continue
             why = f"failed in {seen.failures + tally.held} of {seen.calls + tally.held + tally.passed} calls"
         if light in inside and not fresh and not fitting:
             break  # about the folder that this line goes into: said along, so that it interrupts once less
         fitting[light.id] = light, EDIT_BAR * EXACT, why
-    return fitting
+    return {name: row for name, row in fitting.items() if not _destroys(row[0])}
+
+
+def _destroys(light: EntrySummary) -> bool:
+    """Whether an entry must not be told before a command, whoever wrote it."""
+    pattern, why = (str(light.details.get(key) or "") for key in ("pattern", "rationale"))
+    return commands.destroys(light.title, pattern, why)
 
 
 def at_a_failure(

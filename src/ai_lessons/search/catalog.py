@@ -539,13 +539,16 @@ CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY
 
 _UNATTESTED = """
 SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
-AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
+AND (instr(details, '"from":"user"') OR instr(details, '"start":') OR instr(details, '"seen":'))
 """
 
 _STATED = """
 UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0
 """
-_UNPROVEN = "UPDATE entries SET details = json_remove(details, '$.start') WHERE id = ? AND standing = 0"
+_UNPROVEN = """
+UPDATE entries SET details = json_replace(json_remove(details, '$.start'), '$.seen', json('[0,0,0]'))
+WHERE id = ? AND standing = 0
+"""
 
 SUGGESTIONS = 5
 ALIKE = 0.8  # Likeness of two ends of ids that differ in one character
@@ -559,7 +562,7 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 17  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 18  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 
