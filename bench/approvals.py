@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -94,20 +95,26 @@ def approve(root: Path) -> dict[str, float]:
     """Median seconds of taking one proposal: objects, branch, git's index and the file in the working tree."""
     from ai_lessons.approval import decisions, proposals, state
     from ai_lessons.approval.decisions import ProposalRequest, propose
+    from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.commit import Committer
     from ai_lessons.git.objects import opened
     from ai_lessons.git.store import Store
 
     store = Store(root, committing=Committer)
     took = []
+
+    def trunk() -> state.Trunk:
+        signers = PinnedSigners(store.worktree, BRANCH, root.with_name("user"), lambda: datetime.now(UTC))
+        return state.approval_of_branch(store.worktree, BRANCH, signers)
+
     with opened(store.worktree) as repo:
         for n in range(APPROVALS):
             rule = f"01JD3Z8QK5W7M2X9V4T7{n:06d}"
             text = f"---\nid: {rule}\nkind: rule\ntitle: New {n}\nrationale: measured\n---\nDo {n}.\n".encode()
             path = f"p{n % 20}/rules/new-{n:06d}.md"
             wish = ProposalRequest(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
-            propose(store, repo, state.approval_of_branch(store.worktree, BRANCH), wish)
-        while refs := proposals.unmerged(found := state.approval_of_branch(store.worktree, BRANCH), ()):
+            propose(store, repo, trunk(), wish)
+        while refs := proposals.unmerged(found := trunk(), ()):
             waiting = proposals.read_page(repo, found, refs).proposals
             start = time.perf_counter()
             decisions.approve(store, repo, found, waiting[:1], "New")

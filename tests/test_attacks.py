@@ -6,6 +6,7 @@ Every attack is made once and judged under each policy, as a clone judges that k
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -22,8 +23,8 @@ from ai_lessons.approval.state import derive
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git.worktree import locate
-from ai_lessons.model.approval import ApprovalPolicy, BranchView
-from approval.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
+from ai_lessons.model.approval import APPROVES, NO_SIGNERS, ApprovalLine, ApprovalPolicy, BranchView
+from approval.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, Who, text, world
 
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 HEADING = "## Attacks that the tests make"
@@ -79,7 +80,8 @@ class Victim:
         ref = REMOTE if policy.require == "forge" else self.ref
         state.save(worktree.state_dir, state.load(worktree.state_dir)._replace(policies={ref: policy}))
         state.note_file(worktree, ref).unlink(missing_ok=True)
-        return derive(worktree, ref, self.clone.pinned())
+        # where a list is pinned the policy is `signed`, whatever the branch says
+        return derive(worktree, ref, self.clone.pinned() if policy.require == "signed" else NO_SIGNERS)
 
     def served(self, policy: ApprovalPolicy) -> set[str]:
         """The last lines of the rules in force."""
@@ -87,12 +89,22 @@ class Victim:
         return {self.clone.run("cat-file", "blob", blob).splitlines()[-1] for blob in blobs}
 
 
+def words(clone: Clone, branch: str, rule: str, path: str) -> str:
+    """What `approve-rule` writes into the merge of a proposal, which counts under every policy."""
+    line = ApprovalLine(clone.pinned().line_name(), rule, path, clone.run("rev-parse", f"{branch}:{path}"))
+    return f"Merge branch '{branch}'\n\n{APPROVES}: {line}"
+
+
+def approve(clone: Clone, branch: str, rule: str, path: str, by: Who = HUMAN) -> None:
+    clone.merge(branch, by=by, options=("--no-ff",), message=words(clone, branch, rule, path))
+
+
 @pytest.fixture
 def victim(tmp_path: Path) -> Victim:
     _, mine = world(tmp_path)
     mine.pinned(mine.has_key())
     mine.propose({PATH: text("Good")})
-    mine.merge(BRANCH, options=("--no-ff",))
+    approve(mine, BRANCH, RULE, PATH)
     mine.run("branch", "-D", BRANCH)
     mine.run("push", "-q")
     found = Victim(mine)
@@ -275,7 +287,7 @@ def a_clone_that_is_cut_off_at_the_merge(v: Victim) -> None:
 def a_forged_name_on_the_merge(v: Victim) -> None:
     v.propose()
     v.clone.keys.clear()
-    v.clone.merge(OTHER_BRANCH, by=HUMAN, options=("--no-ff",))
+    approve(v.clone, OTHER_BRANCH, OTHER, OTHER_PATH)
 
 
 def a_forged_address_of_a_forge(v: Victim) -> None:
@@ -291,13 +303,13 @@ def a_merge_with_the_signature_of_another(v: Victim) -> None:
     who = b"Human <human@x> 1770000000 +0000\n"
     tip, proposal = v.clone.head(), v.clone.head(OTHER_BRANCH)
     head = b"author " + who + b"committer " + who + signature[0].lstrip(b"\n")
-    v.raw_commit(head, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
+    v.raw_commit(head, words(v.clone, OTHER_BRANCH, OTHER, OTHER_PATH), tip, proposal)
 
 
 def a_merge_signed_by_a_key_that_the_commit_brings(v: Victim) -> None:
     v.propose()
     line = v.clone.has_key(MALLORY)
-    v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
+    approve(v.clone, OTHER_BRANCH, OTHER, OTHER_PATH, MALLORY)
     v.clone.commit("let me in", {".ai-lessons/allowed_signers": line}, MALLORY)
 
 
@@ -307,7 +319,7 @@ def a_backdated_merge_of_a_signer_whose_key_expired(v: Victim) -> None:
     until = f"{datetime.fromtimestamp(now + 3600, UTC):%Y%m%d%H%M%SZ}"
     v.clone.pinned(human.line + "\n", f'{FRIEND[1]} valid-before="{until}" {line.partition(" ")[2]}')
     v.propose()
-    v.clone.merge(OTHER_BRANCH, by=FRIEND, options=("--no-ff",))
+    approve(v.clone, OTHER_BRANCH, OTHER, OTHER_PATH, FRIEND)
     v.clone.clock[0] = now + 7200
 
 
@@ -349,6 +361,75 @@ def an_older_approved_text_put_back_by_a_commit(v: Victim) -> None:
     v.clone.commit("tidy", v.write(), MALLORY)
 
 
+def _nested(v: Victim, rule: str, path: str, evil: str | None) -> None:
+    """A branch with one lesson to see; its history has a proposal, the merge of that, and a commit that undoes it."""
+    name = f"rules/R-{rule[-6:]}-x"
+    v.branch("docs")
+    v.branch(name, "docs")
+    v.clone.commit("Propose rule", {path: None if evil is None else text(evil, rule)}, FRIEND)
+    v.clone.run("switch", "-q", "docs")
+    v.clone.merge(name, by=FRIEND, options=("--no-ff",))
+    v.clone.run("checkout", "-q", "main", "--", path) if rule == RULE else (v.clone.root / path).unlink()
+    v.clone.commit("tidy", {"x/lessons/a.md": "a\n"}, MALLORY)
+    v.main()
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", "docs")
+    v.clone.run("commit", "-q", "-m", "Merge pull request #3 from mallory/docs", by=HUMAN, committer=FORGE)
+
+
+def a_rule_approved_inside_a_pull_request_that_shows_one_lesson(v: Victim) -> None:
+    _nested(v, OTHER, OTHER_PATH, "Evil")
+
+
+def an_edit_approved_inside_a_pull_request_that_shows_one_lesson(v: Victim) -> None:
+    _nested(v, RULE, PATH, "Evil")
+
+
+def a_removal_approved_inside_a_pull_request_that_shows_one_lesson(v: Victim) -> None:
+    _nested(v, RULE, PATH, None)
+
+
+def a_proposal_that_a_signer_rebased(v: Victim) -> None:
+    v.propose()
+    v.clone.commit("later", {"x/lessons/c.md": "c\n"})
+    v.clone.run("rebase", "-q", "main", OTHER_BRANCH)
+    v.main()
+    v.clone.keys.clear()
+    v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",), message="Merge notes")
+
+
+def a_trial_merge_that_a_signer_made(v: Victim) -> None:
+    v.propose()
+    v.branch("try", "main")
+    v.clone.merge(OTHER_BRANCH, options=("--no-ff",))
+    v.main()
+    v.clone.commit("later", {"x/lessons/c.md": "c\n"})
+    v.clone.keys.clear()
+    v.clone.merge("try", by=MALLORY, options=("--no-ff",), message="Merge notes")
+
+
+def a_line_that_a_signer_picked(v: Victim) -> None:
+    v.propose()
+    v.branch("try", "main")
+    keys = dict(v.clone.keys)
+    v.clone.keys.clear()
+    approve(v.clone, OTHER_BRANCH, OTHER, OTHER_PATH, MALLORY)
+    v.clone.keys.update(keys)
+    v.main()
+    v.clone.run("cherry-pick", "-m", "1", "try")
+
+
+def a_rollback_by_a_merge_with_swapped_parents(v: Victim) -> None:
+    _taken(v, "Evil", "first")
+    old = v.clone.head()
+    _taken(v, "Better", "second")
+    new = v.clone.head()
+    v.branch("back", old)
+    v.clone.commit("note", {"x/lessons/b.md": "b\n"}, MALLORY)
+    v.clone.run("merge", "-q", "-s", "ours", "-m", "Merge branch 'main' of hub", new, by=MALLORY)
+    v.clone.run("branch", "-f", "main", "back")
+    v.main()
+
+
 NO, YES, GONE = "stopped", "in force", "stopped, the good rule too"
 ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     # the attack; what comes of it under merge, distinct, forge (where nobody protects the branch), signed
@@ -384,6 +465,13 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     (a_proposal_taken_and_removed_picked_again, NO, NO, YES, NO),
     (an_older_approved_text_put_back_by_a_commit, NO, NO, YES, NO),
     (a_forged_name_on_the_merge, YES, YES, YES, NO),
+    (a_rule_approved_inside_a_pull_request_that_shows_one_lesson, NO, NO, NO, NO),
+    (an_edit_approved_inside_a_pull_request_that_shows_one_lesson, NO, NO, NO, NO),
+    (a_removal_approved_inside_a_pull_request_that_shows_one_lesson, NO, NO, NO, NO),
+    (a_proposal_that_a_signer_rebased, NO, NO, YES, NO),
+    (a_trial_merge_that_a_signer_made, NO, NO, YES, NO),
+    (a_line_that_a_signer_picked, NO, NO, YES, NO),
+    (a_rollback_by_a_merge_with_swapped_parents, NO, NO, YES, NO),
     (a_forged_address_of_a_forge, YES, NO, YES, NO),
 ]
 
@@ -403,15 +491,29 @@ def test_what_an_attack_brings_in_force(
     assert found == dict(zip(POLICIES, expected, strict=True))
 
 
+def named(attack: Callable[[Victim], None]) -> str:
+    """The attack as the page calls it."""
+    return re.sub("^(an?|the) ", "", attack.__name__.replace("_", " "))
+
+
 def test_the_page_says_of_every_attack_what_comes_of_it() -> None:
-    section = PAGE.read_text().partition(HEADING)[2].partition("\n## ")[0]
+    before, _, rest = PAGE.read_text().partition(HEADING)
+    section, following = rest[: rest.index("\n## ")], rest[rest.index("\n## ") :]
+    if os.environ.get("REWRITE_DOCS"):
+        by_outcome: dict[tuple[str, ...], list[str]] = {}
+        for attack, *outcomes in ATTACKS:
+            by_outcome.setdefault(tuple(outcomes), []).append(named(attack))
+        lines = [f"| {'; '.join(attacks)} | {' | '.join(outcomes)} |" for outcomes, attacks in by_outcome.items()]
+        table = re.compile(r"(\| --- [|\- ]*\n)(?:\|.*\n)+")
+        section = table.sub(lambda found: found[1] + "\n".join(lines) + "\n", section)
+        PAGE.write_text(before + HEADING + section + following)
     rows = [
         tuple(cell.strip() for cell in line.strip("|").split("|"))
         for line in section.splitlines()
         if line.startswith("| ") and not line.startswith("| ---")
     ]
     told = [(attack, *outcomes) for attacks, *outcomes in rows[1:] for attack in attacks.split("; ")]
-    made = [(re.sub("^(an?|the) ", "", row[0].__name__.replace("_", " ")), *row[1:]) for row in ATTACKS]
+    made = [(named(row[0]), *row[1:]) for row in ATTACKS]
     assert rows[0] == ("attacks", *POLICIES)
     assert sorted(told) == sorted(made)
 

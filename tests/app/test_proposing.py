@@ -443,7 +443,7 @@ def test_a_rule_is_proposed_the_same_way_and_its_evidence_is_the_merge(world: Wo
     world.git(world.root, "config", "user.email", "curator@x")
     review.approve_rule(world.fresh(), "R-QQQ111")
     found = review.audit(world.fresh())
-    assert [(row.evidence, row.how, row.suggested_by) for row in found.rows] == [(2, "merge", "Human <human@x>")]
+    assert [(row.evidence, row.how, row.suggested_by) for row in found.rows] == [(2, "line", "Human <human@x>")]
     assert found.taken == ()
 
 

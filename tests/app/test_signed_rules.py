@@ -153,7 +153,7 @@ def test_the_first_look_of_a_person_asks_whether_those_who_signed_count(alice: T
     assert keys[0].startswith("SHA256:")
     (file,) = alice.pinned()
     root = alice.git(alice.root, "rev-list", "--max-parents=0", "main")
-    assert (file.name, file.stat().st_mode & 0o777) == (f"{root}.allowed", 0o600)
+    assert (f"list: {root}\n" in file.read_text(), file.stat().st_mode & 0o777) == (True, 0o600)
 
 
 def test_with_nothing_new_nothing_is_judged_again(alice: Team, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,9 +197,9 @@ def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_sig
     made = alice.suggest()
     alice.git(alice.root, "merge", "-q", "--no-ff", "--no-edit", made.branch)
     assert alice.in_force() == []
-    assert alice.problems()[0].endswith(": it is not signed")
+    assert alice.problems()[0].endswith(": no approval of it is signed")
     (waiting,) = review.pending_rules(alice.fresh())
-    assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "unsigned", made.path, "Do it.\n")
+    assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "standing", made.path, "Do it.\n")
     before = alice.read(made.path)
     assert alice.approve(made.id).notes == ()
     assert (alice.in_force(), alice.problems(), alice.status(), alice.read(made.path)) == ([TITLE], [], "", before)
@@ -232,26 +232,43 @@ def test_a_key_that_is_not_on_the_list_approves_nothing(alice: Team) -> None:
     alice.trust(alice.has_key("alice"))
     alice.has_key("mallory")
     done = alice.approve(alice.suggest().handle)
-    assert "no signer who is pinned here" in "\n".join(done.notes)
+    assert "by a signer who is pinned here" in "\n".join(done.notes)
     assert alice.in_force() == []
 
 
-def test_what_a_signer_who_left_approved_stays_and_is_named_until_a_person_has_looked(alice: Team) -> None:
-    alice.trust(alice.has_key("alice"))
+def test_before_a_key_leaves_the_rules_that_would_change_are_named_and_can_be_approved_again(alice: Team) -> None:
+    lines = [alice.has_key("bob"), alice.has_key("alice")]
+    alice.trust(*lines)
     made = alice.suggest()
     alice.approve(made.handle)
+    asked = []
+
+    def asking(question: str, _keys: list[str]) -> bool:
+        asked.append(question)
+        return True
+
+    file = alice.folder / "team.signers"
+    file.write_text(lines[0])
+    pinned = review.signers(alice.fresh(), file, asking)
+    assert f"{made.path} is not in force any more" in asked[0]
+    assert "review-rules" in "\n".join(pinned.notes)
+    assert (alice.in_force(), alice.alarms()) == ([], "")
+    alice.has_key("bob")
+    alice.approve(made.id)
     assert alice.in_force() == [TITLE]
-    alice.trust(alice.has_key("bob"))
-    alice.has_key("alice")
-    alice.approve(alice.suggest("Another one").handle)
-    assert alice.in_force() == [TITLE]
-    said = alice.alarms()
-    assert (made.path in said, "alice@example.com" in said, "left the list" in said) == (True, True, True)
-    assert review.acknowledge(alice.fresh(), yes).alarms == ()
-    assert (alice.in_force(), alice.alarms()) == ([TITLE], "")
+
+
+def test_approvals_for_a_list_of_another_name_are_told_and_count_once_that_is_said(alice: Team) -> None:
+    line = alice.has_key("alice")
+    alice.git(alice.root, "remote", "add", "origin", "git@forge.example:acme/kb.git")
+    alice.trust(line)
+    alice.approve(alice.suggest().handle)
     bob = clone(alice, "bob")
-    bob.trust(bob.has_key("bob"))
-    assert bob.in_force() == [], "a clone that never saw it in time cannot know"
+    bob.trust(line)
+    assert bob.in_force() == []
+    assert "for the list of signers forge.example/acme/kb/main" in bob.problems()[0]
+    review.signers(bob.fresh(), alice.folder / "team.signers", yes, name="forge.example/acme/kb/main")
+    assert bob.in_force() == [TITLE]
 
 
 def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
@@ -334,7 +351,6 @@ def test_a_repository_with_signed_records_says_that_its_rules_have_to_be_approve
     alice.committed(record, "{}", message="sign")
     assert alice.in_force() == []
     assert ".ai-lessons/approvals/ holds signed records of an earlier version" in alice.notes()
-    assert "review-rules" in alice.alarms()
     assert not review.audit(alice.fresh()).ok
     alice.approve(made.id)
     assert (alice.in_force(), "earlier version" in alice.notes(), alice.alarms()) == ([TITLE], False, "")

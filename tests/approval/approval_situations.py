@@ -27,11 +27,6 @@ def merged_with_no_ff(w: World, mine: Clone) -> None:
     mine.merge(BRANCH, options=("--no-ff",))
 
 
-def merged_and_then_work_went_on(w: World, mine: Clone) -> None:
-    merged_with_no_ff(w, mine)
-    mine.other_work()
-
-
 def plainly_merged_because_proposals_start_one_behind(w: World, mine: Clone) -> None:
     mine.propose()
     mine.merge(BRANCH)
@@ -79,13 +74,6 @@ def merged_on_github_then_pulled(w: World, mine: Clone) -> None:
     mine.run("pull", "-q", "--no-rebase", "--no-edit", by=SECOND)
 
 
-def merged_on_gitlab(w: World, mine: Clone) -> None:
-    web = pushed(w, mine)
-    web.merge(f"origin/{BRANCH}", message=f"Merge branch '{BRANCH}' into 'main'\n\nUse X\n\nSee merge request org/x!7")
-    web.run("push", "-q", "origin", "main")
-    mine.run("pull", "-q")
-
-
 def merged_on_gitea(w: World, mine: Clone) -> None:
     web = pushed(w, mine)
     web.merge(f"origin/{BRANCH}", message=f"Merge pull request 'Use X' (#7) from {BRANCH} into main")
@@ -115,64 +103,6 @@ def squashed_here(w: World, mine: Clone) -> None:
     mine.squash(message="Take the rule")
 
 
-def squashed_here_working_alone(w: World, mine: Clone) -> None:
-    mine.propose(by=HUMAN)
-    mine.run("merge", "-q", "--squash", BRANCH)
-    mine.run("commit", "-q", "--no-edit")
-
-
-def squashed_here_alone_with_other_words(w: World, mine: Clone) -> None:
-    mine.propose(by=HUMAN)
-    mine.squash(message="Take the rule")
-
-
-def rebased_on_the_forge(w: World, mine: Clone) -> None:
-    web = pushed(w, mine)
-    web.other_work()
-    web.run("switch", "-q", "-c", "t", f"origin/{BRANCH}")
-    web.run("rebase", "-q", "main")
-    web.run("switch", "-q", "main")
-    web.run("merge", "-q", "--ff-only", "t")
-    web.run("push", "-q", "origin", "main")
-    mine.run("pull", "-q")
-
-
-def rebased_on_the_forge_and_the_branch_gone(w: World, mine: Clone) -> None:
-    rebased_on_the_forge(w, mine)
-    mine.run("branch", "-D", BRANCH)
-    mine.run("update-ref", "-d", f"refs/remotes/origin/{BRANCH}")
-
-
-def rebased_seen_and_then_the_branch_gone(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.view()
-    mine.run("switch", "-q", BRANCH)
-    mine.run("rebase", "-q", "main")
-    mine.run("switch", "-q", "main")
-    mine.run("merge", "-q", "--ff-only", BRANCH)
-    mine.run("branch", "-D", BRANCH)
-
-
-def cherry_picked(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.run("cherry-pick", BRANCH)
-
-
-def cherry_picked_with_x_working_alone(w: World, mine: Clone) -> None:
-    mine.propose(by=HUMAN)
-    mine.run("cherry-pick", "-x", BRANCH)
-
-
-def pulled_with_rebase_after_approving(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.merge(BRANCH)
-    theirs = w.clone("theirs")
-    theirs.other_work()
-    theirs.run("push", "-q")
-    mine.run("pull", "-q", "--rebase")
-    assert mine.run("rev-list", "--merges", "main") == ""
-
-
 def pulled_with_rebase_merges(w: World, mine: Clone) -> None:
     mine.propose()
     mine.merge(BRANCH)
@@ -184,14 +114,6 @@ def pulled_with_rebase_merges(w: World, mine: Clone) -> None:
 
 def committed_straight_to_main(w: World, mine: Clone) -> None:
     mine.commit("tidy", {PATH: text("Use X")}, AGENT)
-
-
-def pushed_straight_and_pulled_with_a_merge(w: World, mine: Clone) -> None:
-    theirs = w.clone("theirs")
-    theirs.commit("tidy", {PATH: text("Use X")}, AGENT)
-    theirs.run("push", "-q")
-    mine.other_work()
-    mine.run("pull", "-q", "--no-rebase", "--no-edit")
 
 
 def edited_after_approval(w: World, mine: Clone) -> None:
@@ -270,12 +192,6 @@ def smuggled(w: World, mine: Clone) -> None:
     mine.merge(BRANCH)
 
 
-def smuggled_with_an_id_of_the_same_end(w: World, mine: Clone) -> None:
-    twin = RULE.replace("01JD", "01JE")
-    mine.propose({PATH: text("Use X"), OTHER_PATH: text("smuggled", twin)})
-    mine.merge(BRANCH)
-
-
 def octopus(w: World, mine: Clone) -> None:
     mine.propose()
     mine.propose({OTHER_PATH: text("Other", OTHER)}, branch=OTHER_BRANCH)
@@ -311,13 +227,6 @@ def whole_project_deleted(w: World, mine: Clone) -> None:
     mine.commit("tidy", {}, AGENT)
 
 
-def deleted_by_a_squashed_proposal(w: World, mine: Clone) -> None:
-    mine.approved()
-    mine.other_work()
-    mine.propose({PATH: None})
-    mine.squash(message="Drop the rule")
-
-
 def deleted_inside_the_merge_of_a_branch_that_never_had_it(w: World, mine: Clone) -> None:
     mine.propose({"jira/lessons/x.md": "x\n"}, base="main~1")
     mine.approved(branch=BRANCH + "-itself")
@@ -344,22 +253,6 @@ def second_text_reverted_then_put_back_by_an_edit(w: World, mine: Clone) -> None
 def first_approval_reverted(w: World, mine: Clone) -> None:
     mine.approved()
     mine.run("revert", "--no-edit", "-m", "1", "HEAD")
-
-
-def second_text_reverted_by_proposal(w: World, mine: Clone) -> None:
-    second_text_approved(w, mine)
-    mine.propose({PATH: text("Use X")}, branch=BRANCH + "-back", base="main")
-    mine.squash(BRANCH + "-back")
-
-
-def second_text_squashed_and_the_first_picked_again(w: World, mine: Clone) -> None:
-    first = mine.propose()
-    mine.squash()
-    mine.propose({PATH: text("Use Y")}, branch=BRANCH + "-y", base="main")
-    mine.squash(BRANCH + "-y")
-    mine.view()
-    mine.run("cherry-pick", "-X", "theirs", first, by=SECOND, ok=False)
-    mine.commit("Use X", {PATH: text("Use X")}, SECOND)
 
 
 def moved_by_proposal_and_back_by_a_commit(w: World, mine: Clone) -> None:
@@ -405,12 +298,6 @@ def removed_and_the_old_branch_merged_again(w: World, mine: Clone) -> None:
     tree, tips = mine.run("write-tree"), ("-p", mine.head(), "-p", mine.head(BRANCH))
     made = mine.run("commit-tree", tree, *tips, "-m", f"Merge branch '{BRANCH}'", by=SECOND)
     mine.run("reset", "-q", "--hard", made)
-
-
-def removed_and_proposed_anew(w: World, mine: Clone) -> None:
-    removed(w, mine)
-    mine.propose({PATH: text("Use X")}, branch=BRANCH + "-anew", base="main")
-    mine.squash(BRANCH + "-anew", by=SECOND)
 
 
 def restored_by_proposal_and_the_old_removal_picked_again(w: World, mine: Clone) -> None:
@@ -505,15 +392,6 @@ def merged_into_another_branch_first(w: World, mine: Clone) -> None:
     mine.merge("feature", options=("--no-ff",))
 
 
-def main_merged_into_the_proposal(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.commit("tidy", {OTHER_PATH: text("straight", OTHER)}, AGENT)
-    mine.run("switch", "-q", BRANCH)
-    mine.merge("main", by=AGENT)
-    mine.run("switch", "-q", "main")
-    mine.merge(BRANCH, options=("--no-ff",))
-
-
 def sync_merge_that_names_the_proposal_it_goes_into(w: World, mine: Clone) -> None:
     mine.approved()
     mine.other_work()
@@ -564,27 +442,10 @@ def merged_with_words_of_my_own(w: World, mine: Clone) -> None:
     mine.merge(BRANCH, message="Let us do it")
 
 
-def merged_by_commit_id(w: World, mine: Clone) -> None:
-    made = mine.propose()
-    mine.view()
-    mine.merge(made)
-
-
-def merged_by_commit_id_and_named_afterwards(w: World, mine: Clone) -> None:
-    made = mine.propose(branch="feat")
-    mine.merge(made)
-    mine.run("branch", BRANCH, made)
-
-
 def other_branch_merged_that_has_the_text(w: World, mine: Clone) -> None:
     made = mine.propose()
     mine.run("branch", "feature", made)
     mine.merge("feature", options=("--no-ff",))
-
-
-def approved_by_our_own_merge(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.merge(BRANCH, message=f"Approve rule: Use X\n\nProposal: {BRANCH}")
 
 
 def title_that_pretends_to_be_an_approval(w: World, mine: Clone) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import Made
 from ai_lessons.approval.proposals import OpenProposal, Rejection
+from ai_lessons.approval.signatures import PinnedSigners
 from ai_lessons.git.commit import Committer
 from ai_lessons.git.objects import data_of, opened
 from ai_lessons.git.store import Actor, Store
@@ -36,18 +38,23 @@ class Desk:
     def run(self, *arguments: str) -> str:
         return self.git(self.root, *arguments)
 
+    def trunk(self) -> state.Trunk:
+        worktree = self.store.worktree
+        signers = PinnedSigners(worktree, MAIN, self.root.with_name("user"), lambda: datetime.now(UTC))
+        return state.approval_of_branch(worktree, MAIN, signers)
+
     def propose(self, files: dict[str, str | None] | None = None, stem: str = STEM, agent: str | None = None) -> Made:
         wanted = {PATH: text("Use X")} if files is None else files
         data = {path: None if words is None else words.encode() for path, words in wanted.items()}
         store = self.store
         with opened(store.worktree) as repo:
             request = decisions.ProposalRequest(RULE, stem, "Propose rule: Use X", data, actor=Actor(agent=agent))
-            return decisions.propose(store, repo, state.approval_of_branch(store.worktree, MAIN), request)
+            return decisions.propose(store, repo, self.trunk(), request)
 
     def waiting(self) -> list[OpenProposal]:
         store = self.store
         with opened(store.worktree) as repo:
-            seen = state.approval_of_branch(store.worktree, MAIN)
+            seen = self.trunk()
             refs = proposals.unmerged(seen, {one.commit for one in proposals.rejected(seen)})
             return proposals.read_page(repo, seen, refs).proposals
 
@@ -58,7 +65,7 @@ class Desk:
         store = self.store
         proposal = one or self.open(branch)
         with opened(store.worktree) as repo:
-            return decisions.approve(store, repo, state.approval_of_branch(store.worktree, MAIN), [proposal], "Use X")
+            return decisions.approve(store, repo, self.trunk(), [proposal], "Use X")
 
     def reject(self, branch: str = "", reason: str = "no") -> Made:
         store = self.store
@@ -68,7 +75,7 @@ class Desk:
             record = Rejection(
                 one.entry, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
             )
-            return decisions.reject(store, repo, state.approval_of_branch(store.worktree, MAIN), one, record, RECORD)
+            return decisions.reject(store, repo, self.trunk(), one, record, RECORD)
 
     def edits(self, *paths: str) -> list[decisions.Edited]:
         store = self.store
@@ -81,7 +88,7 @@ class Desk:
             return decisions.put_back(store, repo, decisions.edited(store, repo))
 
     def verdict(self, rule: str = RULE) -> Verdict | None:
-        return state.approval_of_branch(self.store.worktree, MAIN).view.verdicts.get(rule)
+        return self.trunk().view.verdicts.get(rule)
 
     def served(self, rule: str = RULE) -> str | None:
         verdict = self.verdict(rule)

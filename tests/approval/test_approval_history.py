@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.approval import state as approval_state
 from ai_lessons.approval.state import derive
-from ai_lessons.git.commits import Ancestry
 from ai_lessons.git.worktree import Worktree, locate
 from approval.approval_world import (
     AGENT,
@@ -189,19 +188,6 @@ def test_a_merge_that_takes_the_other_side_whole_is_noticed(mine: Clone) -> None
     assert mine.view() == in_pieces
 
 
-@given(st.lists(st.lists(st.integers(0, 8), max_size=3, unique=True), min_size=1, max_size=25))
-def test_the_ancestry_is_what_a_plain_walk_says(raw: list[list[int]]) -> None:
-    parents = [tuple(number - 1 - back for back in row if back < number) for number, row in enumerate(raw)]
-    ancestry = Ancestry(parents, len(parents) - 1)
-    reach: list[set[int]] = []
-    for number, row in enumerate(parents):
-        reach.append({number}.union(*(reach[parent] for parent in row)))
-    for one in range(len(parents)):
-        assert ancestry.is_ancestor(-1, one)
-        for other in range(len(parents)):
-            assert ancestry.is_ancestor(one, other) is (one in reach[other])
-
-
 def test_a_read_with_nothing_new_starts_no_program(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.approved()
     mine.view()
@@ -212,7 +198,7 @@ def test_a_read_with_nothing_new_starts_no_program(mine: Clone, monkeypatch: pyt
     assert found.verdicts[RULE].in_force
 
 
-@pytest.mark.parametrize("what", ["commit", "proposal", "packed", "damaged", "other version"])
+@pytest.mark.parametrize("what", ["commit", "packed", "damaged", "other version"])
 def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(mine: Clone, what: str) -> None:
     mine.approved()
     mine.view()
@@ -221,8 +207,6 @@ def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(mine: Clone, wh
     match what:
         case "commit":
             mine.other_work()
-        case "proposal":
-            mine.propose()
         case "packed":
             mine.run("pack-refs", "--all")
         case "damaged":

@@ -119,19 +119,6 @@ def test_a_shallow_clone_says_that_it_cannot_know_and_learns_when_it_is_deepened
     assert (kinds(flat), flat.served()) == ([], "Use X")
 
 
-def test_a_rejected_proposal_is_not_taken_for_approved_when_its_text_appears(mine: Clone) -> None:
-    mine.propose()
-    worktree = locate(mine.root)
-    mine.view()
-    assert (RULE, BRANCH) in {
-        (p.rule, p.branch) for several in state.proposals(worktree.state_dir).texts.values() for p in several
-    }
-    state.forget_proposal(worktree.state_dir, RULE, BRANCH)
-    mine.run("branch", "-D", BRANCH)
-    mine.commit("sneak", {PATH: text("Use X")})
-    assert mine.served() is None
-
-
 def test_no_branch_is_no_rules(mine: Clone) -> None:
     assert mine.view("refs/heads/nowhere").tip is None
 

@@ -1,4 +1,4 @@
-"""The policy `signed` on real histories: a merge approves if git says that a pinned signer signed it."""
+"""The policy `signed` on real histories: a line approves if a pinned signer signed the merge that it stands in."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.approval import signatures
-from ai_lessons.approval.signatures import parse_signers
+from ai_lessons.approval.signatures import SignerList, parse_signers
 from ai_lessons.approval.state import derive
+from ai_lessons.errors import Refused
 from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import Worktree, locate
-from ai_lessons.model.approval import Verdict
-from approval.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECOND, Clone, text, world
+from ai_lessons.model.approval import APPROVES, ApprovalLine, Verdict
+from approval.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECOND, Clone, Who, text, world
 from real_world import put_program
 
 CONFIG = ".ai-lessons/config.yaml"
@@ -48,11 +49,23 @@ def forget(clone: Clone) -> None:
     shutil.rmtree(locate(clone.root).state_dir)
 
 
-def approve(clone: Clone, words: str = "Use X") -> None:
-    """Another text of the rule, proposed by the agent and merged by Human."""
+def line(clone: Clone, blob: str) -> str:
+    """What a person signs who approves this blob of the rule."""
+    return f"\n\n{APPROVES}: {ApprovalLine(clone.pinned().line_name(), RULE, PATH, None if blob == '-' else blob)}"
+
+
+def take(clone: Clone, branch: str, by: Who = HUMAN, words: str = "Approve rule: Use X") -> None:
+    """Merge a proposal as `approve-rule` does."""
+    clone.run("merge", "-q", "--no-ff", "--no-commit", branch)
+    blob = clone.run("rev-parse", "-q", "--verify", f":{PATH}", ok=False) or "-"
+    clone.run("commit", "-q", "-m", words + line(clone, blob), by=by)
+
+
+def approve(clone: Clone, words: str = "Use X", by: Who = HUMAN) -> None:
+    """Another text of the rule, proposed by the agent and merged by a person."""
     branch = f"{BRANCH}-{clone.clock[0]}"
     clone.propose({PATH: text(words)}, branch=branch, base="main")
-    clone.merge(branch, options=("--no-ff",))
+    take(clone, branch, by)
 
 
 def test_a_merge_that_is_not_signed_puts_nothing_in_force_and_says_why(mine: Clone) -> None:
@@ -60,10 +73,16 @@ def test_a_merge_that_is_not_signed_puts_nothing_in_force_and_says_why(mine: Clo
     approve(mine)
     found = verdict(mine)
     assert (found.in_force, [one.path for one in found.unapproved]) == (False, [PATH])
-    assert found.unapproved[0].evidence.reason.endswith(": it is not signed")
+    assert "not signed by a signer who is pinned here" in found.unapproved[0].evidence.reason
 
 
-def test_a_signed_merge_does_and_says_who_and_when(mine: Clone) -> None:
+def test_a_signed_merge_without_a_line_approves_nothing(mine: Clone) -> None:
+    mine.propose(base="main")
+    mine.merge(BRANCH, options=("--no-ff",))
+    assert not verdict(mine).in_force
+
+
+def test_a_signed_line_does_and_says_who_and_when(mine: Clone) -> None:
     approve(mine)
     found = verdict(mine)
     evidence = found.evidence
@@ -72,48 +91,94 @@ def test_a_signed_merge_does_and_says_who_and_when(mine: Clone) -> None:
     assert (evidence.commit, evidence.suggested_by[0].email) == (mine.head(), AGENT[1])
 
 
-def test_a_signed_squash_of_a_proposal_counts_and_a_signed_commit_without_one_does_not(mine: Clone) -> None:
-    mine.propose(base="main")
-    mine.view()  # a squash is known by the proposal that was seen
-    mine.squash()
-    assert served(mine) == "Use X"
-    mine.commit("tidy", {PATH: text("Use Y")})
-    assert served(mine) == "Use X"
-
-
 def test_a_signed_removal_takes_a_rule_out_and_an_unsigned_one_does_not(mine: Clone) -> None:
     approve(mine)
     gone = f"{BRANCH}-gone"
     mine.propose({PATH: None}, branch=gone, base="main")
-    mine.merge(gone, by=SECOND, options=("--no-ff",))
+    take(mine, gone, SECOND)
     assert served(mine) == "Use X"
     mine.run("reset", "-q", "--hard", "main~1")
-    mine.merge(gone, options=("--no-ff",))
+    take(mine, gone)
     assert not verdict(mine).in_force
 
 
 def test_an_unsigned_merge_leaves_the_signed_text_in_force(mine: Clone) -> None:
     approve(mine)
-    mine.propose({PATH: text("Use Y")}, branch=f"{BRANCH}-y", base="main")
-    mine.merge(f"{BRANCH}-y", by=SECOND, options=("--no-ff",))
+    approve(mine, "Use Y", SECOND)
     found = verdict(mine)
-    assert (served(mine), [one.evidence.how for one in found.unapproved]) == ("Use X", ["unsigned"])
+    assert (served(mine), [one.evidence.how for one in found.unapproved]) == ("Use X", ["direct"])
 
 
 def test_a_key_that_is_not_pinned_approves_nothing(mine: Clone) -> None:
     mine.pinned(mine.has_key(SECOND))
     approve(mine)
-    assert verdict(mine).unapproved[0].evidence.reason.endswith(": no signer who is pinned here signed it")
+    assert verdict(mine).unapproved[0].evidence.reason.endswith("not signed by a signer who is pinned here")
 
 
-def test_a_key_that_left_the_list_approves_nothing_new_and_what_it_approved_here_stays(mine: Clone) -> None:
+def test_what_a_key_approved_goes_back_when_it_leaves_the_list(mine: Clone) -> None:
+    both = (*(f"{who} {key.with_suffix('.pub').read_text()}" for who, key in mine.keys.items()), mine.has_key(SECOND))
+    mine.pinned(*both)
     approve(mine)
+    approve(mine, "Use Y", SECOND)
+    assert served(mine) == "Use Y"
+    mine.pinned(both[0])
     assert served(mine) == "Use X"
-    mine.pinned(mine.has_key(SECOND))
-    approve(mine, "Use Y")
+
+
+@pytest.mark.parametrize("forged", [1, 40])
+def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(
+    mine: Clone, forged: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approve(mine)
+    mine.has_key(SECOND)
+    blob = mine.run("rev-parse", f"HEAD:{PATH}")
+    tree = mine.run("rev-parse", "HEAD^{tree}")
+    for _ in range(forged):
+        empty = mine.run("commit-tree", tree, "-p", "HEAD", "-m", "x", by=SECOND)
+        words = f"Approve rule: Use X{line(mine, blob)}"
+        mine.run(
+            "reset", "-q", "--hard", mine.run("commit-tree", tree, "-p", "HEAD", "-p", empty, "-m", words, by=SECOND)
+        )
+    asked = programs_of(monkeypatch)
+    assert (served(mine), len(asked) <= 6) == ("Use X", True)
+
+
+def test_a_fork_and_a_copy_are_told_from_the_repository_itself(mine: Clone) -> None:
+    approve(mine)
+    name = mine.pinned().line_name()
+    mine.run("remote", "set-url", "origin", "git@forge.example:fork/kb.git")
+    assert (mine.pinned().name, served(mine)) == (name, "Use X"), "its first commit finds the list"
+    with pytest.raises(Refused, match="does not name the address"):
+        mine.pinned().refuse_copy()
+    mine.pinned().pin((mine.pinned().found()[0] or SignerList("")).data, copy=True)
+    mine.pinned().refuse_copy()
+    assert (mine.pinned().name, served(mine)) == (name, "Use X")
+    mine.run("remote", "set-url", "origin", "https://forge.example/other/kb")
+    own = mine.pinned()
+    own.pin((own.found()[0] or SignerList("")).data)
+    assert (mine.pinned().line_name(), served(mine)) == ("forge.example/other/kb/main", None)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "git@forge.example:acme/kb.git", "https://forge.example/acme/kb", "https://me@FORGE.example/acme/kb.git/",
+        "ssh://git@forge.example:22/acme/kb.git", "git://forge.example/acme/kb",
+    ],
+)  # fmt: skip
+def test_the_ways_to_one_repository_are_one_address(url: str, tmp_path: Path) -> None:
+    assert signatures.plain_address(url, tmp_path) == "forge.example/acme/kb"
+
+
+def test_more_first_commits_change_nothing(mine: Clone) -> None:
+    approve(mine)
+    mine.run("remote", "remove", "origin")
+    mine.run("switch", "-q", "--orphan", "site")
+    mine.commit("another root", {"x.md": "x\n"}, SECOND)
+    mine.run("merge", "-q", "--allow-unrelated-histories", "--no-edit", "-m", "Merge branch 'main' into site", "main")
+    mine.run("branch", "-f", "main", "site")
+    mine.run("switch", "-q", "main")
     assert served(mine) == "Use X"
-    forget(mine)
-    assert served(mine) is None, "a fresh clone cannot know what was approved in time"
 
 
 def test_an_expired_key_approves_nothing_by_dating_a_commit_back(mine: Clone) -> None:
@@ -121,10 +186,8 @@ def test_an_expired_key_approves_nothing_by_dating_a_commit_back(mine: Clone) ->
     mine.pinned(f'{HUMAN[1]} valid-before="20260101Z" {line}')
     approve(mine)
     assert served(mine) == "Use X"
-    then = mine.clock[0]
     approve(mine, "Use Y")  # dated to when the key was good
     mine.clock[0] += YEAR
-    assert (then < mine.clock[0], served(mine)) == (True, "Use X")
     forget(mine)
     assert served(mine) is None
 
@@ -133,7 +196,7 @@ def test_who_has_to_be_another_person_cannot_sign_his_own_proposal_under_another
     mine.commit("settings", {CONFIG: "format: 1\napproval:\n  require: signed\n  distinct: true\n"})
     mine.propose(base="main", by=HUMAN)
     mine.keys[SECOND[1]] = mine.keys[HUMAN[1]]
-    mine.merge(BRANCH, by=SECOND, options=("--no-ff",))
+    take(mine, BRANCH, SECOND)
     assert not verdict(mine).in_force
 
 
@@ -162,7 +225,7 @@ def test_no_program_and_no_list_that_the_repository_names_is_asked(mine: Clone, 
         mine.run("config", "commit.gpgsign", "true")
         mine.run("config", setting, str(liar))
     mine.propose(base="main")
-    mine.merge(BRANCH, by=SECOND, options=("--no-ff",))
+    take(mine, BRANCH, SECOND)
     mine.run("config", SETTINGS[3], str(strangers))
     if setting == SETTINGS[2]:
         mine.run("config", setting, str(liar))
@@ -194,7 +257,9 @@ def test_an_openpgp_signature_counts_by_the_fingerprint_on_the_list(
         mine.keys.clear()
         mine.propose(base="main")
         signing = ("-c", "commit.gpgsign=true", "-c", f"user.signingkey={key}")
-        mine.run(*signing, "merge", "-q", "--no-ff", "--no-edit", BRANCH)
+        mine.run("merge", "-q", "--no-ff", "--no-commit", BRANCH)
+        blob = mine.run("rev-parse", f":{PATH}")
+        mine.run(*signing, "commit", "-q", "-m", f"Approve rule{line(mine, blob)}")
         assert served(mine) is None
         offered = signatures.signers_of(locate(mine.root), [mine.head()])
         assert offered.decode() == f"human@x openpgp {key}\n"
@@ -228,13 +293,6 @@ def test_verified_once_is_not_verified_again(mine: Clone, monkeypatch: pytest.Mo
     assert (served(mine), len(asked)) == ("Use Y", 2)
     mine.run("commit", "-q", "--allow-empty", "-m", "more", by=SECOND)
     assert (served(mine), len(asked)) == ("Use Y", 2)
-
-
-def test_signatures_are_verified_by_one_git_process_for_many(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    for words in ("Use X", "Use Y", "Use Z"):
-        approve(mine, words)
-    asked = programs_of(monkeypatch)
-    assert (served(mine), len(asked)) == ("Use Z", 1)
 
 
 LINES = [

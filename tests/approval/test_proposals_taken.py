@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.approval import proposals, state
+from ai_lessons.approval import proposals
 from ai_lessons.errors import Conflict, Refused, UnsavedEdits
 from ai_lessons.git import commit
 from ai_lessons.git.worktree import Worktree, read_head
 from approval.approval_world import BRANCH, PATH, RULE, text
-from approval.proposal_world import MAIN, STEM, Desk
+from approval.proposal_world import STEM, Desk
 from git.steps import clean, dirty_everything
 from real_world import Git
 
@@ -29,10 +29,9 @@ def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: D
     assert done.notes == ()
     assert desk.run("diff-files", "--name-only", "--", PATH) == ""
     assert desk.run("branch", "--list", "rules/*") == ""
-    assert (
-        desk.run("log", "-1", "--format=%s|%b|%cn", "main")
-        == f"Approve rule: Use X|Proposal: {BRANCH}\nRule: {RULE}\n|Human"
-    )
+    blob, first = desk.run("rev-parse", f"main:{PATH}"), desk.run("rev-list", "--max-parents=0", "main")
+    trailers = f"Proposal: {BRANCH}\nRule: {RULE}\nApproves: {first} {RULE} {PATH} {blob}"
+    assert desk.run("log", "-1", "--format=%s|%b|%cn", "main") == f"Approve rule: Use X|{trailers}\n|Human"
     assert len(desk.run("log", "-1", "--format=%P", "main").split()) == 2
     assert desk.served() == "Use X"
     clean(git, desk.root)
@@ -250,7 +249,7 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     assert desk.run("log", "-1", "--format=%H %s") == f"{done.commit} Reject rule: Use X"
     assert desk.status() == "M global/docs/unversioned/a.md"
     assert (desk.waiting(), desk.served()) == ([], None)
-    seen = state.approval_of_branch(desk.store.worktree, MAIN)
+    seen = desk.trunk()
     assert [one.reason for one in proposals.rejected(seen)] == ["We use Y: it is faster"]
     clean(git, desk.root)
 

@@ -15,6 +15,7 @@ from ai_lessons.approval import push_check
 from ai_lessons.approval.push_check import Update, parse_updates, refused_files, refused_refs
 from ai_lessons.errors import NoRepository, Refused
 from ai_lessons.git.hooks import carry_out_on_server
+from ai_lessons.model.approval import APPROVES, ApprovalLine
 from approval import approval_situations as at
 from approval.approval_world import (
     AGENT,
@@ -125,19 +126,6 @@ def a_merge_of_an_ordinary_branch(w: World, mine: Clone) -> None:
 def a_merged_proposal_and_a_pull_after_it(w: World, mine: Clone) -> None:
     at.plainly_merged_because_proposals_start_one_behind(w, mine)
     a_pull_merge(w, mine)
-
-
-def a_squash_of_a_pushed_proposal(w: World, mine: Clone) -> None:
-    mine.propose()
-    assert push(mine, BRANCH) == ""
-    mine.squash()
-
-
-def a_squash_of_a_proposal_that_was_deleted_meanwhile(w: World, mine: Clone) -> None:
-    mine.propose()
-    assert push(mine, BRANCH) == ""
-    assert push(mine, f":{BRANCH}") == ""
-    mine.squash()
 
 
 def a_squash_pushed_together_with_its_proposal(w: World, mine: Clone) -> tuple[str, ...]:
@@ -276,7 +264,10 @@ def an_unsigned_merge_where_signatures_are_asked_for(w: World, mine: Clone) -> N
 def a_signed_merge_where_signatures_are_asked_for(w: World, mine: Clone) -> None:
     settings(w, mine, require="signed")
     mine.has_key()
-    at.plainly_merged_because_proposals_start_one_behind(w, mine)
+    mine.propose()
+    mine.run("merge", "-q", "--no-ff", "--no-commit", BRANCH)
+    line = ApprovalLine("kb/main", RULE, PATH, mine.run("rev-parse", f":{PATH}"))
+    mine.run("commit", "-q", "-m", f"Approve rule: Use X\n\n{APPROVES}: {line}")
 
 
 def signatures_asked_for_where_rules_are_in_force(w: World, mine: Clone) -> None:
@@ -348,9 +339,6 @@ TAKEN: dict[str, Prepare] = {
     "a merged proposal": at.plainly_merged_because_proposals_start_one_behind,
     "two merged at once": at.octopus,
     "a merged proposal, and a pull after it": a_merged_proposal_and_a_pull_after_it,
-    "a squash of a pushed proposal": a_squash_of_a_pushed_proposal,
-    "a squash of a proposal deleted meanwhile": a_squash_of_a_proposal_that_was_deleted_meanwhile,
-    "a squash pushed together with its proposal": a_squash_pushed_together_with_its_proposal,
     "a merge under a forged name: the known limit": at.agent_merged_under_my_name,
     "a pull request mirrored from a forge": a_pull_request_mirrored_from_a_forge,
     "an approved rule moved inside its project": at.renamed,
@@ -376,19 +364,19 @@ REFUSED: dict[str, tuple[Prepare, str]] = {
     "a removal of an approved rule": (at.deleted_straight_from_main, f"the removal of {PATH}"),
     "an approved rule moved to another project": (at.moved_to_another_project, "github/rules/use-x-8f3k2a.md"),
     "a text changed inside the merge": (at.changed_inside_the_merge, "changed inside the merge"),
-    "a proposal copied to main by its author": (a_proposal_copied_to_main_by_its_own_author, "by its own author"),
+    "a proposal copied to main by its author": (a_proposal_copied_to_main_by_its_own_author, "without a proposal"),
     "a second rule smuggled in the proposal": (at.smuggled, OTHER),
-    "a rule in a merge of an ordinary branch": (at.hidden_in_a_merge_of_something_else, "without a proposal"),
-    "a rule in the proposal of another": (a_rule_hidden_in_the_proposal_of_another, "proposal of another rule"),
+    "a rule in a merge of an ordinary branch": (at.hidden_in_a_merge_of_something_else, "neither a pull request"),
+    "a rule in the proposal of another": (a_rule_hidden_in_the_proposal_of_another, "neither a pull request"),
     "a fast-forwarded proposal": (at.fast_forwarded, RULE),
-    "a squash of a proposal the hub never saw": (at.squashed_here, "without a proposal"),
+    "a squash pushed with its proposal": (a_squash_pushed_together_with_its_proposal, "without a proposal"),
     "a merge that an agent made": (at.merge_that_says_an_agent_made_it, "an agent made this merge"),
     "a text put back after its removal": (at.deleted_by_proposal_and_put_back, RULE),
     "a rollback to an older approved text": (a_rollback_to_an_older_approved_text, "committed without a proposal"),
     "a removal that is reverted": (at.removal_reverted_by_somebody_else, "committed without a proposal"),
-    "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "another person has to approve it"),
+    "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "a person who worked on the proposal"),
     "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
-    "signed: an unsigned merge": (an_unsigned_merge_where_signatures_are_asked_for, "sign the merge"),
+    "signed: an unsigned merge": (an_unsigned_merge_where_signatures_are_asked_for, "no approval of it is signed"),
     "a rewrite": (a_rewrite, "cannot be rewritten"),
     "a deletion": (lambda *_: (":main",), "cannot be deleted"),
     "a branch that is main on a Mac": (lambda *_: ("main:refs/heads/Main",), "'Main' is 'main'"),
@@ -435,7 +423,7 @@ def test_the_hub_refuses(plain: tuple[World, Clone], prepare: Prepare, because: 
 
 
 BY_GIT = (
-    "a squash pushed together with its proposal",
+    "a merged proposal",
     "signed: a signed merge",
     "a name with spaces and umlauts",
     "a rewrite",

@@ -718,8 +718,8 @@ class ProposedFile(NamedTuple):
 class Pending(NamedTuple):
     """A proposal that waits for a person.
 
-    `kind`: of the entry, or `release`. `change`: new, edit, removal, or unsigned (a text on the approval branch that
-    lacks a good signature; `commit` is its blob id). `added`, `removed`: lines of `diff`, against the text in force.
+    `kind`: of the entry, or `release`. `change`: new, edit, removal, or standing (on the approval branch already,
+    without approval; `commit` is its blob id). `added`, `removed`: lines of `diff`, against the text in force.
     `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
     turned down. `evidence`: what it links. `report`: what the proposer says. `batch`: names the import that proposed it
     together with others. `applies_to`: globs of files. `files`: all that is approved with it, whole.

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Approval, Listing, Related, Shown, Why
@@ -480,11 +480,20 @@ def why(library: Library, ref: str) -> Why:
         lines += _merge_lines(repo, light)
     elif approval:
         by = f" by {approval.approved_by}" if approval.approved_by else ""
-        way = f"way {approval.how}, evidence {approval.evidence}"
-        lines.append(f"approved{by} on {approval.approved_at} ({way}), commit {approval.commit[:10]}")
+        lines.append(f"approved{by} on {approval.approved_at} by {WAYS[approval.how]}, commit {approval.commit[:10]}")
         if approval.unapproved_change:
             lines.append("an unapproved change of it exists; the approved text is in force")
     return Why(light, approval, tuple(lines), repo.usages.of(light))
+
+
+# How a rule came in force, as `Evidence.how` says it
+WAYS: Final = {
+    "merge": "a merge",
+    "squash": "a squashed pull request",
+    "line": "approve-rule",
+    "signed": "a signed merge",
+    "forge": "the protected branch",
+}
 
 
 def _linked(catalog: Reader, light: EntrySummary) -> tuple[tuple[Related, ...], tuple[Related, ...]]:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons import app
 from ai_lessons.app import anchors, authorship, proposals, secrets, setup
 from ai_lessons.app.answers import Check, Outdated, Report, Stale, Stats, Written
 from ai_lessons.app.contexts import superseded_by
@@ -57,12 +58,15 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     places = [_inside(repo, path) for path in paths]
     report = _report(repo, places)
     if not places:  # commits that are not as git writes them prove nothing
+        notes: list[str] = []
         try:
             commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
             odd = [Problem(f"commit {name[:10]}", what) for name, what in commits]
+            notes, hidden = app.review.coming(repo)
+            odd += hidden
         except UnsupportedRepository as error:
             odd = [Problem("approval branch", error.message)]
-        report = report._replace(problems=(*report.problems, *odd), notes=(*report.notes, *loose(repo.store)))
+        report = report._replace(problems=(*report.problems, *odd), notes=(*report.notes, *notes, *loose(repo.store)))
     changes, fixed = _mends(repo, places) if fix else ([], [])
     if changes:
         repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
@@ -415,6 +419,14 @@ def _approval(repo: RepositorySession) -> Finding:
     if view.alarms:
         return "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint
     count = sum(verdict.in_force for verdict in view.verdicts.values())
+    ways = (
+        "ai-lessons admin approve-rule ID for each, or for a team that rebases: admin config set approval.require forge"
+    )
+    if view.lapsed:  # merges in other words, squashes and rebases counted in earlier editions
+        names = ", ".join(f"{handle(Kind.RULE, rule)} {path}" for rule, path in sorted(view.lapsed.items()))
+        return "warning", f"served by an earlier edition, and not approved as of today: {names}", ways
+    if waiting := [handle(Kind.RULE, rule) for rule, verdict in sorted(view.verdicts.items()) if verdict.unapproved]:
+        return "warning", f"on {branch_name(view.ref)} without approval: {', '.join(waiting)}", ways
     where = f" on {branch_name(view.ref)}" if view.ref.startswith("refs/remotes/") else ""
     return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}{where}", ""
 
@@ -533,7 +545,7 @@ def stats(library: Library) -> Stats:
 def _lead_time(repo: RepositorySession) -> int | None:
     view = repo.rules.readable_view()
     verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force] if view else []
-    merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "self-merge"}}
+    merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "line", "signed"}}
     if not merged:
         return None
     asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # of a batch the first proposal stands for all

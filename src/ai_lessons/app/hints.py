@@ -21,7 +21,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git import files
 from ai_lessons.git import worktree as git_worktree
 from ai_lessons.git.files import read_file, translated, write_all
-from ai_lessons.git.worktree import PROPOSALS, branch_of, proposal_refs, read_ref, signature
+from ai_lessons.git.worktree import proposal_refs, read_ref, signature
 from ai_lessons.learning.selection import FEW, Candidate, NotShown, ShownEntry, carried_out, corrects, judged, same_job
 from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, UNHEEDED, Event
 from ai_lessons.model import command_patterns as commands
@@ -238,9 +238,8 @@ def pending_count(repo: RepositorySession) -> int:
 
     def key() -> str:
         """Everything that the number depends on."""
-        refs = proposal_refs(worktree)
-        rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
-        return f"{ref} {git_worktree.key_of(worktree, read_ref(worktree, ref or '') or '', rules)} {signature(refs)}"
+        tip = read_ref(worktree, ref or "") or ""
+        return f"{ref} {git_worktree.key_of(worktree, tip)} {signature(proposal_refs(worktree))}"
 
     if ref is None or not proposal_refs(worktree):
         return 0

@@ -207,7 +207,7 @@ def _below(folder: Path, text: str | None) -> Iterator[str]:
         yield from (Path(place, name).relative_to(folder).as_posix() for name in sorted(names))
 
 
-_FORMAT = "2"  # Raise it when the same history would be read into other rules
+_FORMAT = "3"  # Raise it when the same history would be read into other rules
 _TRIES = 4  # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
 
 
@@ -286,7 +286,7 @@ class RulesInForce:
                 view = derive(self._worktree, ref, signers)
             views.append(view)
             forge = view.policy.require == "forge" and len(views) == 1
-            ref = worktree.tracking(self._worktree, ref) if forge else None
+            ref = state.forge_ref(self._worktree, ref) if forge else None
         return tuple(views)
 
     def bring(self, catalog: Catalog) -> None:
@@ -319,17 +319,22 @@ class RulesInForce:
         ref = self.ref()
         if ref is None:
             return ""
-        tip = read_ref(self._worktree, ref) or ""
-        forge = read_ref(self._worktree, worktree.tracking(self._worktree, ref))
+        tip, tracking = read_ref(self._worktree, ref) or "", worktree.tracking(self._worktree, ref)
+        forge = f"{read_ref(self._worktree, tracking)} {worktree.remote_address(self._worktree, tracking)}"
         memory = worktree.memory(self._worktree.state_dir)
         key = worktree.key_of(self._worktree, tip)
-        # who signs is only asked for where that was needed before, which wrote down what the repository is called
-        name_noted = ref in worktree.noted_names(self._worktree)
-        keys = self.signers(ref).digest if name_noted else "-"
+        pinned = (self._options.config_dir / "signers").is_dir()  # else what reads lists need not be loaded
+        keys = self.signers(ref).digest if pinned else "-"
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
-        if name_noted and keys == "-" and self._options.ask_keys is not None and not self._options.agent:
-            keys = "?"
+        if keys == "-" and self._options.ask_keys is not None and not self._options.agent:
+            keys = "?" if self._needs_signatures(ref) else keys
         return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
+
+    def _needs_signatures(self, ref: str) -> bool:
+        from ai_lessons.approval import state
+
+        policy = state.load(self._worktree.state_dir).policies.get(ref)
+        return policy is not None and policy.require == "signed"
 
     def _settled(self) -> tuple[str, BranchView | None]:
         """The view, and the stamp that it belongs to; an empty stamp if the branches kept moving."""

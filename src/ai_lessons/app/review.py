@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from dulwich.objects import ObjectID
+
 from ai_lessons.app import secrets, write_checks
 from ai_lessons.app.answers import Audit, AuditRow, Decided, Pending, PinnedList, ProposedFile, Suggested
 from ai_lessons.app.contexts import refuse_wrong_kinds
@@ -30,12 +32,22 @@ from ai_lessons.approval.proposals import OpenProposal, Rejection
 from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, signers_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
-from ai_lessons.git import files
-from ai_lessons.git.objects import blob_of
+from ai_lessons.git import files, plumbing
+from ai_lessons.git.commits import contained
+from ai_lessons.git.objects import blob_of, opened, read_commit
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter
-from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, BranchView, UnapprovedChange, Verdict, moment
+from ai_lessons.model.approval import (
+    AGENT_TRAILER,
+    APPROVALS,
+    REJECTED,
+    BranchView,
+    UnapprovedChange,
+    Verdict,
+    approval_lines,
+    moment,
+)
 from ai_lessons.model.entries import Kind, handle, id_end
 from ai_lessons.model.layout import place, side_of
 from ai_lessons.model.texts import decode
@@ -55,31 +67,31 @@ AT_ONCE = 400  # Proposals that one commit merges: their names take most of what
 def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
     """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch.
 
-    Then what is on the approval branch without a good signature, of rules that have no open proposal.
+    Then what stands on the approval branch without approval, of rules that have no open proposal.
     """
     with open_proposals(opened.primary) as at:
         if batch is not None:
             return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.proposals))
         pending = [_pending(at, proposal) for proposal in at.waiting]
         proposed = {rule.id for rule in pending}
-        lacking = _unsigned(_judged(at.repo))
-        return (*pending, *(_pending_alarm(at, *pair) for pair in lacking if pair[0].rule not in proposed))
+        lacking = _unapproved(_judged(at.repo))
+        return (*pending, *(_pending_standing(at, *pair) for pair in lacking if pair[0].rule not in proposed))
 
 
 def pending_rule(opened: Library, ref: str) -> Pending:
     """One of them, as a person has to see it before it is decided about. Raises NotFound, AmbiguousName."""
     with open_proposals(opened.primary) as at:
         waiting = _find(at, ref)
-        return _pending(at, waiting) if isinstance(waiting, OpenProposal) else _pending_alarm(at, *waiting)
+        return _pending(at, waiting) if isinstance(waiting, OpenProposal) else _pending_standing(at, *waiting)
 
 
 def _find(at: ProposalContext, ref: str) -> OpenProposal | tuple[Verdict, UnapprovedChange]:
-    """The proposal that is meant; where approvals are signed, else the text on the approval branch."""
+    """The proposal that is meant, else the text on the approval branch that waits for approval."""
     try:
         return at.find(ref)
-    except NotFound as error:
-        if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
-            raise
+    except AmbiguousName:
+        raise
+    except NotFound:
         return _standing(at, ref)
 
 
@@ -175,7 +187,7 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
 
     Where that branch is checked out, files and git's index come along. `sign`: the merge has to be signed, as it always
-    has where the policy asks for it; a rule on the branch that only lacks a good signature can be named there, too.
+    has where the policy asks for it. What stands on the branch without approval can be named, too.
     `expect` is the `Pending.commit` shown.
     Raises NotFound, AmbiguousName, Refused, Conflict, InvalidEntry.
     """
@@ -183,7 +195,7 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     with deciding(repo, "approve") as at:
         waiting = _find(at, ref)
         if not isinstance(waiting, OpenProposal):
-            return _approve_standing(at, *waiting, expect)
+            return _approve_standing(at, *waiting, expect, sign=sign)
         refuse_changed(waiting.commit, expect)
         (done,) = _approve(at, [waiting], at.title(waiting), sign=sign)
     return done
@@ -359,10 +371,39 @@ def audit(library: Library) -> Audit:
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
     odd = odd_commits(repo.store.worktree, view.ref)
     alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
-    alarms += tuple(what for _, what in _left(repo, view))
     ok = not alarms and not any(row.problem for row in rows)
     signing_notes = notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
     return Audit(tuple(rows), (*alarms, *view.damaged, *signing_notes), ok, tuple(taken(repo)))
+
+
+def coming(repo: RepositorySession) -> tuple[list[str], list[Problem]]:
+    """What a pull request of the commits here would do to rules in force: notes, and problems with what it hides.
+
+    Raises UnsupportedRepository.
+    """
+    view, head = repo.rules.view(), repo.store.head().commit
+    worktree = repo.store.worktree
+    if view is None or not view.tip or not head or contained(worktree, view.tip, [head]):
+        return [], []
+    after = state.after_merge(worktree, view, head, repo.rules.signers(view.ref))
+    if after is None:
+        return [f"a merge into {branch_name(view.ref)} would conflict, so what it does to rules cannot be told"], []
+    names = plumbing.output(worktree, "diff", "--name-only", "-z", "--no-renames", f"{view.tip}...{head}").split(b"\0")
+    shown = {os.fsdecode(name).removeprefix(worktree.prefix) for name in names}
+    notes, hidden = [], []
+    for rule in sorted({*view.verdicts, *after.verdicts}):
+        before, now = view.verdicts.get(rule), after.verdicts.get(rule)
+        was, is_now = (verdict.blob if verdict and verdict.in_force else None for verdict in (before, now))
+        if was == is_now:
+            continue
+        does = "bring" if was is None else "change" if is_now else "remove"
+        path = (now.path if now and now.path else None) or (before.path if before else None) or ""
+        text = f"a merge would {does} rule {handle(Kind.RULE, rule)} ({path})"
+        if path in shown:
+            notes.append(text)
+        else:
+            hidden.append(Problem(path, f"{text}, and its changes do not show that"))
+    return notes, hidden
 
 
 def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
@@ -399,17 +440,6 @@ def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRo
     )
 
 
-def _left(repo: RepositorySession, view: BranchView) -> Iterator[tuple[str, str]]:
-    """The commits that approved with keys which are on the list no more, nobody having looked since, and what of it."""
-    signed = state.load(repo.store.worktree.state_dir).signed if view.policy.require == "signed" else {}
-    listed = {signer.key for signer in repo.rules.signers(view.ref).read() or ()} if signed else set()
-    for verdict in view.verdicts.values():
-        by = signed.get(verdict.evidence.commit) if verdict.in_force else None
-        if by and by.key and by.key not in listed:
-            left = f"{verdict.path} was approved by {by.who} with a key that left the list of signers, {by.key}"
-            yield verdict.evidence.commit, f"{left} (if it still holds: ai-lessons admin audit --acknowledge)"
-
-
 def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     """Take the approval branch as it is now for what was seen last, if `ask` agrees. Raises Refused, StorageFailed."""
     repo = library.primary
@@ -423,9 +453,6 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     if not ask("\n".join(current.alarms)):
         raise Refused("the alarms stay; nothing was changed")
     worktree = repo.store.worktree
-    memory = state.load(worktree.state_dir)
-    seen = {commit: memory.signed[commit]._replace(key="") for view in looks for commit, _ in _left(repo, view)}
-    state.save(worktree.state_dir, memory._replace(signed={**memory.signed, **seen}))
     for view in looks:
         state.acknowledge(worktree, view, view.stated)
     return audit(library)
@@ -444,13 +471,17 @@ def pinned_first(
     """Where nothing is pinned, ask whether those who signed what waits count; True if they do from now on."""
     if signers.read() is not None:
         return False
-    waiting = {change.evidence.commit for verdict in view.verdicts.values() for change in verdict.unapproved}
-    data = signers_of(worktree, sorted(waiting - {""}))
+    waiting = (change.evidence.commit for verdict in view.verdicts.values() for change in verdict.unapproved)
+    commits = {*waiting} - {""}
+    data = signers_of(worktree, sorted(commits))
     keys = [str(signer) for signer in parse_signers(data)]
     question = f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
     if not keys or not ask(question, keys):
         return False
-    signers.pin(data)
+    with opened(worktree) as repo:
+        messages = [read_commit(repo.object_store, ObjectID(name.encode())).info.message for name in sorted(commits)]
+    names = {line.signers for message in messages for line in approval_lines(message)}
+    signers.pin(data, name=names.pop() if len(names) == 1 else "")
     return True
 
 
@@ -461,13 +492,22 @@ def notes(view: BranchView, signers: PinnedSigners) -> Iterator[str]:
         yield f"approvals have to be signed here, and no signers are pinned: no approval counts ({COMMAND} FILE)"
     elif not listed:
         yield f"approvals have to be signed here, and the list of signers is empty ({COMMAND} FILE)"
-    if any(path.startswith(APPROVALS) for path in view.files) and any(_unsigned(view)):
+    if any(path.startswith(APPROVALS) for path in view.files) and any(_unapproved(view)):
         yield EARLIER
 
 
-def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]], bool] | None) -> PinnedList:
+def signers(
+    library: Library,
+    file: Path | None,
+    ask: Callable[[str, list[str]], bool] | None,
+    *,
+    copy: bool = False,
+    name: str = "",
+) -> PinnedList:
     """Whose signatures approve rules here; with a `file` exactly those on it from now on, if `ask` agrees.
 
+    `copy`: this is a copy of the repository that a list is for, so its address finds that list from now on.
+    `name`: what the lines of approval here call the list, where that was made at another address.
     Raises NotFound, Refused, UsageError, StorageFailed.
     """
     repo = library.primary
@@ -475,60 +515,87 @@ def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]],
     if ref is None:
         raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
     pinned = repo.rules.signers(ref)
+    found, by_address = pinned.found()
     before = [str(signer) for signer in pinned.read() or ()]
-    if file is None:
+    if file is None and not copy:
         return PinnedList(str(pinned.file()), tuple(before))
     repo.options.refuse_agents("say whose signatures count", f"{COMMAND} FILE")
-    data, _ = files.read(repo.options.cwd / file, LIMIT)
+    if file is None and (found is None or by_address):
+        raise UsageError("no list of another address was found for this repository, so there is nothing to add it to")
+    data = files.read(repo.options.cwd / file, LIMIT)[0] if file is not None else found.data if found else b""
     listed = [str(signer) for signer in parse_signers(data)]
     if not listed:
         hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"
         raise UsageError(f"{file} names no signer", hint=hint)
-    gone = [signer for signer in before if signer not in listed]
+    own = bool(found) and (by_address or copy)
+    gone = [signer for signer in before if signer not in listed] if own else []
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
     less = f" (and these no longer: {', '.join(gone)})" if gone else ""
-    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}?", listed):
+    changes = list(_what_changes(repo, ref, pinned, data)) if gone else []
+    more = f"; {'; '.join(changes)}" if changes else ""
+    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}{more}?", listed):
         raise Refused("no key is trusted that was not before; nothing was changed")
-    pinned.pin(data)
+    pinned.pin(data, copy=copy, name=name)
     repo.current()
     added = tuple(signer for signer in listed if signer not in before)
-    return PinnedList(str(pinned.file()), tuple(listed), added, tuple(gone), tuple(repo.rules.notes))
+    remedy = ("to keep what was served, look at these and sign them again: ai-lessons admin review-rules",)
+    told = (*changes, *remedy) if changes else ()
+    file_now = str(repo.rules.signers(ref).file())
+    return PinnedList(file_now, tuple(listed), added, tuple(gone), (*told, *repo.rules.notes))
 
 
-UNSIGNED = "unsigned"  # The sort of what waits on the approval branch itself for a signature
+def _what_changes(repo: RepositorySession, ref: str, pinned: PinnedSigners, data: bytes) -> Iterator[str]:
+    """The rules that another list of signers would change."""
+    before = _judged(repo)
+    after = state.derive(repo.store.worktree, ref, pinned.with_data(data), only_look=True)
+    for rule, verdict in sorted(before.verdicts.items()):
+        now = after.verdicts.get(rule)
+        if verdict.in_force and (now is None or now.blob != verdict.blob):
+            goes = "goes back to an earlier text" if now and now.in_force else "is not in force any more"
+            yield f"{handle(Kind.RULE, rule)} {verdict.path} {goes}"
+
+
+STANDING = "standing"  # The sort of what waits on the approval branch itself
 
 
 def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]:
-    """The text on the approval branch that is meant and lacks a good signature. Raises NotFound, AmbiguousName."""
-    path, end, every = at.repo.inside(ref) or ref, id_end(ref), list(_unsigned(_judged(at.repo)))
+    """The text on the approval branch that is meant and waits for approval. Raises NotFound, AmbiguousName."""
+    path, end, every = at.repo.inside(ref) or ref, id_end(ref), list(_unapproved(_judged(at.repo)))
     named = [pair for pair in every if path == pair[1].path]
     named = named or [pair for pair in every if len(end) >= SHORTEST_END and pair[0].rule.endswith(end)]
     if len(named) > 1:
         raise AmbiguousName(ref, [change.path for _, change in named])
     if not named:
-        handles = [at.handle(verdict.rule) for verdict, _ in every[:5]]
-        raise NotFound("open proposal or unsigned rule", ref, suggestions=handles)
+        handles = [
+            *(at.called(proposal) for proposal in at.waiting),
+            *(at.handle(verdict.rule) for verdict, _ in every),
+        ]
+        hint = "" if handles else "no proposal waits: ai-lessons admin pending-rules"
+        raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
     return named[0]
 
 
-def _approve_standing(at: ProposalContext, verdict: Verdict, change: UnapprovedChange, expect: str | None) -> Decided:
-    """Approve by a signed merge a text that is on the approval branch already."""
-    repo, handle = at.repo, at.handle(verdict.rule)
+def _approve_standing(
+    at: ProposalContext, verdict: Verdict, change: UnapprovedChange, expect: str | None, *, sign: bool
+) -> Decided:
+    """Approve what stands on the approval branch already: a text, or the removal of one."""
+    repo, handle, policy = at.repo, at.handle(verdict.rule), at.trunk.view.policy
     refuse_changed(change.blob or "", expect)
-    if at.trunk.view.policy.distinct:
-        hint = f"propose a change of it: ai-lessons contribute edit {handle}"
-        raise Refused(f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint)
-    entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
-    text = change.path, change.blob or ""
-    done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
+    if change.blob:
+        title = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob)).title
+    else:
+        title = repo.load(verdict.rule)[0].title
+    sign = sign or policy.require == "signed"
+    text = change.path, change.blob
+    done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, title, sign=sign)
     repo.current()
-    notes_after = (*done.notes, *_what_is_missing(repo, verdict.rule))
-    return Decided(verdict.rule, handle, entry.title, change.path, at.trunk.name, done.commit, notes_after)
+    notes_after = (*done.notes, *(_what_is_missing(repo, verdict.rule) if change.blob else ()))
+    return Decided(verdict.rule, handle, title, change.path, at.trunk.name, done.commit, notes_after)
 
 
 def _what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
-    """Why a rule that was signed is not in force yet, if so. Call `current` first."""
+    """Why a rule that was approved is not in force yet, if so. Call `current` first."""
     view = _judged(repo)
     verdict = view.verdicts.get(rule)
     if verdict is None or (verdict.in_force and not verdict.unapproved):
@@ -544,28 +611,29 @@ def _judged(repo: RepositorySession) -> BranchView:
     return view
 
 
-def _unsigned(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
-    """Texts on the branch that a person may still approve, where approvals are signed."""
-    for _, verdict in sorted(view.verdicts.items() if view.policy.require == "signed" else ()):
+def _unapproved(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
+    """What stands on the branch, or was removed there, and waits for a person to approve it."""
+    for _, verdict in sorted(view.verdicts.items()):
         for change in verdict.unapproved:
-            if change.blob and view.files.get(change.path) == change.blob:
+            if view.files.get(change.path) == change.blob:
                 yield verdict, change
 
 
-def _pending_alarm(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:
-    data = at.repo.rules.text(verdict.rule, change.path, change.blob or "")
+def _pending_standing(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:
+    blob = change.blob or verdict.blob or ""
+    data = at.repo.rules.text(verdict.rule, change.path if change.blob else verdict.path or change.path, blob)
     entry = entry_of(change.path, {change.path: data})
     return described(
         at,
         entry,
-        [proposed_file(change.path, at.text_in_force(verdict.rule), data)],
+        [proposed_file(change.path, at.text_in_force(verdict.rule), data if change.blob else None)],
         id=verdict.rule,
         handle=at.handle(verdict.rule),
         title=entry.title if entry else change.path,
         branch=at.trunk.name,
         remote=not at.trunk.ref.startswith("refs/heads/"),
         kind=Kind.RULE.value,
-        change=UNSIGNED,
+        change=STANDING,
         suggested_by=", ".join(map(str, change.evidence.suggested_by)),
         suggested_at=moment(change.evidence.at),
         commit=change.blob or "",

@@ -38,7 +38,7 @@ from ai_lessons.git.worktree import (
     read_ref,
 )
 from ai_lessons.model import approval
-from ai_lessons.model.approval import TEXT_LIMIT, Proposal, is_rule, stated_id
+from ai_lessons.model.approval import TEXT_LIMIT, ApprovalLine, is_rule, stated_id
 from ai_lessons.model.entries import HANDLE_LENGTH
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import check_path, derived_id, slug
@@ -143,11 +143,6 @@ def _commit_on(store: Store, draft: Draft, branch: str, base: str, old: str | No
         draft, _tree_with(store, draft, base, files), [base], approval.with_report(message, request.report)
     )
     git_commit.point(store.worktree, HEADS + branch, old, commit, f"{'commit' if old else 'branch'}: {request.subject}")
-    if branch.startswith(PROPOSALS):  # noted for the verdicts: the branch may be gone before the first of them
-        path, stored = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
-        text = stored[1].decode() if stored else None
-        proposal = Proposal(branch, commit, request.entry, path, text, person((by.author() or "").encode()), by.when)
-        state.add_proposals(store.state_dir, [proposal])
     return Made(branch, commit, by.notes)
 
 
@@ -165,10 +160,13 @@ def approve(
 
     Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them cannot be taken.
     """
-    by = git_commit.Author(store.worktree)
+    by, name = git_commit.Author(store.worktree), trunk.signers.line_name()
+    if sign:
+        trunk.signers.refuse_copy()
 
     def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
         taken: dict[str, TreeEntry | None] = {}
+        lines: list[tuple[str, str]] = []
         for proposal in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
             _refuse(proposal, trunk, by)
             pieces = [piece for piece in proposal.pieces if not piece.done]
@@ -177,12 +175,15 @@ def approve(
             for piece in pieces:
                 mode = EXECUTABLE if piece.mode == EXECUTABLE and not proposal.is_rule else PLAIN
                 taken[piece.path] = (mode, ObjectID(piece.new.encode())) if piece.new else None
+            if proposal.is_rule:
+                lines.append(_line(name, trunk, proposal))
         removal = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
         subject = f"{approval.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{removal}"
-        message = message_of(subject, [pair for proposal in several for pair in _decision_trailers(proposal)])
+        trailers = [pair for proposal in several for pair in _decision_trailers(proposal)]
+        message = message_of(subject, [*trailers, *lines])
         tree = _tree_with(store, draft, tip, taken)
         parents = (tip, *(proposal.commit for proposal in several))
-        commit = by.write(draft, tree, parents, message, sign=sign or None)
+        commit = by.write(draft, tree, parents, message, by.committer() or "", sign=sign or None)
         return git_commit.BranchUpdate(commit, f"merge {several[0].branch}: {subject}")
 
     landing = git_commit.land(store, repo, trunk.ref, build)
@@ -203,8 +204,6 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, recor
         return git_commit.BranchUpdate(commit, f"commit: {subject}")
 
     landing = git_commit.land(store, repo, trunk.ref, build)
-    if proposal.is_rule:
-        state.forget_proposal(store.state_dir, proposal.entry, proposal.name)
     return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, [proposal])))
 
 
@@ -265,39 +264,45 @@ def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
         parents = [trunk.tip] if files else list(source.parents)
         commit = by.write(draft, tree, parents, message, str(source.info.author))
         git_commit.point(store.worktree, ref, None, commit, f"branch: Reopen {decision.name}")
-        if decision.name.startswith(PROPOSALS):
-            path, version = next(((path, new) for path, new in files.items() if new), ("", None))
-            text = version[1].decode() if version else None
-            proposal = Proposal(decision.name, commit, decision.entry, path, text, source.info.author, by.when)
-            state.add_proposals(store.state_dir, [proposal])
     return Made(decision.name, commit, by.notes)
 
 
-def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tuple[str, str], title: str) -> Made:
-    """Approve a text (path, blob) of the approval branch that has no good signature, by a signed merge.
+def approve_standing(
+    store: Store, repo: Repo, trunk: Trunk, rule: str, text: tuple[str, str | None], title: str, *, sign: bool
+) -> Made:
+    """Approve a text (path, blob, or None: its removal) that stands on the approval branch already.
 
-    A commit removes it, another proposes it, and the merge takes that; no file changes. Raises Refused, Conflict.
+    It takes a merge, which is what carries an approval, of an empty commit. Raises Refused, Conflict.
     """
     by, (path, blob) = git_commit.Author(store.worktree), text
-    branch, about = f"{PROPOSALS}R-{rule[-HANDLE_LENGTH:]}-{slug(title)}", [(approval.RULE_TRAILER, rule)]
+    line = ApprovalLine(trunk.signers.line_name(), rule, path, blob)
+    if sign:
+        trunk.signers.refuse_copy()
 
     def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
         tree = draft.tree_of(ObjectID(tip.encode()))
         version = draft.lookup(tree, os.fsencode(store.prefix + path))
-        if version is None or version[1].decode() != blob:
+        if (version[1].decode() if version else None) != blob:
             raise Conflict(f"{path} was changed on {trunk.name} meanwhile; look at it again")
-
-        def commit(tree: ObjectID, parents: Sequence[str], subject: str, *, sign: bool = False) -> str:
-            trailers = [(approval.PROPOSAL_TRAILER, branch), *about] if sign else about
-            return by.write(draft, tree, parents, message_of(f"{subject}: {title}", trailers), sign=sign)
-
-        removal = commit(_tree_with(store, draft, tip, {path: None}), [tip], "Take out unapproved rule")
-        proposal = commit(tree, [removal], "Propose rule")
-        merge = commit(tree, [removal, proposal], approval.APPROVE_SUBJECT, sign=True)
-        return git_commit.BranchUpdate(merge, f"merge {branch}: {approval.APPROVE_SUBJECT}: {title}")
+        subject = f"{approval.APPROVE_SUBJECT}: {title}{'' if blob else ' (removal)'}"
+        about = [(approval.RULE_TRAILER, rule)]
+        proposal = by.write(draft, tree, [tip], message_of("Propose the rule as it stands", about))
+        message = message_of(subject, [*about, (approval.APPROVES, str(line))])
+        merge = by.write(draft, tree, [tip, proposal], message, by.committer() or "", sign=sign or None)
+        return git_commit.BranchUpdate(merge, f"merge: {subject}")
 
     landing = git_commit.land(store, repo, trunk.ref, build)
-    return Made(trunk.name, landing.commit)
+    return Made(trunk.name, landing.commit, by.notes)
+
+
+def _line(name: str, trunk: Trunk, proposal: OpenProposal) -> tuple[str, str]:
+    """The trailer that says which text this approval puts in force."""
+    piece = proposal.piece
+    # of several files of one id the first path is its text, so the line has to name that one
+    places = [path for path in trunk.places(proposal.entry) if path not in {piece.path for piece in proposal.pieces}]
+    if piece.new and places and min(places) < piece.path:
+        raise Conflict(f"the rule also stands at {min(places)} on {trunk.name}", hint="remove one of the two files")
+    return approval.APPROVES, str(ApprovalLine(name, proposal.entry, piece.path, piece.new))
 
 
 def _decision_trailers(proposal: OpenProposal) -> list[tuple[str, str]]:

@@ -35,18 +35,14 @@ _LINE: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
 _LINK, _SUBMODULE, _EXECUTABLE = 0o120000, 0o160000, 0o100755
 _HEADS: Final = "refs/heads/"
 _LOUD: Final = ("rewritten", "weakened", "settings")
-_INSTEAD: Final = {
-    "direct": "propose it instead: ai-lessons contribute propose",
-    "evil-merge": "merge the proposal as it is, and propose what has to change",
-    "self-merge": "another person has to approve it: ai-lessons admin review-rules",
-    "unsigned": "sign the merge: ai-lessons admin approve-rule",
-}
+_INSTEAD: Final = "propose it and let a person approve that: ai-lessons contribute propose, admin approve-rule"
 
 
 class Unverified:
-    """Takes every signature as good: each clone verifies it by the list that is pinned there."""
+    """Takes every signature, of whatever list, as good: each clone verifies it by the list that is pinned there."""
 
     digest = "unverified"
+    name = None
 
     def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
         """All commits, with no key."""
@@ -135,24 +131,16 @@ def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
         if (rule, path, blob) not in old and (same or before.files.get(path) != blob):
             what = f"{path} (rule {rule})" if blob else f"the removal of {path} (rule {rule})"
             where = f" in commit {evidence.commit[:10]}" if evidence.commit else ""
-            yield f"{what}: {evidence.reason}{where}; {_INSTEAD.get(evidence.how, _INSTEAD['direct'])}"
+            yield f"{what}: {evidence.reason}{where}; {_INSTEAD}"
 
 
 def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
     """Texts (None: removals) without enough evidence, and what evidence they have."""
-    lacking: dict[tuple[str, str, str | None], Evidence] = {}
-    for rule, verdict in view.verdicts.items():
-        for path, blob, evidence in verdict.unapproved:
-            lacking[rule, path, blob] = evidence
-        evidence = verdict.evidence
-        taken = evidence.how not in {"direct", "evil-merge"}  # as under the policy `merge`
-        if evidence.how == "self-merge":
-            by_agent = "an agent made this merge" in evidence.reason
-            taken = evidence.by is not None and not view.policy.distinct and not by_agent
-        # under `forge` everything on a protected branch counts, and this hook is the protection
-        if view.policy.require == "forge" and verdict.in_force and verdict.path and not taken:
-            lacking[rule, verdict.path, verdict.blob] = evidence
-    return lacking
+    return {
+        (rule, change.path, change.blob): change.evidence
+        for rule, verdict in view.verdicts.items()
+        for change in verdict.unapproved
+    }
 
 
 def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:
@@ -212,15 +200,13 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
 
 
 def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
-    before, allowed = derive(now, ref, Unverified()), plumbing.setting(now, ALLOW, kind="bool") == "true"
-    source, target = (worktree.folder(side.state_dir) for side in (now, then))
-    target.mkdir(parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        shutil.copyfile(source / worktree.SEEN, target / worktree.SEEN)
+    # under `forge` everything on a protected branch counts, and this hook is the protection
+    before = derive(now, ref, Unverified(), merges_only=True)
+    allowed = plumbing.setting(now, ALLOW, kind="bool") == "true"
     memory = state.load(now.state_dir)
     # without the remembered policies a weaker one raises no alarm
     state.save(then.state_dir, memory._replace(policies={}) if allowed else memory)
-    after = derive(then, ref, Unverified())
+    after = derive(then, ref, Unverified(), merges_only=True)
     refused = [*refused_rules(before, after), *refused_records(before, after)]
     if allowed and not refused and before.tip and after.policy != before.policy:
         state.acknowledge(now, before, after.policy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from base64 import b64decode, b64encode
 from contextlib import suppress
@@ -10,11 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote
 
-from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import replace_file, translated, write_json
-from ai_lessons.git.worktree import NAMES, cut_off, folder, noted_names, read_ref
+from ai_lessons.git.worktree import NAMES, cut_off, folder, noted_names, read_ref, remote_address, short_name
 from ai_lessons.model.approval import Signature
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 256 * 1024  # Bytes. A list of a thousand people is half of it
 OPENPGP: Final = "openpgp"
+_HEAD: Final = "# ai-lessons "
 _OPTION = re.compile(r'([A-Za-z-]+)="((?:[^"\\]|\\"?)++)"')
 _OPTIONS = re.sub(r"\((?!\?)", "(?:", _OPTION.pattern)  # without groups of their own
 _LINE = re.compile(
@@ -97,35 +100,189 @@ def _moment(text: str | None) -> float | None:
     return (at.replace(tzinfo=UTC) if text.endswith("Z") else at).timestamp()
 
 
+class SignerList(NamedTuple):
+    """A pinned list: what lines of approval call it, the addresses that find it, the first commit that does, its text.
+
+    The first lines of its file say so, as comments.
+    """
+
+    name: str
+    addresses: tuple[str, ...] = ()
+    first: str = ""
+    data: bytes = b""
+
+    def file_name(self) -> str:
+        """The name of its file."""
+        return f"{sha256(self.name.encode()).hexdigest()[:16]}.allowed"
+
+    def render(self) -> bytes:
+        """Its file."""
+        heads = [f"list: {self.name}", *(f"address: {address}" for address in self.addresses)]
+        heads += [f"first: {self.first}"] if self.first else []
+        return "".join(f"{_HEAD}{head}\n" for head in heads).encode() + self.data
+
+
+def read_list(name: str, data: bytes) -> SignerList:
+    """The list in a file called `name`; one of an earlier version is named by a first commit and says nothing else."""
+    lines = data.decode("utf-8", "replace").splitlines(keepends=True)
+    heads = [line.removeprefix(_HEAD).strip().partition(": ") for line in lines if line.startswith(_HEAD)]
+    rest = "".join(line for line in lines if not line.startswith(_HEAD)).encode()
+    stated = {key: value for key, _, value in heads}
+    first = name.removesuffix(".allowed") if not heads else stated.get("first", "")
+    addresses = tuple(value for key, _, value in heads if key == "address")
+    return SignerList(stated.get("list", first), addresses, first, rest)
+
+
 class PinnedSigners:
-    """The list of one repository, which its first commit names, in the user's folder `config_dir`."""
+    """The list of one repository in the user's folder `config_dir`: found by its address, else by a first commit."""
 
-    def __init__(self, worktree: Worktree, ref: str, config_dir: Path, now: Callable[[], datetime]) -> None:
-        """`ref` is the approval branch."""
+    def __init__(
+        self,
+        worktree: Worktree,
+        ref: str,
+        config_dir: Path,
+        now: Callable[[], datetime],
+        found: tuple[SignerList | None, bool] | None = None,
+    ) -> None:
+        """`ref` is the approval branch; `found`: a list to look with, in place of the pinned one."""
         self._worktree, self._ref, self._folder, self._now = worktree, ref, config_dir / "signers", now
+        self._found = found
 
-    def file(self) -> Path:
-        """Where the list is. Raises Refused (nothing tells which repository this is), UnsupportedRepository."""
-        return self._folder / f"{_repository_name(self._worktree, self._ref)}.allowed"
+    def _lists(self) -> list[SignerList]:
+        """Every list of this user. Raises StorageFailed."""
+        lists = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for name in sorted(os.listdir(self._folder)):
+                if not name.endswith(".allowed"):
+                    continue
+                file = self._folder / name
+                with translated(str(file)), open(file, "rb") as opened:
+                    data = opened.read(LIMIT + 1)
+                if len(data) > LIMIT:
+                    raise StorageFailed(f"{file} is longer than {LIMIT} bytes")
+                lists.append(read_list(name, data))
+        return lists
+
+    def found(self) -> tuple[SignerList | None, bool]:
+        """The list of this repository, if any, and whether its address found it. Raises StorageFailed."""
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def _find(self) -> tuple[SignerList | None, bool]:
+        lists = self._lists()
+        if not lists:
+            return None, False
+        stated = remote_address(self._worktree, self._ref)
+        address = plain_address(stated, self._worktree.top) if stated else ""
+        for _ in range(2):  # git is only asked for its own name of an address that no list has as it is written
+            if by_address := [one for one in lists if address and address in one.addresses]:
+                return by_address[0], True
+            address = self._address()
+        firsts = self._first_commits()
+        by_first = [one for one in lists if one.first in firsts]
+        alone = by_first[0] if len(by_first) == 1 else None
+        # a repository without a remote is no copy of another one, as far as a list without an address tells
+        return alone, alone is not None and not address and not alone.addresses
+
+    def with_data(self, data: bytes) -> PinnedSigners:
+        """The same as if this were in the list, to look at what would change."""
+        found, by_address = self.found()
+        listed = found._replace(data=data) if found else self._new(data)
+        return PinnedSigners(self._worktree, self._ref, self._folder.parent, self._now, (listed, by_address))
 
     def read(self) -> tuple[Signer, ...] | None:
         """All signers on the list; None if no list is pinned. Raises StorageFailed."""
-        try:
-            file = self.file()
-            with translated(str(file)), open(file, "rb") as opened:
-                data = opened.read(LIMIT + 1)
-        except (NotFound, Refused):
-            return None
-        if len(data) > LIMIT:
-            raise StorageFailed(f"{file} is longer than {LIMIT} bytes")
-        return parse_signers(data)
+        found, _ = self.found()
+        return None if found is None else parse_signers(found.data)
 
-    def pin(self, data: bytes) -> None:
-        """Replace the list, whole or not at all; no other user may read or write the file. Raises StorageFailed."""
-        file = self.file()
+    def file(self) -> Path:
+        """Where the list is, or would be. Raises Refused (nothing tells which repository this is)."""
+        found, _ = self.found()
+        listed = found or self._new(b"")
+        old = self._folder / f"{listed.name}.allowed"
+        return old if old.exists() else self._folder / listed.file_name()
+
+    def pin(self, data: bytes, *, copy: bool = False, name: str = "") -> None:
+        """Replace the list, whole or not at all; no other user may read or write the file.
+
+        A copy of a repository whose list has another address gets a list of its own, or, as a `copy`, adds its
+        address to that one. `name`: what the lines of approval here call it.
+        Raises Refused (nothing tells which repository this is), StorageFailed.
+        """
+        found, by_address = self.found()
+        own = found if found and (by_address or copy) else self._new(data)
+        own = own._replace(name=name) if name else own
+        address = self._address()
+        addresses = tuple(dict.fromkeys((*own.addresses, *([address] if address else []))))
+        listed = own._replace(addresses=addresses, data=data)
+        file, old = self._folder / listed.file_name(), self._folder / f"{listed.name}.allowed"
         with translated(str(file), writing=True):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(file, data, 0o600, durable=True)
+            replace_file(file, listed.render(), 0o600, durable=True)
+            old.unlink(missing_ok=True)
+        self._found = None
+
+    def refuse_copy(self) -> None:
+        """Raises Refused where the list was found by a first commit alone: a fork would sign for the original."""
+        found, by_address = self.found()
+        if found is not None and not by_address:
+            raise Refused(
+                f"the list of signers {found.name} does not name the address of this repository, so nothing is signed",
+                hint="a copy: ai-lessons admin signers --copy; a fork: ai-lessons admin signers FILE",
+            )
+
+    def line_name(self) -> str:
+        """What a line of approval made here calls the list, also where none is pinned. Raises Refused."""
+        found, _ = self.found()
+        return (found or self._new(b"")).name
+
+    def _new(self, data: bytes) -> SignerList:
+        """A list for this repository. Raises Refused: nothing tells which repository this is."""
+        address, firsts = self._address(), sorted(self._first_commits())
+        first = firsts[0] if len(firsts) == 1 else self._first_on_trunk()
+        if not address and not first:
+            raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
+        # a path says nothing on another machine; but a fork at another path gets a name of its own
+        local = not address or address.startswith("/")
+        if local and first and all(one.name != first for one in self._lists()):
+            name = first
+        else:
+            name = quote(f"{address}/{short_name(self._ref)}", safe="/:@")
+        return SignerList(name, (address,) if address else (), first, data)
+
+    def _address(self) -> str:
+        """The address of the remote of the approval branch, as lists have it; empty for none."""
+        url = remote_address(self._worktree, self._ref)
+        if not url:
+            return ""
+        # url.*.insteadOf of the user's own settings: only git knows them
+        done = plumbing.run(self._worktree, "ls-remote", "--get-url", url)
+        return plain_address(done.text if not done.code and done.text else url, self._worktree.top)
+
+    def _first_commits(self) -> frozenset[str]:
+        """All first commits in the history of the approval branch; none where a shallow clone lacks them."""
+        tip = read_ref(self._worktree, self._ref)
+        if tip is None or cut_off(self._worktree):
+            return frozenset()
+        known = noted_names(self._worktree).get(self._ref)
+        if known is not None and known[0] == tip:
+            return frozenset(known[1].split())
+        done = plumbing.run(self._worktree, "--no-replace-objects", "rev-list", "--max-parents=0", tip, "--")
+        if done.code:
+            raise UnsupportedRepository(f"the history of {self._worktree.top} cannot be read", hint="git fsck")
+        with suppress(AiLessonsError):  # then it is read again the next time
+            names = {**noted_names(self._worktree), self._ref: (tip, done.text)}
+            write_json(folder(self._worktree.state_dir) / NAMES, names)
+        return frozenset(done.text.split())
+
+    def _first_on_trunk(self) -> str:
+        """Of several first commits that of the line of first parents."""
+        tip = read_ref(self._worktree, self._ref)
+        if tip is None or cut_off(self._worktree):
+            return ""
+        flags = ("--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0")
+        return (plumbing.run(self._worktree, *flags, tip, "--").text.split() or [""])[-1]
 
     def _valid(self) -> list[Signer]:
         """The signers whose keys are valid now: a commit can be dated back to when a key was valid."""
@@ -133,11 +290,18 @@ class PinnedSigners:
         return [signer for signer in self.read() or () if (signer.after or now) <= now <= (signer.before or now)]
 
     @property
+    def name(self) -> str | None:
+        """What lines of approval call the list; None where none is pinned."""
+        found, _ = self.found()
+        return found.name if found else None
+
+    @property
     def digest(self) -> str:
-        """A digest of the valid signers; `-` where no list is pinned."""
-        if self.read() is None:
+        """A digest of the list's name and the valid signers; `-` where no list is pinned."""
+        found, _ = self.found()
+        if found is None:
             return "-"
-        return sha256("\n".join(signer.line for signer in self._valid()).encode()).hexdigest()
+        return sha256("\n".join([found.name, *(signer.line for signer in self._valid())]).encode()).hexdigest()
 
     def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
         """The commits with a signature that git calls good, by a valid signer. Raises UnsupportedRepository."""
@@ -208,18 +372,16 @@ def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines.values()).encode()
 
 
-def _repository_name(worktree: Worktree, ref: str) -> str:
-    """The first commit of a branch, which every clone has. Raises Refused, UnsupportedRepository."""
-    names = noted_names(worktree)
-    if ref in names:
-        return names[ref][1]
-    tip = read_ref(worktree, ref)
-    if tip is None or cut_off(worktree):
-        raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
-    done = plumbing.run(worktree, "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", tip, "--")
-    if done.code or not done.text:
-        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
-    name = done.text.split()[-1]
-    with suppress(AiLessonsError):  # then it is read again the next time
-        write_json(folder(worktree.state_dir) / NAMES, {**names, ref: (tip, name)})
-    return name
+def plain_address(url: str, top: Path) -> str:
+    """An address without what differs between ways to one repository: scheme, user, standard port, `.git`.
+
+    `git@github.com:acme/kb.git` and `https://github.com/acme/kb` are `github.com/acme/kb`.
+    """
+    if match := re.fullmatch(r"(?:ssh|git|git\+ssh|https?)://(?:[^/@]*@)?([^/:]+)(?::(\d+))?/+(.*)", url):
+        host, port, path = match.groups()
+        host += f":{port}" if port and port not in {"22", "80", "443", "9418"} else ""
+    elif match := re.fullmatch(r"(?:[^/@:]+@)?([^/:]+):(?!//)(.+)", url):
+        host, path = match.groups()
+    else:
+        return os.path.realpath(top / url.removeprefix("file://")).removesuffix("/.git")
+    return f"{host.lower()}/{path.strip('/').removesuffix('.git')}"

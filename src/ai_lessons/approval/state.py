@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ai_lessons.approval.signatures import plain_address
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
-from ai_lessons.git.commits import Ancestry, RawCommit, behind, read_texts
-from ai_lessons.git.files import append_lines, read_json, translated, write_json
+from ai_lessons.git.commits import RawCommit, read_texts
+from ai_lessons.git.files import read_json, write_json
 from ai_lessons.git.worktree import (
     PROPOSALS,
     REMEMBERED,
-    SEEN,
     Worktree,
     branch_name,
-    branch_of,
     cut_off,
     folder,
     key_of,
-    passed_over,
     proposal_refs,
     read_ref,
     short_name,
@@ -32,39 +29,33 @@ from ai_lessons.model.approval import (
     Alarm,
     ApprovalPolicy,
     BranchView,
-    CommitStep,
     Evidence,
-    Known,
-    PathChange,
     Person,
-    Proposal,
-    Signature,
     Signers,
     UnapprovedChange,
     Verdict,
+    approval_lines,
     is_rule,
-    merged_branches,
-    rule_end,
+    merges_branch,
     stated_id,
 )
 from ai_lessons.model.config import parse_config
 from ai_lessons.model.layout import CONFIG_PATH, derived_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.model.approval import How
-
-PROPOSALS_KEPT: Final = 10_000
 
 
 class Remembered(NamedTuple):
-    """By ref the last tip and policy that raised no alarm; by commit the signature that was good here once."""
+    """By ref the last tip and policy that raised no alarm, and the address of the forge that a person took it from."""
 
     tips: Mapping[str, str] = {}
     policies: Mapping[str, ApprovalPolicy] = {}
-    signed: Mapping[str, Signature] = {}
+    forges: Mapping[str, str] = {}
 
 
 def load(state_dir: Path) -> Remembered:
@@ -73,8 +64,7 @@ def load(state_dir: Path) -> Remembered:
         raw = read_json(folder(state_dir) / REMEMBERED)
         # an earlier version also wrote down a number of signers
         policies = {ref: ApprovalPolicy(row["require"], row["distinct"]) for ref, row in raw["policies"].items()}
-        signed = {commit: Signature(*row) for commit, row in raw.get("signed", {}).items()}
-        return Remembered(dict(raw["tips"]), policies, signed)
+        return Remembered(dict(raw["tips"]), policies, dict(raw.get("forges", {})))
     except (ValueError, TypeError, KeyError, AttributeError):
         return Remembered()
 
@@ -103,54 +93,8 @@ def kept(place: Path, key: str) -> Any:
     return noted.get("value") if isinstance(noted, dict) and noted.get("key") == key else None
 
 
-def proposals(state_dir: Path) -> Known:
-    """Every proposal this clone has seen, less those that were forgotten. Damaged lines are passed over."""
-    by_branch: dict[tuple[str, str], list[Proposal]] = {}
-    try:
-        lines = (folder(state_dir) / SEEN).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return Known()
-    for line in lines[-PROPOSALS_KEPT:]:
-        with suppress(ValueError, TypeError, KeyError):
-            raw: dict[str, Any] = json.loads(line)
-            key = (raw["rule"], raw["branch"])
-            if "forget" in raw:
-                by_branch.pop(key, None)
-            else:
-                by_branch.setdefault(key, []).append(Proposal(**{**raw, "author": Person(**raw["author"])}))
-    return known_from(proposal for several in by_branch.values() for proposal in several)
-
-
-def known_from(several: Iterable[Proposal]) -> Known:
-    """Proposals by their texts and by their tips."""
-    texts: dict[tuple[str, str | None], list[Proposal]] = {}
-    tips: dict[str, str] = {}
-    for proposal in dict.fromkeys(several):
-        texts.setdefault((proposal.rule, proposal.blob), []).append(proposal)
-        tips[proposal.commit] = proposal.branch
-    return Known({key: tuple(value) for key, value in texts.items()}, tips)
-
-
-def add_proposals(state_dir: Path, several: Iterable[Proposal]) -> None:
-    """Remember proposals. Raises StorageFailed."""
-    _append(state_dir, [proposal._asdict() | {"author": proposal.author._asdict()} for proposal in several])
-
-
-def forget_proposal(state_dir: Path, rule: str, branch: str) -> None:
-    """Forget a rejected proposal, so that its text does not pass for a taken one. Raises StorageFailed."""
-    _append(state_dir, [{"rule": rule, "branch": branch, "forget": True}])
-
-
-def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
-    if not rows:
-        return
-    place = folder(state_dir) / SEEN
-    with translated(str(place), writing=True):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
-
-
-_FORMAT: Final = "10"  # Raise it when the same history would be judged differently
+_FORMAT: Final = "11"  # Raise it when the same history would be judged differently
+_SEVEN_KINDS: Final = "10"  # The format of the editions that also took other evidence than today's
 
 
 class CachedView(NamedTuple):
@@ -167,7 +111,7 @@ class CachedView(NamedTuple):
 
 
 def remembered_approval(worktree: Worktree, ref: str, signers: Signers = NO_SIGNERS) -> BranchView | None:
-    """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since."""
+    """The approval branch as it was judged, or None if it, the signers or the memory changed since."""
     tip = read_ref(worktree, ref)
     if tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
@@ -180,7 +124,7 @@ def remembered_approval(worktree: Worktree, ref: str, signers: Signers = NO_SIGN
 def fits(worktree: Worktree, cached: CachedView, signers: Signers) -> bool:
     """Whether at most the tip has changed since this was cached."""
     ref, tip, remembered = cached.view.ref, cached.view.tip or "", load(worktree.state_dir)
-    policy, _ = policy_in_force(ref, cached.view.stated, remembered)
+    policy, _ = policy_in_force(ref, cached.view.stated, remembered, signers)
     seen = remembered.tips.get(ref, "") in {"", tip, cached.checked}
     same = seen and cached.view.policy == policy and cached.key == key_of(worktree, tip)
     return same and (policy.require != "signed" or cached.signers == signers.digest)
@@ -201,9 +145,19 @@ def with_alarms(worktree: Worktree, cached: CachedView) -> BranchView:
 
 
 def policy_in_force(
+    ref: str, stated: ApprovalPolicy | None, remembered: Remembered, signers: Signers = NO_SIGNERS
+) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
+    """The policy to judge by: the stated one if it is the first or only stricter; else a person must acknowledge it.
+
+    Where a list of signers is pinned it is `signed`, whatever the branch says.
+    """
+    policy, alarms = _stated_or_stricter(ref, stated, remembered)
+    return (policy._replace(require="signed") if signers.name else policy), alarms
+
+
+def _stated_or_stricter(
     ref: str, stated: ApprovalPolicy | None, remembered: Remembered
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    """The policy to judge by: the stated one if it is the first or only stricter; else a person must acknowledge it."""
     # where the branch is the remote's, what the one here had still holds
     earlier = remembered.policies.get(ref) or remembered.policies.get(f"refs/heads/{short_name(ref)}")
     if stated is None:
@@ -238,6 +192,38 @@ def advance(worktree: Worktree, view: BranchView) -> None:
             acknowledge(worktree, view)
 
 
+def forge_ref(worktree: Worktree, ref: str) -> str:
+    """The branch of the forge that decides under `forge`: of the remote with the address that a person acknowledged.
+
+    The first address of a clone counts as that. Raises UnsupportedRepository: no remote here has it.
+    """
+    from ai_lessons.git.worktree import remotes, tracking
+
+    addresses = {name: plain_address(url, worktree.top) for name, url in remotes(worktree).items()}
+    here, remembered = tracking(worktree, ref), load(worktree.state_dir)
+    name, branch = here.removeprefix("refs/remotes/").partition("/")[0], short_name(ref)
+    known = remembered.forges.get(ref)
+    if known is None and name in addresses:
+        with suppress(AiLessonsError):  # then it is taken again the next time
+            forges = {**remembered.forges, ref: addresses[name]}
+            save(worktree.state_dir, remembered._replace(forges=forges))
+    if known in {None, addresses.get(name)}:
+        return here
+    other = next((name for name, address in sorted(addresses.items()) if address == known), None)
+    if other is None:
+        raise UnsupportedRepository(
+            f"rules are in force as they stand on {known}, and no remote here has that address",
+            hint="if it moved: ai-lessons admin audit --acknowledge",
+        )
+    return f"refs/remotes/{other}/{branch}"
+
+
+def acknowledge_forge(worktree: Worktree, ref: str) -> None:
+    """Take the remote's address of today for the forge's. Raises StorageFailed."""
+    remembered = load(worktree.state_dir)
+    save(worktree.state_dir, remembered._replace(forges={k: v for k, v in remembered.forges.items() if k != ref}))
+
+
 def note(worktree: Worktree, ref: str, cached: CachedView) -> None:
     """Write a view to the cache. Raises StorageFailed."""
     keep(note_file(worktree, ref), _FORMAT, cached)
@@ -246,13 +232,30 @@ def note(worktree: Worktree, ref: str, cached: CachedView) -> None:
 def noted(worktree: Worktree, ref: str) -> CachedView | None:
     """The view in the cache; None if there is none that can be used."""
     try:
-        (_, tip, policy, verdicts, files, _, stated, damaged), *fields = kept(note_file(worktree, ref), _FORMAT)
+        (_, tip, policy, verdicts, files, _, stated, damaged, lapsed), *fields = kept(note_file(worktree, ref), _FORMAT)
         stated = ApprovalPolicy(*stated) if stated else None
         verdicts = {rule: _verdict(*row) for rule, row in verdicts.items()}
-        view = BranchView(ref, tip, ApprovalPolicy(*policy), verdicts, files, (), stated, tuple(damaged))
+        view = BranchView(ref, tip, ApprovalPolicy(*policy), verdicts, files, (), stated, tuple(damaged), lapsed)
         return CachedView(view, *fields)
     except (ValueError, TypeError, AttributeError):
         return None
+
+
+def _served_before(worktree: Worktree, ref: str) -> dict[str, tuple[str, str]]:
+    """What an earlier edition served here and nobody approved since: by rule its path and (of the first look) blob."""
+    try:
+        if (cached := noted(worktree, ref)) is not None:
+            return {rule: (path, "") for rule, path in cached.view.lapsed.items()}
+        view, *_ = kept(note_file(worktree, ref), _SEVEN_KINDS)
+        return {rule: (path, blob) for rule, in_force, path, blob, *_ in view[3].values() if in_force and path}
+    except (ValueError, TypeError, AttributeError, IndexError):
+        return {}
+
+
+def _lapsed(before: Mapping[str, tuple[str, str]], verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+    """Those that are not served any more, or in another text than the one that stands on the branch."""
+    pairs = ((rule, path, blob, verdicts[rule]) for rule, (path, blob) in before.items() if rule in verdicts)
+    return {rule: path for rule, path, blob, now in pairs if not now.in_force or (now.unapproved and now.blob != blob)}
 
 
 def note_file(worktree: Worktree, ref: str) -> Path:
@@ -271,21 +274,38 @@ def _evidence(level: int, how: How, by: Any, at: int, suggested: Any, commit: st
     return Evidence(level, how, Person(*by) if by else None, at, people, commit, reason)
 
 
-def derive(worktree: Worktree, ref: str, signers: Signers = NO_SIGNERS) -> BranchView:
+def derive(
+    worktree: Worktree, ref: str, signers: Signers = NO_SIGNERS, *, merges_only: bool = False, only_look: bool = False
+) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
-    `signers`: whose signatures count under `signed`; under `forge` `ref` is the remote-tracking branch.
-    Raises UnsupportedRepository.
+    `signers`: whose signatures count under `signed`; under `forge` `ref` is the remote-tracking branch, or, with
+    `merges_only`, what a merge brought there counts. `only_look`: nothing is remembered. Raises UnsupportedRepository.
     """
     tip = read_ref(worktree, ref)
     if tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
-    cached = _advanced(worktree, ref, tip, signers) or _Derivation(worktree, ref, tip, signers).run()
-    with suppress(AiLessonsError):  # a repository that cannot be written is derived anew every time
-        note(worktree, ref, cached)
-    view = with_alarms(worktree, cached)
-    advance(worktree, view)
+    if merges_only or only_look:
+        view = with_alarms(worktree, _Derivation(worktree, ref, tip, signers, merges_only=merges_only).run())
+    else:
+        cached = _advanced(worktree, ref, tip, signers) or _Derivation(worktree, ref, tip, signers).run()
+        with suppress(AiLessonsError):  # a repository that cannot be written is derived anew every time
+            note(worktree, ref, cached)
+        view = with_alarms(worktree, cached)
+    if not only_look:
+        advance(worktree, view)
     return view
+
+
+def after_merge(worktree: Worktree, view: BranchView, side: str, signers: Signers) -> BranchView | None:
+    """The branch as it would be judged after a merge of this commit by pull request; None where they conflict.
+
+    Raises UnsupportedRepository.
+    """
+    merge = git_commits.imagined_merge(worktree, view.tip or "", side, "Merge pull request #1 from this/branch")
+    if merge is None:
+        return None
+    return _Derivation(worktree, view.ref, view.tip or "", signers).run(merge).view
 
 
 def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
@@ -310,8 +330,12 @@ def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> Cache
         fresh = git_commits.read(worktree, [tip], [before])
     except UnsupportedRepository:  # the old tip was collected as garbage
         return None
-    # every way from the new tip back to the old one begins at a child of the old one
-    if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
+    by_id, at, branch = {commit.id: commit for commit in fresh}, tip, short_name(ref)
+    while at in by_id and by_id[at].parents:
+        if merges_branch(by_id[at].info.message, branch):  # it may bring verdicts of the other side
+            return None
+        at = by_id[at].parents[0]
+    if at != before or any(any(commit.changes) or approval_lines(commit.info.message) for commit in fresh):
         return None
     return cached._replace(view=cached.view._replace(tip=tip), key=key_of(worktree, tip))
 
@@ -319,18 +343,19 @@ def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> Cache
 class _Derivation:
     """Reads and judges the whole history once."""
 
-    def __init__(self, worktree: Worktree, ref: str, tip: str, signers: Signers) -> None:
+    def __init__(self, worktree: Worktree, ref: str, tip: str, signers: Signers, *, merges_only: bool = False) -> None:
         self._worktree, self._ref, self._tip, self._signers = worktree, ref, tip, signers
+        self._merges_only = merges_only
         self._remembered = load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
-        self._damaged: tuple[str, ...] = ()
+        self._at: dict[str, str] = {}  # by path the id of the rule that stood there last, of those that can be read
         self._unread: set[str] = set()
 
-    def run(self) -> CachedView:
-        """The view to cache. Raises UnsupportedRepository."""
-        from ai_lessons.approval.verdicts import ApprovalHistory, decide, on_protected_branch  # most jobs judge nothing
+    def run(self, *more: RawCommit) -> CachedView:
+        """The view to cache, of the branch with these commits on top. Raises UnsupportedRepository."""
+        from ai_lessons.approval.verdicts import ApprovalHistory, judge  # most jobs judge nothing
 
-        commits = git_commits.read(self._worktree, [self._tip])
+        commits = [*git_commits.read(self._worktree, [self._tip, *(p for c in more for p in c.parents)]), *more]
         if not commits:
             raise UnsupportedRepository(f"{branch_name(self._ref)} points to {self._tip}, which is no commit")
         self._learn(commits)
@@ -339,42 +364,18 @@ class _Derivation:
         stated = self._stated_policy(files.get(CONFIG_PATH))
         if stated is None and self._ref not in self._remembered.policies:
             self._remember_last_policy(commits, place)
-        policy, _ = policy_in_force(self._ref, stated, self._remembered)
-        refs = proposal_refs(self._worktree, PROPOSALS)
-        proposals = self._proposals(refs)
-        parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
-        texts: dict[str, list[tuple[str, str]]] = {}
-        for path, blob in sorted(files.items()):
-            if is_rule(path):
-                texts.setdefault(self.rule_of(path, blob), []).append((path, blob))
+        policy, _ = policy_in_force(self._ref, stated, self._remembered, self._signers)
+        judged_by = policy._replace(require="merge") if self._merges_only and policy.require == "forge" else policy
+        history = ApprovalHistory(commits, self.rule_of, short_name(self._ref), branch_name(self._ref))
+        verdicts = judge(history, judged_by, self._signers)
         why = f"on {branch_name(self._ref)} is no rule here: its text is too long, missing, damaged or encrypted"
-        unread = [f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread]
-        steps = self._steps(commits, parents, proposals)
-        signed = self._signatures(steps) if policy.require == "signed" else None
-        past = ApprovalHistory(Ancestry(parents, len(commits) - 1), commits, proposals, policy.distinct, signed)
-        verdicts = {}
-        for rule in {*steps, *texts}:
-            now = tuple(texts.get(rule, ()))
-            verdict = decide(rule, steps.get(rule, ()), now, past)
-            if verdict and policy.require == "forge":
-                verdict = on_protected_branch(verdict, now, branch_name(self._ref))
-            if verdict:
-                verdicts[rule] = verdict
-        damaged = (*self._damaged, *unread)
-        view = BranchView(self._ref, self._tip, policy, verdicts, files, stated=stated, damaged=damaged)
+        unread = tuple(f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread)
+        lapsed = _lapsed(_served_before(self._worktree, self._ref), verdicts)
+        view = BranchView(self._ref, self._tip, policy, verdicts, files, stated=stated, damaged=unread, lapsed=lapsed)
         checked = self._remembered.tips.get(self._ref, "")
-        key = key_of(self._worktree, self._tip, refs)
-        signers = self._signers.digest if signed is not None else ""
+        signers = self._signers.digest if policy.require == "signed" else ""
+        key = key_of(self._worktree, self._tip)
         return CachedView(view, key, checked, bool(checked) and checked not in place, signers)
-
-    def _signatures(self, steps: Mapping[str, Sequence[CommitStep]]) -> dict[str, Signature]:
-        """The good signatures by commit. One that was good here once stays good when its signer leaves the list."""
-        signed = {step.id for several in steps.values() for step in several if step.info.signed}
-        earlier = {commit: good for commit, good in self._remembered.signed.items() if commit in signed}
-        fresh = self._signers.verified(sorted(signed - earlier.keys()))
-        if with_key := {commit: good for commit, good in fresh.items() if good.key}:
-            self._remember(self._remembered._replace(signed={**self._remembered.signed, **with_key}))
-        return {**earlier, **fresh}
 
     def _remember(self, remembered: Remembered) -> None:
         self._remembered = remembered
@@ -382,34 +383,20 @@ class _Derivation:
             save(self._worktree.state_dir, remembered)
 
     def rule_of(self, path: str, blob: str) -> str:
-        """The id that a text states, else the one that is derived from its path."""
-        return self._rules.get(blob) or derived_id(path)
+        """The id that a text states; that of the path's rule where a partial clone lacks it; else one of the path."""
+        stated = self._rules.get(blob) or (self._at.get(path) if blob in self._unread else None)
+        return stated or derived_id(path)
 
     def _learn(self, commits: Iterable[RawCommit]) -> None:
         """Read which rules the texts in these commits state."""
-        changes = (change for commit in commits for side in commit.changes for change in side if is_rule(change.path))
+        changes = [change for commit in commits for side in commit.changes for change in side if is_rule(change.path)]
         paths = {blob: change.path for change in changes for blob in (change.old, change.new) if blob}
-        paths = {blob: path for blob, path in paths.items() if blob not in self._rules}
         texts = read_texts(self._worktree, paths)
-        self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in paths}
-        self._unread |= {blob for blob in paths if b"\0" in texts.get(blob, b"\0")}
-
-    def _proposals(self, refs: Mapping[str, str]) -> Known:
-        """Every proposal that this clone has seen; new ones are noted."""
-        branches = sorted({(commit, branch_of(ref)) for ref, commit in refs.items()})
-        seen = proposals(self._worktree.state_dir)
-        fresh = [(commit, name) for commit, name in branches if seen.tips.get(commit) != name]
-        if not fresh:
-            return seen
-        tips = list(dict.fromkeys(commit for commit, _ in fresh))
-        commits, broken = git_commits.readable(tips, lambda part: git_commits.read(self._worktree, part, [self._tip]))
-        self._damaged = tuple(passed_over(ref, tip) for ref, tip in sorted(refs.items()) if tip in broken)
-        self._learn(commits)
-        noted = dict.fromkeys(proposal for several in seen.texts.values() for proposal in several)
-        new = [proposal for proposal in proposed(fresh, commits, self.rule_of) if proposal not in noted]
-        with suppress(AiLessonsError):  # then they are read again the next time
-            add_proposals(self._worktree.state_dir, new)
-        return known_from([*noted, *new])
+        self._rules = {blob: stated_id(texts[blob]) if blob in texts else None for blob in paths}
+        self._unread = {blob for blob in paths if b"\0" in texts.get(blob, b"\0")}
+        for path, _, blob in changes:
+            if blob and (rule := self._rules[blob]):
+                self._at[path] = rule
 
     def _remember_last_policy(self, commits: Sequence[RawCommit], place: Mapping[str, int]) -> None:
         """Remember the last readable settings of the branch, for a clone that has seen none."""
@@ -430,39 +417,6 @@ class _Derivation:
             return None
         return ApprovalPolicy(config.approval_require, config.approval_distinct)  # type: ignore[arg-type]  # checked there
 
-    def _steps(
-        self, commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], proposals: Known
-    ) -> dict[str, list[CommitStep]]:
-        steps: dict[str, list[CommitStep]] = {}
-        for node, commit in enumerate(commits):
-            if not (by_rule := self._by_rule(commit)):
-                continue
-            info = commit.info
-            branches: tuple[str, ...] | None = None
-            if len(commit.parents) > 1 and not info.odd:
-                branches = merged_branches(info.message, short_name(self._ref))
-                if branches is None:  # a message in the user's own words: the merged tips name the branches
-                    branches = tuple(proposals.tips.get(side, "") for side in commit.parents[1:])
-            rules = frozenset(by_rule)
-            for rule, changes in by_rule.items():
-                step = CommitStep(commit.id, node, parents[node], info, branches, rules, tuple(map(tuple, changes)))
-                steps.setdefault(rule, []).append(step)
-        return steps
-
-    def _by_rule(self, commit: RawCommit) -> dict[str, list[list[PathChange]]]:
-        """The changes by rule; against the merged sides only of rules that changed against the first parent."""
-        by_rule: dict[str, list[list[PathChange]]] = {}
-        for side, changes in enumerate(commit.changes):
-            for path, old, new in (change for change in changes if is_rule(change.path)):
-                before, after = (self.rule_of(path, blob) if blob else None for blob in (old, new))
-                for rule in dict.fromkeys((before, after)):
-                    if rule is not None and (side == 0 or rule in by_rule):
-                        change = PathChange(path, old if rule == before else None, new if rule == after else None)
-                        by_rule.setdefault(rule, [[] for _ in commit.changes])[side].append(change)
-            if not by_rule:
-                break
-        return by_rule
-
 
 def _line(commits: Sequence[RawCommit], place: Mapping[str, int]) -> Iterator[RawCommit]:
     """The tip and its first parents, newest first."""
@@ -480,36 +434,10 @@ def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, 
     return {path: blob for path, blob in files.items() if blob is not None}
 
 
-def proposed(
-    branches: Iterable[tuple[str, str]], commits: Iterable[RawCommit], rule_of: Callable[[str, str], str]
-) -> Iterator[Proposal]:
-    """The proposals of branches (tip and name): one for each commit, with the final text; the newest first."""
-    by_id = {commit.id: commit for commit in commits}
-    for tip, branch in branches:
-        end = rule_end(branch)
-        final: tuple[str, str, str | None] | None = None
-        for commit in behind(by_id, tip) if end else ():
-            changes = [
-                (rule, change)
-                for change in (() if commit.info.odd else commit.changes[0])  # an odd commit proposes nothing
-                if is_rule(change.path)
-                for rule in sorted({rule_of(change.path, blob) for blob in (change.old, change.new) if blob})
-                if rule.endswith(end or "")
-            ]
-            if not changes:
-                continue
-            if final is None:
-                if len({rule for rule, _ in changes}) > 1:
-                    break  # two rules with the same end: the branch name means neither
-                rule, (path, _, new) = next((pair for pair in changes if pair[1].new), changes[0])
-                final = (rule, path, new if new and rule_of(path, new) == rule else None)
-            yield Proposal(branch, commit.id, *final, commit.info.author, commit.info.committed)
-
-
 class Trunk:
     """The approval branch at one commit. `view` has the verdicts, `signers` the signatures that count."""
 
-    def __init__(self, worktree: Worktree, view: BranchView, signers: Signers) -> None:
+    def __init__(self, worktree: Worktree, view: BranchView, signers: PinnedSigners) -> None:
         if view.tip is None:
             raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
         self.worktree, self.view, self.ref, self.tip = worktree, view, view.ref, view.tip
@@ -542,6 +470,6 @@ class Trunk:
         return {path for path in paths if path in self.view.files}
 
 
-def approval_of_branch(worktree: Worktree, ref: str, signers: Signers = NO_SIGNERS) -> Trunk:
+def approval_of_branch(worktree: Worktree, ref: str, signers: PinnedSigners) -> Trunk:
     """The approval branch as it stands now. Raises NotFound, UnsupportedRepository."""
     return Trunk(worktree, remembered_approval(worktree, ref, signers) or derive(worktree, ref, signers), signers)

@@ -1,8 +1,13 @@
-"""The text of a rule in force: the last with enough evidence. Pure: no git, files, clock."""
+"""Which text of each rule is in force: one pass from the first commit to the tip. Pure: no git, files, clock.
+
+`merge` reads the words of the commits on the trunk, `signed` reads signed lines, `forge` takes the tip as it is. A text
+is a rule's project and bytes: a new file name in the same project changes nothing.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.model.approval import (
     FORGES,
@@ -13,331 +18,478 @@ from ai_lessons.model.approval import (
     Person,
     UnapprovedChange,
     Verdict,
-    copied_from,
+    approval_lines,
+    is_bot,
+    is_rule,
     made_by_agent,
-    names_pull_request,
+    merged_branches,
+    merges_branch,
+    names_request,
+    names_squash,
     project_of,
     rule_end,
+    subject_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ai_lessons.git.commits import Ancestry, RawCommit
-    from ai_lessons.model.approval import CommitStep, How, Known, PathChange, Signature
+    from ai_lessons.git.commits import RawCommit
+    from ai_lessons.model.approval import ApprovalLine, ApprovalPolicy, How, Signature, Signers
+
+Text = tuple[str, str]  # The project and the blob
+Places = tuple[tuple[str, str], ...]  # The files of one rule: path and blob, by path
+WRITERS_NAMED: Final = 20  # So many authors of a proposal are listed
+CUT: Final = "the history is cut off here (a shallow clone)"
 
 
 class ApprovalHistory(NamedTuple):
-    """The whole history by node, the proposals, the policy (`distinct`: the author of a proposal may not merge it).
+    """What is judged: the commits, parents first, the tip last; `rule_of(path, blob)` is the id that a file states.
 
-    `signed` are the good signatures by commit, where the policy needs one (else None).
+    `branch`: the short name of the approval branch, `where` with its remote.
     """
 
-    ancestry: Ancestry
     commits: Sequence[RawCommit]
-    proposals: Known
-    distinct: bool = False
-    signed: Mapping[str, Signature] | None = None
+    rule_of: Callable[[str, str], str]
+    branch: str
+    where: str
 
 
-class EvidenceFinder:
-    """Judges the steps of one rule, one at a time."""
+class _Approval(NamedTuple):
+    """An approval of a text, or (None) of a removal. Of a shallow clone `known` is False: what it was is cut off.
 
-    def __init__(self, rule: str, steps: Sequence[CommitStep], past: ApprovalHistory) -> None:
-        self._rule, self._steps, self._past, self._distinct = rule, steps, past, past.distinct
+    `bit` stands for its commit in sets of commits, which are whole numbers; `history` is all that its commit contains.
+    """
 
-    def evidence(self, commit: CommitStep, path: str, blob: str | None, decided: int = -1) -> Evidence | None:
-        """The evidence of this step for the text (None: the removal); None if it only passes on that of a merged side.
-
-        `decided` (seconds since 1970): the last decision about the rule, if it took the same text before; no older
-        proposal counts a second time.
-        """
-        if commit.info.odd:
-            return _seen(commit, "direct", f"the commit proves nothing: {commit.info.odd}")
-        if commit.info.cut:
-            return _seen(commit, "direct", "the history is cut off here (a shallow clone)")
-        if len(commit.parents) > 1:
-            return self._signed(commit, self._merge_evidence(commit, path, blob))
-        if blob and any(c.old == blob and project_of(c.path) == project_of(path) for c in commit.changes[0]):
-            return None  # moved inside its project: nothing new came
-        return self._signed(commit, self._plain_evidence(commit, path, blob, decided))
-
-    def _signed(self, commit: CommitStep, evidence: Evidence | None) -> Evidence | None:
-        """Where the policy needs a signature, an approval without a good one does not count."""
-        if self._past.signed is None or evidence is None or evidence.level < MERGED:
-            return evidence
-        good = self._past.signed.get(commit.id)
-        if good is None:
-            lacks = "no signer who is pinned here signed it" if commit.info.signed else "it is not signed"
-            return evidence._replace(level=ON_BRANCH, how="unsigned", reason=f"{evidence.reason}: {lacks}")
-        by_forge = commit.info.committer.email in FORGES or not good.who  # then its word for the person has to do
-        by = evidence.by if by_forge else Person(good.who, good.who)
-        if self._distinct and by and any(by.same(writer) for writer in evidence.suggested_by):
-            return self._own(commit, by, evidence.suggested_by)
-        return evidence._replace(level=SIGNED, how="signed", by=by)
-
-    def _merge_evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence | None:
-        sources = [n for n in range(1, len(commit.parents)) if _held_at(commit.changes[n], path, blob) is not None]
-        side, reason = self._own_side(commit)
-        for number in side or ():
-            if number in sources and self._brings(commit, number, path, blob):
-                return self._merged(commit, number)
-        if not sources:
-            inside = "the text is in none of the merged commits: it was changed inside the merge"
-            return _seen(commit, "evil-merge", inside)
-        reason = reason or ("no commit of the merged side brings it" if side else "")
-        return _seen(commit, "direct", reason) if reason else None
-
-    def _brings(self, commit: CommitStep, side: int, path: str, blob: str | None) -> bool:
-        """True if commits of this side made the text (None: the removal); False if it was so where the side began."""
-        ancestry, before = self._past.ancestry, commit.parents[0]
-        at = _held_at(commit.changes[side], path, blob) or path
-        texts: dict[int, dict[str, str | None]] = {commit.parents[side]: {at: blob}}
-        for node in ancestry.between(before, commit.parents[side]):
-            for parent, changes in zip(ancestry.parents[node] or (-1,), self._past.commits[node].changes, strict=True):
-                near = (c for c in changes if project_of(c.path) == project_of(path))
-                olds = {c.path: c.old for c in near if c.path in texts[node] or (blob and c.old == blob)}
-                texts[parent] = texts[node] | olds
-        starts = ancestry.newest(node for node in texts if ancestry.is_ancestor(node, before))
-        return not any(blob in texts[node].values() for node in starts)
-
-    def _own_side(self, commit: CommitStep) -> tuple[Sequence[int] | None, str]:
-        """The parents that may bring this rule's proposal; or None, and the reason if others' proposals were merged."""
-        ends = [rule_end(branch) for branch in commit.branches or ()]
-        number = next((n for n, end in enumerate(ends) if end and self._rule.endswith(end)), None)
-        if number is None:
-            return None, "it came in with the proposal of another rule" if any(ends) else ""
-        end = ends[number] or ""
-        if sum(rule.endswith(end) for rule in commit.rules) > 1:
-            return None, f"the proposal changes several rules whose id ends in {end}"
-        sides = len(commit.parents) - 1
-        return ([number + 1] if len(ends) == sides else range(1, sides + 1)), ""
-
-    def _merged(self, commit: CommitStep, side: int) -> Evidence:
-        merger = commit.info.author if commit.info.committer.email in FORGES else commit.info.committer
-        writers = self._writers(commit, side)
-        if made_by_agent(commit.info.message):
-            return _by(commit, ON_BRANCH, "self-merge", merger, writers, "an agent made this merge")
-        if any(merger.same(writer) for writer in writers) or (self._distinct and not self._by_another(commit, side)):
-            return self._own(commit, merger, writers)
-        return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
-
-    def _by_another(self, commit: CommitStep, side: int) -> bool:
-        """True if it brought commits, and the person who made this merge neither wrote nor committed any of them."""
-        nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
-        merged = [self._past.commits[node] for node in nodes if not self._brings_up_to_date(node, commit.parents[0])]
-        if not merged or any(source.info.odd or source.info.cut for source in merged):
-            return False
-        mergers = [person for person in (commit.info.author, commit.info.committer) if person.email not in FORGES]
-        people = {person for source in merged for person in (source.info.author, source.info.committer)}
-        return bool(mergers) and not any(merger.same(person) for merger in mergers for person in people)
-
-    def _brings_up_to_date(self, node: int, trunk: int) -> bool:
-        """True for a merge of the trunk into a proposal that changed no rule itself: its author wrote nothing."""
-        parents, merge = self._past.ancestry.parents[node], self._past.commits[node]
-        changed = [{change.path for change in side} for side in merge.changes]
-        of_trunk = any(self._past.ancestry.is_ancestor(parent, trunk) for parent in parents[1:])
-        return of_trunk and not merge.info.odd and not merge.info.cut and not set.intersection(*changed)
-
-    def _own(self, commit: CommitStep, person: Person, writers: tuple[Person, ...]) -> Evidence:
-        if self._distinct:
-            reason = "taken by a person who worked on the proposal, as far as the history tells"
-            return _by(commit, ON_BRANCH, "self-merge", person, writers, reason)
-        return _by(commit, MERGED, "self-merge", person, writers, _subject(commit))
-
-    def _writers(self, commit: CommitStep, side: int) -> tuple[Person, ...]:
-        """The authors of the merged side's commits on this rule, the last one first."""
-        tip, before, is_ancestor = commit.parents[side], commit.parents[0], self._past.ancestry.is_ancestor
-        steps = [
-            step
-            for step in self._steps
-            if len(step.parents) < 2 and is_ancestor(step.node, tip) and not is_ancestor(step.node, before)
-        ]
-        steps.sort(key=lambda step: (step.info.committed, step.id), reverse=True)
-        return tuple(dict.fromkeys(step.info.author for step in steps))
-
-    def _plain_evidence(self, commit: CommitStep, path: str, blob: str | None, decided: int) -> Evidence:
-        same = self._past.proposals.texts.get((self._rule, blob), ())
-        proposals = [p for p in same if project_of(p.path) == project_of(path) and p.at > decided]
-        writers = tuple(dict.fromkeys(proposal.author for proposal in proposals))
-        if commit.info.committer.email in FORGES:
-            return self._forge_evidence(commit, writers)
-        if not proposals:
-            return _seen(commit, "direct", "committed without a proposal")
-        # a rebase keeps the author and the words of the proposal, so a trailer there is the proposer's own
-        if made_by_agent(commit.info.message) and not any(commit.info.author.same(writer) for writer in writers):
-            return _seen(commit, "direct", "an agent made this commit")
-        taken = not any(commit.info.committer.same(writer) for writer in writers)
-        if taken and self._distinct:
-            return _seen(commit, "direct", f"not merged: only a merge of {proposals[0].branch} tells who took it")
-        if taken:
-            how: How = "squash" if commit.info.author.same(commit.info.committer) else "rebase"
-            return _by(commit, MERGED, how, commit.info.committer, writers, f"the text of {proposals[0].branch}")
-        if copied_from(commit.info.message) & {proposal.commit for proposal in proposals}:
-            return self._own(commit, commit.info.committer, writers)
-        if any(proposal.commit == commit.id for proposal in proposals):
-            return _seen(commit, "direct", "fast-forwarded: nothing says that a person took the proposal")
-        return _seen(commit, "direct", "the text of a proposal, committed by its own author")
-
-    def _forge_evidence(self, commit: CommitStep, writers: tuple[Person, ...]) -> Evidence:
-        suggested = writers or (commit.info.author,)
-        if not writers and not names_pull_request(commit.info.message):
-            return _seen(commit, "direct", "edited on the forge without a pull request")
-        if self._distinct:
-            return _by(commit, ON_BRANCH, "squash", None, suggested, "a squashed pull request does not say who took it")
-        return _by(commit, MERGED, "squash", commit.info.committer, suggested, _subject(commit))
-
-
-def _held_at(changes: Sequence[PathChange], path: str, blob: str | None) -> str | None:
-    """Where in its project the parent with these changes has the text, too (blob None: lacks the file); None: not."""
-    if all(change.path != path for change in changes):
-        return path
-    held = (c.path for c in changes if blob is not None and c.old == blob and project_of(c.path) == project_of(path))
-    return next(held, None)
-
-
-def _seen(commit: CommitStep, how: How, reason: str) -> Evidence:
-    return Evidence(ON_BRANCH, how, None, commit.info.committed, (commit.info.author,), commit.id, reason)
-
-
-def _by(
-    commit: CommitStep, level: int, how: How, by: Person | None, suggested: tuple[Person, ...], reason: str
-) -> Evidence:
-    return Evidence(level, how, by, commit.info.committed, suggested, commit.id, reason)
-
-
-def _subject(commit: CommitStep) -> str:
-    return commit.info.message.partition("\n")[0].strip()
-
-
-class _Event(NamedTuple):
-    """A decision: a text approved or put back, or (blob None) removed."""
-
-    node: int
+    text: Text | None
     path: str
-    blob: str | None
+    bit: int
+    history: int
     evidence: Evidence
+    known: bool = True
+
+    def signed(self, signature: Signature) -> _Approval:
+        """The same with a good signature; at a hub, which verifies none, with the name in the commit."""
+        by = Person(signature.who, signature.who) if signature.who else self.evidence.by
+        return self._replace(evidence=self.evidence._replace(level=SIGNED, how="signed", by=by))
 
 
-def decide(
-    rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]], past: ApprovalHistory
-) -> Verdict | None:
-    """The verdict on a rule under `merge`, None if the branch never had it; `now` are its texts there (path, blob)."""
-    return _Judge(rule, tuple(sorted(steps, key=lambda step: step.node)), past).verdict(tuple(now))
+class _Candidate(NamedTuple):
+    """A line that approves, if it is of this list of `signers` and the signature is good.
+
+    `brought`: the commits that made its text.
+    """
+
+    rule: str
+    approval: _Approval
+    commit: str
+    brought: int
+    signers: str
 
 
-def on_protected_branch(verdict: Verdict, now: Sequence[tuple[str, str]], where: str) -> Verdict:
-    """The verdict under the policy `forge`: whatever stands on the protected branch `where` counts."""
-    if not now:
-        return verdict._replace(in_force=False, path=None, blob=None, unapproved=())
-    path, blob = (verdict.path, verdict.blob) if (verdict.path, verdict.blob) in now else sorted(now)[0]
-    arrived = next((a.evidence for a in verdict.unapproved if a.blob == blob), verdict.evidence)
-    evidence = arrived._replace(level=MERGED, reason=f"on the protected branch {where}: {arrived.reason}")
-    return Verdict(verdict.rule, in_force=True, path=path, blob=blob, evidence=evidence)
+class _State(NamedTuple):
+    """A commit: its rules' files, what is approved there, how each text came that is not; all that it contains."""
+
+    places: Mapping[str, Places]
+    approved: Mapping[str, _Approval]
+    arrived: Mapping[str, Evidence]
+    history: int
+
+    def text(self, rule: str) -> Text | None:
+        """The text of a rule: of several files the one whose path comes first."""
+        places = self.places.get(rule)
+        return (project_of(places[0][0]), places[0][1]) if places else None
 
 
-class _Judge:
-    """Judges every step of one rule's history, parents first."""
+_START: Final = _State({}, {}, {}, 0)
 
-    def __init__(self, rule: str, steps: Sequence[CommitStep], past: ApprovalHistory) -> None:
-        self._rule, self._ancestry, self._is_ancestor = rule, past.ancestry, past.ancestry.is_ancestor
-        self._witness = EvidenceFinder(rule, steps, past)
-        self._events: list[_Event] = []
-        self._arrivals: list[tuple[int, UnapprovedChange]] = []
-        for step in steps:
-            changes = step.changes[0] if step.changes else ()
-            arrived: list[tuple[str, str | None]] = [(change.path, change.new) for change in changes if change.new]
-            for path, blob in arrived or [(change.path, None) for change in changes[:1]]:
-                self._changed(step, path, blob)
 
-    def _changed(self, step: CommitStep, path: str, blob: str | None) -> None:
-        node = step.node
-        before = [event for event in self._events if self._is_ancestor(event.node, node)]
-        decided = max((event.evidence.at for event in before), default=-1) if self._matching(before, path, blob) else -1
-        evidence = self._witness.evidence(step, path, blob, decided)
-        if blob and (evidence is None or evidence.level < MERGED):
-            earlier = self._newest(self._matching(self._latest(before), path, blob))
-            evidence = earlier.evidence if earlier else evidence
-        if evidence is not None and evidence.level >= MERGED:
-            self._events.append(_Event(node, path, blob, evidence))
-        elif evidence is not None:
-            self._arrivals.append((node, UnapprovedChange(path, blob, evidence)))
+def judge(history: ApprovalHistory, policy: ApprovalPolicy, signers: Signers) -> dict[str, Verdict]:
+    """The verdict on every rule that the branch has or had. Raises what `signers` raises."""
+    walk = _Walk(history, distinct=policy.distinct)
+    tip = walk.run()
+    approved = tip.approved
+    if policy.require == "signed":
+        approved, unsigned = _signed(walk, tip, signers, distinct=policy.distinct)
+        tip = tip._replace(arrived={**tip.arrived, **unsigned})
+    elif policy.require == "forge":
+        approved = {rule: _standing(tip, rule, history.where) for rule in tip.places}
+    verdicts = {rule: _verdict(rule, approved.get(rule), tip) for rule in {*approved, *tip.places}}
+    return {rule: verdict for rule, verdict in verdicts.items() if verdict}
 
-    def _standing(self, events: Sequence[_Event]) -> list[_Event]:
-        """The approvals that no removal among these events comes after."""
-        removals = [event.node for event in events if event.blob is None]
-        texts = (event for event in events if event.blob is not None)
-        return [event for event in texts if not any(self._is_ancestor(event.node, node) for node in removals)]
 
-    def _latest(self, events: Sequence[_Event]) -> list[_Event]:
-        """Those of the approvals that hold after which no other text was approved."""
-        standing = self._standing(events)
-        return [
-            event
-            for event in standing
-            if not any(
-                event.node != o.node and self._is_ancestor(event.node, o.node) and not self._matching([event], *o[1:3])
-                for o in standing
-            )
-        ]
+def _verdict(rule: str, approval: _Approval | None, tip: _State) -> Verdict:
+    """The verdict on one rule that stands or stood on the branch."""
+    places, text = tip.places.get(rule, ()), approval.text if approval else None
+    arrived = tip.arrived.get(rule) or _lacking(None, "how it came is not known")
+    if approval and not approval.known:
+        arrived = approval.evidence
+    other = tuple(UnapprovedChange(path, blob, arrived) for path, blob in places if (project_of(path), blob) != text)
+    if approval is None or text is None:
+        evidence = other[0].evidence if other or approval is None else approval.evidence
+        return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=other)
+    here = (path for path, blob in places if (project_of(path), blob) == text)
+    if not places:
+        other = (UnapprovedChange(approval.path, None, arrived),)
+    path = next(here, approval.path)
+    return Verdict(rule, in_force=True, path=path, blob=text[1], evidence=approval.evidence, unapproved=other)
 
-    @staticmethod
-    def _matching(events: Sequence[_Event], path: str, blob: str | None) -> list[_Event]:
-        return [event for event in events if event.blob == blob and project_of(event.path) == project_of(path)]
 
-    def _newest(self, events: Sequence[_Event]) -> _Event | None:
-        """The one after which none of the others comes; among those side by side, the latest."""
-        nodes = self._ancestry.newest(event.node for event in events)
-        last = [event for event in events if event.node in nodes]
-        return max(last, key=lambda event: (event.evidence.at, event.evidence.commit, event.path), default=None)
+def _standing(tip: _State, rule: str, branch: str) -> _Approval:
+    """Under `forge` what stands there counts; its evidence is what is known of how it came."""
+    text, approval = tip.text(rule), tip.approved.get(rule)
+    merged = approval.evidence if approval and approval.text == text else None
+    came = merged or (tip.arrived.get(rule) or _lacking(None, ""))._replace(level=MERGED, how="forge")
+    reason = f"on the protected branch {branch}" + (f": {came.reason}" if came.reason else "")
+    return _Approval(text, tip.places[rule][0][0], 0, 0, came._replace(reason=reason))
 
-    def verdict(self, now: tuple[tuple[str, str], ...]) -> Verdict | None:
-        """The verdict on the texts (path, blob) that the branch has now."""
-        served = self._served(now)
-        if served is None:
-            arrivals = self._unapproved(now)
-            removal = self._newest([event for event in self._events if event.blob is None])
-            evidence = arrivals[0].evidence if arrivals else removal.evidence if removal else None
-            if evidence is None:
-                return None
-            return Verdict(self._rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=arrivals)
-        path, blob, event = served
-        other_texts = [text for text in now if text[1] != blob or project_of(text[0]) != project_of(path)]
-        unapproved = self._unapproved(other_texts if now else [(path, None)])
-        return Verdict(self._rule, in_force=True, path=path, blob=blob, evidence=event.evidence, unapproved=unapproved)
 
-    def _served(self, now: Sequence[tuple[str, str]]) -> tuple[str, str, _Event] | None:
-        """The text in force: one that is there and approved, else the one approved last; None if there is none."""
-        standing, latest = self._standing(self._events), self._latest(self._events)
-        here = [(path, blob, e) for path, blob in now for e in [self._newest(self._matching(latest, path, blob))] if e]
-        if here:
-            newest = self._newest([event for _, _, event in here])
-            evidence = newest.evidence if newest else None
-            first = next(event.path for event in self._events if event.evidence == evidence)
-            chosen = [text for text in here if text[2].evidence == evidence]
-            return min(chosen, key=lambda text: (text[0] != first, text[0]))  # the original before its copies
-        removals = [event for event in self._events if event.blob is None]
-        if not now and any(not any(self._is_ancestor(r.node, event.node) for event in standing) for r in removals):
-            return None
-        last = self._newest(standing)
-        return (last.path, last.blob, last) if last and last.blob else None
+def _signed(
+    walk: _Walk, tip: _State, signers: Signers, *, distinct: bool
+) -> tuple[dict[str, _Approval], dict[str, Evidence]]:
+    """For each rule the newest good line, and for texts that only lack a good signature what approves them without.
 
-    def _unapproved(self, texts: Sequence[tuple[str, str | None]]) -> tuple[UnapprovedChange, ...]:
-        return tuple(self._arrival(path, blob) for path, blob in sorted(texts, key=lambda text: text[0]))
+    Lines are verified newest first, until one is good.
+    """
+    unsigned = {rule: _lacking_at(tip, rule, "no approval of it is signed") for rule in tip.places}
+    for line in walk.lines:
+        if line.approval.text == tip.text(line.rule):
+            reason = "its approval is not signed by a signer who is pinned here"
+            if signers.name not in {None, line.signers}:
+                reason = f"its approval is for the list of signers {line.signers}, which is called {signers.name} here"
+            unsigned[line.rule] = line.approval.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
+    waiting: dict[str, list[_Candidate]] = {}
+    for line in walk.lines:
+        if signers.name in {None, line.signers}:
+            waiting.setdefault(line.rule, []).append(line)
+    good: dict[str, list[_Approval]] = {}
+    size = 1
+    while waiting:
+        # of every rule at once, because a question starts programs; twice as many each time, so that a thousand forged
+        # lines on top of a good one cost ten questions
+        asked = [lines.pop() for lines in waiting.values() for _ in range(min(size, len(lines)))]
+        who = signers.verified(sorted({line.commit for line in asked}))
+        for line in asked:
+            signature = who.get(line.commit)
+            if signature and not (distinct and line.brought & walk.by.get(signature.who.casefold(), 0)):
+                good.setdefault(line.rule, []).append(line.approval.signed(signature))
+        waiting = {rule: _not_older(lines, good.get(rule, ())) for rule, lines in waiting.items()}
+        waiting = {rule: lines for rule, lines in waiting.items() if lines}
+        size *= 2
+    approved = {}
+    for rule in {*good, *tip.places}:
+        newest = [a for a in good.get(rule, ()) if not any(a.bit & b.history and b is not a for b in good[rule])]
+        if walk.cuts & ~_union(approval.history for approval in newest):  # a newer line may be beyond the cut
+            approved[rule] = _unknown(walk.cut)
+        elif newest:
+            here = (approval for approval in newest if approval.text == tip.text(rule))
+            approved[rule] = next(here, None) or walk.first(newest)
+    return approved, unsigned
 
-    def _arrival(self, path: str, blob: str | None) -> UnapprovedChange:
-        """The evidence of a text (None: the removal) that is not approved."""
-        arrivals = [(node, arrival) for node, arrival in self._arrivals if arrival.blob == blob]
-        arrivals = [pair for pair in arrivals if pair[1].path == path] or arrivals
-        nodes = self._ancestry.newest(node for node, _ in arrivals)
-        last = [arrival for node, arrival in arrivals if node in nodes]
-        if last:
-            newest = max(last, key=lambda arrival: (arrival.evidence.at, arrival.evidence.commit))
-            return newest._replace(path=path)
-        copied = next((event for event in self._events if event.blob == blob), None)
-        if copied is not None:
-            reason = f"approved at {copied.path} in commit {copied.evidence.commit[:10]}, and does not hold here"
-            evidence = copied.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
-        else:
-            evidence = Evidence(ON_BRANCH, "direct", None, 0, (), "", "how it got here is not in the history")
-        return UnapprovedChange(path, blob, evidence)
+
+def _lacking_at(tip: _State, rule: str, reason: str) -> Evidence:
+    """How a text of the tip came that a merge may have brought, and no signature approves."""
+    merged = tip.approved.get(rule)
+    came = tip.arrived.get(rule) or (merged.evidence if merged else _lacking(None, ""))
+    return came._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
+
+
+def _not_older(lines: Sequence[_Candidate], good: Sequence[_Approval]) -> list[_Candidate]:
+    """The lines that are in the history of no good one."""
+    reached = _union(approval.history for approval in good)
+    return [line for line in lines if not line.approval.bit & reached]
+
+
+def _union(sets: Iterable[int]) -> int:
+    every = 0
+    for commits in sets:
+        every |= commits
+    return every
+
+
+def _unknown(evidence: Evidence) -> _Approval:
+    return _Approval(None, "", 0, 0, evidence, known=False)
+
+
+def _lacking(commit: RawCommit | None, reason: str) -> Evidence:
+    """How a text came that nothing approves."""
+    if commit is None:
+        return Evidence(ON_BRANCH, "direct", None, 0, (), "", reason)
+    info = commit.info
+    return Evidence(ON_BRANCH, "direct", None, info.committed, (info.author,), commit.id, reason)
+
+
+def _newer(several: Sequence[_Approval], text: Text | None) -> _Approval | None:
+    """The approval that has the others in its history; of strangers that of the text here, else the first one."""
+    if unknown := next((approval for approval in several if not approval.known), None):
+        return unknown
+    left = [a for a in several if not any(a.bit & b.history and b.bit != a.bit for b in several)]
+    return next((approval for approval in left if approval.text == text), left[0] if left else None)
+
+
+class _Words:
+    """What a commit says of itself."""
+
+    def __init__(self, commit: RawCommit, branch: str, changed: Sequence[str]) -> None:
+        info, self._changed = commit.info, changed
+        self.merge = len(commit.parents) > 1
+        self.odd = info.odd
+        self.by_agent = made_by_agent(info.message)
+        self._sides = range(len(commit.parents) - 1)
+        self.branches: tuple[str, ...] = ()
+        self.request = self.of_trunk = False
+        if self.merge and not info.odd:
+            self.request = not self.by_agent and names_request(info.message)
+            if info.message.startswith("Merge "):  # ours, which name proposals in trailers, count by their lines
+                self.branches = merged_branches(info.message, branch) or ()
+            self.of_trunk = merges_branch(info.message, branch)
+        author, committer = info.author, info.committer
+        # rebase, cherry-pick and amend keep the author and move the committer's time
+        one_stroke = author == committer and info.authored == info.committed
+        plain = not self.merge or not one_stroke or self.by_agent or info.odd
+        self.lines = () if plain else approval_lines(info.message)
+        self.squash = (
+            not self.merge
+            and not info.odd
+            and names_squash(info.message)
+            and info.authored == info.committed
+            and not author.same(committer)
+        )
+
+    def sides_of(self, rule: str) -> Sequence[int]:
+        """Which merged sides the words take this rule's text from."""
+        if self.request:
+            return self._sides
+        if self.by_agent:
+            return ()
+        ends = [rule_end(name) for name in self.branches]
+        own = [number for number, end in enumerate(ends) if end and rule.endswith(end)]
+        # two rules with that end: the name of the branch does not tell which one a person looked at
+        if not own or sum(other.endswith(ends[own[0]] or "") for other in self._changed) > 1:
+            return ()
+        return own if len(ends) == len(self._sides) else self._sides
+
+
+class _Walk:
+    """Walks the commits once. A set of commits is a whole number, with a bit for each commit that touched a rule."""
+
+    def __init__(self, history: ApprovalHistory, *, distinct: bool) -> None:
+        self._commits, self._rule_of, self._branch = history.commits, history.rule_of, history.branch
+        self._distinct = distinct
+        self._authors: list[Person] = []  # of each bit
+        self._made: dict[str, int] = {}  # by rule the commits that made a text of it
+        self._texts: dict[tuple[str, Text | None], int] = {}  # and those that made this text
+        self.by: dict[str, int] = {}  # by address, in small letters, the commits of an author or committer
+        self._unnamed = 0  # commits that do not say in plain text who made them
+        self._trunk: list[int] = []  # the history of each commit on the line of first parents, the oldest first
+        self.lines: list[_Candidate] = []
+        self.cuts = 0  # where a shallow clone ends
+        self.cut = _lacking(None, CUT)
+
+    def run(self) -> _State:
+        """What stands and is approved at the tip."""
+        number = {commit.id: node for node, commit in enumerate(self._commits)}
+        parents = [[number[parent] for parent in commit.parents] for commit in self._commits]
+        children = Counter(parent for several in parents for parent in several)
+        trunk, at = set[int](), len(self._commits) - 1
+        while at >= 0:
+            trunk.add(at)
+            at = parents[at][0] if parents[at] else -1
+        states: dict[int, _State] = {}
+        state = _START
+        for node, commit in enumerate(self._commits):
+            before, *sides = [states[parent] for parent in parents[node]] or [_START]
+            state = self._step(commit, before, sides)
+            if node in trunk:
+                self._trunk.append(state.history)
+            if children[node]:
+                states[node] = state
+            for parent in parents[node]:  # a state is kept until the last child was judged
+                children[parent] -= 1
+                if not children[parent]:
+                    del states[parent]
+        return state
+
+    def first(self, several: Sequence[_Approval]) -> _Approval:
+        """The approval that came to the line of first parents before the others."""
+        here = (approval for history in self._trunk for approval in several if approval.bit & history)
+        return next(here)
+
+    def _step(self, commit: RawCommit, before: _State, sides: Sequence[_State]) -> _State:
+        history = _union((before.history, *(side.history for side in sides)))
+        places = self._places(commit, before.places)
+        if not commit.parents and commit.info.cut:
+            bit, history = self._bit(commit, history)
+            self.cuts |= bit
+            self.cut = _lacking(commit, CUT)
+            self._made |= {rule: self._made.get(rule, 0) | bit for rule in places}
+            return _State(places, dict.fromkeys(places, _unknown(self.cut)), {}, history)
+        if len(commit.parents) < 2 and places is before.places:
+            return before
+        after = _State(places, before.approved, before.arrived, history)
+        touched = {*before.places, *places} if places is not before.places else ()
+        changed = [rule for rule in touched if before.text(rule) != after.text(rule)]
+        words = _Words(commit, self._branch, changed)
+        lines = [line for line in words.lines if self._holds(after, line)]
+        if changed or lines:
+            bit, history = self._bit(commit, history)
+            for rule in changed:
+                text = after.text(rule)
+                if all(side.text(rule) != text for side in sides):
+                    self._made[rule] = self._made.get(rule, 0) | bit
+                    self._texts[rule, text] = self._texts.get((rule, text), 0) | bit
+        after = after._replace(history=history)
+        approved, reasons = self._evidence(commit, words, before, sides, after, changed, lines)
+        verdicts = self._of_trunk(words, before, sides, after)
+        verdicts = {**verdicts, **approved} if approved else verdicts
+        arrived = dict(before.arrived) if reasons else before.arrived
+        if reasons:
+            arrived = {**arrived, **{rule: _lacking(commit, reason) for rule, reason in reasons.items()}}
+        return after._replace(approved=verdicts, arrived=arrived)
+
+    def _bit(self, commit: RawCommit, history: int) -> tuple[int, int]:
+        """The bit of this commit, and the history with it."""
+        bit = 1 << len(self._authors)
+        info = commit.info
+        self._authors.append(info.author)
+        if info.odd:
+            self._unnamed |= bit
+        for address in {info.author.email.casefold(), info.committer.email.casefold()}:
+            self.by[address] = self.by.get(address, 0) | bit
+        return bit, history | bit
+
+    def _places(self, commit: RawCommit, before: Mapping[str, Places]) -> Mapping[str, Places]:
+        """The files of every rule after this commit; the same object where it changed none."""
+        after: dict[str, Places] | None = None
+        for path, old, new in commit.changes[0]:
+            if not is_rule(path):
+                continue
+            after = dict(before) if after is None else after
+            if old is not None:
+                rule = self._rule_of(path, old)
+                after[rule] = tuple(place for place in after.get(rule, ()) if place != (path, old))
+                if not after[rule]:
+                    del after[rule]
+            if new is not None:
+                rule = self._rule_of(path, new)
+                after[rule] = tuple(sorted((*after.get(rule, ()), (path, new))))
+        return before if after is None else after
+
+    def _holds(self, after: _State, line: ApprovalLine) -> bool:
+        """Whether a commit holds just what the line in it approves."""
+        places = after.places.get(line.rule, ())
+        return places[:1] == (() if line.blob is None else ((line.path, line.blob),))
+
+    def _brought(self, rule: str, before: _State, sides: Sequence[_State]) -> int:
+        """The commits of these sides that made a text of a rule."""
+        return self._made.get(rule, 0) & _union(side.history for side in sides) & ~before.history
+
+    def _evidence(
+        self,
+        commit: RawCommit,
+        words: _Words,
+        before: _State,
+        sides: Sequence[_State],
+        after: _State,
+        changed: Sequence[str],
+        lines: Sequence[ApprovalLine],
+    ) -> tuple[dict[str, _Approval], dict[str, str]]:
+        """What this commit approves, by rule, and why it does not approve the other rules that it changed."""
+        approved: dict[str, _Approval] = {}
+        reasons: dict[str, str] = {}
+        by_line = {line.rule: line for line in lines}
+        for rule in dict.fromkeys((*by_line, *changed)):
+            if rule in by_line:
+                how: How = "line"
+                brought = self._brought(rule, before, sides)
+                # a text that stood on the branch already was brought by the commits that made just this one
+                brought = brought or self._texts.get((rule, after.text(rule)), 0) & after.history
+                reason = "" if brought else "no commit made this text"
+            elif words.merge:
+                how, (brought, reason) = "merge", self._merged(words, rule, before, sides, after)
+            else:
+                how, (brought, reason) = "squash", self._squashed(words)
+            # nor did a person who merges write the same text before, which somebody else put back
+            same = self._texts.get((rule, after.text(rule)), 0) & before.history if after.text(rule) else 0
+            if brought and not self._by_another(commit, how, brought | same):
+                reason = "taken by a person who worked on the proposal, as far as the history tells"
+            evidence = self._by_whom(commit, how, brought)
+            path = (after.places.get(rule) or before.places.get(rule) or (("", ""),))[0][0]
+            approval = _Approval(after.text(rule), path, self._last_bit(), after.history, evidence)
+            if rule in by_line and brought:
+                self.lines.append(_Candidate(rule, approval, commit.id, brought, by_line[rule].signers))
+            if brought and not reason:
+                approved[rule] = approval
+            else:
+                reasons[rule] = reason
+        return approved, reasons
+
+    def _last_bit(self) -> int:
+        return 1 << (len(self._authors) - 1)
+
+    def _merged(
+        self, words: _Words, rule: str, before: _State, sides: Sequence[_State], after: _State
+    ) -> tuple[int, str]:
+        """The commits that brought the text through a merge which names it; or none, and why."""
+        if words.odd:
+            return 0, f"the commit proves nothing: {words.odd}"
+        if words.by_agent:
+            return 0, "an agent made this merge"
+        for number in words.sides_of(rule):
+            side = sides[number]
+            if side.text(rule) == after.text(rule) and (brought := self._brought(rule, before, [side])):
+                return brought, ""
+        if all(side.text(rule) != after.text(rule) for side in sides):
+            return 0, "the text is in none of the merged commits: it was changed inside the merge"
+        return 0, "its words name neither a pull request nor the proposal of this rule alone"
+
+    def _squashed(self, words: _Words) -> tuple[int, str]:
+        """The commit itself, if a forge squashed a pull request; or none, and why."""
+        if words.odd:
+            return 0, f"the commit proves nothing: {words.odd}"
+        if words.squash and self._distinct:
+            return 0, "a squashed pull request does not say who took it"
+        if words.squash:
+            return self._last_bit(), ""
+        return 0, "committed without a proposal"
+
+    def _by_another(self, commit: RawCommit, how: How, brought: int) -> bool:
+        """Under `distinct`: a person, who wrote and committed none of this, is author or committer of the merge."""
+        if not self._distinct or how == "squash":
+            return True
+        addresses = {person.email.casefold() for person in (commit.info.author, commit.info.committer)}
+        people = {address for address in addresses if not is_bot(address)}
+        own = _union(self.by.get(address, 0) for address in people)
+        return bool(people) and not brought & (own | self._unnamed)
+
+    def _by_whom(self, commit: RawCommit, how: How, brought: int) -> Evidence:
+        info = commit.info
+        by = info.author if how != "squash" and info.committer.email.casefold() in FORGES else info.committer
+        authors: dict[Person, None] = {}
+        while brought and len(authors) < WRITERS_NAMED:
+            place = brought.bit_length() - 1
+            authors[self._authors[place]] = None
+            brought &= ~(1 << place)
+        suggested = (info.author,) if how == "squash" else tuple(authors)
+        return Evidence(MERGED, how, by, info.committed, suggested, commit.id, subject_of(info.message))
+
+    def _of_trunk(
+        self, words: _Words, before: _State, sides: Sequence[_State], after: _State
+    ) -> Mapping[str, _Approval]:
+        """After a merge of the approval branch itself the newer verdicts of its sides; else those before."""
+        if not words.of_trunk or words.request or words.odd:
+            return before.approved  # what the sides approved or removed was never there
+        verdicts: dict[str, _Approval] | None = None
+        for rule in {rule for side in sides if side.approved is not before.approved for rule in side.approved}:
+            candidates = [before.approved.get(rule)]
+            for side in sides:
+                theirs = side.approved.get(rule)
+                # a side with the same text as ours speaks only for that text
+                if theirs and (side.text(rule) != before.text(rule) or theirs.text == side.text(rule)):
+                    candidates.append(theirs)
+            known = [approval for approval in candidates if approval]
+            newest = _newer(known, after.text(rule)) if known else None
+            if newest is not None and newest is not before.approved.get(rule):
+                verdicts = dict(before.approved) if verdicts is None else verdicts
+                verdicts[rule] = newest
+        return before.approved if verdicts is None else verdicts

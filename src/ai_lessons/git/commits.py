@@ -8,8 +8,11 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from dulwich.objects import ObjectID
+
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
+from ai_lessons.git.worktree import is_partial
 from ai_lessons.model.approval import TEXT_LIMIT, CommitInfo, PathChange, Person, is_rule, is_watched
 from ai_lessons.model.layout import is_markdown
 
@@ -62,13 +65,14 @@ class RawCommit:
         header, _, body = self._record.partition(b"\n\n")
         match = _HEADER.fullmatch(header)
         if match is None or not _REST.fullmatch(match[9] or b""):
-            return CommitInfo(UNKNOWN, UNKNOWN, 0, "", cut=False, odd="its header is not one that git writes")
+            return CommitInfo(UNKNOWN, UNKNOWN, 0, 0, "", cut=False, odd="its header is not one that git writes")
         cut = tuple(line[7:].decode() for line in match[2].splitlines()) != self.parents
         try:
             author, committer, message = _people_and_message(match, body)
         except ValueError as error:
-            return CommitInfo(UNKNOWN, UNKNOWN, 0, "", cut, str(error))
-        return CommitInfo(author, committer, int(match[8]), message, cut, "", b"\ngpgsig " in (match[9] or b""))
+            return CommitInfo(UNKNOWN, UNKNOWN, 0, 0, "", cut, str(error))
+        times = int(match[5]), int(match[8])
+        return CommitInfo(author, committer, *times, message, cut, "", b"\ngpgsig " in (match[9] or b""))
 
 
 def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
@@ -84,6 +88,24 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     for commit, several in zip(history, pairs, strict=True):
         commit.changes = tuple([changed.get(pair, ()) for pair in several])
     return history
+
+
+def imagined_merge(worktree: Worktree, into: str, side: str, message: str) -> RawCommit | None:
+    """The commit with which git would merge `side`, by nobody in particular; None where they conflict.
+
+    Raises UnsupportedRepository.
+    """
+    merged = plumbing.run(worktree, "--no-replace-objects", "merge-tree", "--write-tree", "--name-only", into, side)
+    if merged.code:
+        return None
+    tree, who = merged.text.split("\n")[0], "nobody <nobody@ai-lessons.invalid> 0 +0000"
+    body = f"tree {tree}\nparent {into}\nparent {side}\nauthor {who}\ncommitter {who}\n\n    {message}\n"
+    commit = RawCommit(f"{'0' * 40} {into} {side}\n{body}".encode())
+    names = f"{into}^{{tree}}\n{side}^{{tree}}\n".encode()
+    trees = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().split()
+    changed = _changes(worktree, {(before, tree) for before in trees if before != tree})
+    commit.changes = tuple(changed.get((before, tree), ()) for before in trees)
+    return commit
 
 
 def commits(
@@ -132,7 +154,7 @@ def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> t
 
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
-    names = "".join(f"{blob}\n" for blob in sorted({*blobs})).encode()
+    names = "".join(f"{blob}\n" for blob in _here(worktree, sorted({*blobs}))).encode()
     if not names:
         return {}
     sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
@@ -150,6 +172,16 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
         return contents
 
     return dict(readable(small, read)[0])
+
+
+def _here(worktree: Worktree, blobs: Sequence[str]) -> Sequence[str]:
+    """The blobs that are not missing; in a partial clone git stops at the first one that it may not fetch."""
+    if not is_partial(worktree):
+        return blobs
+    from ai_lessons.git.objects import opened
+
+    with opened(worktree) as repo:
+        return [blob for blob in blobs if ObjectID(blob.encode()) in repo.object_store]
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
@@ -231,73 +263,6 @@ def behind(commits: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
         if len(commit.parents) < 2:
             yield commit
         commit = commits.get(commit.parents[0]) if commit.parents else None
-
-
-class Ancestry:
-    """Answers whether a commit is an ancestor of another; parents have smaller numbers, and -1 stands for no commit.
-
-    The line of first parents from the tip is the trunk. For every commit there is the last trunk commit at or before it
-    (`below`) and the first that contains it (`entered`); the history is walked only where these do not decide.
-    """
-
-    def __init__(self, parents: Sequence[Sequence[int]], tip: int) -> None:
-        self.parents = parents
-        self._trunk: list[int] = []
-        while tip >= 0:
-            self._trunk.append(tip)
-            tip = parents[tip][0] if parents[tip] else -1
-        self._trunk.reverse()
-        never = len(parents) + 1
-        self._entered = [never] * len(parents)
-        for place, node in enumerate(self._trunk):
-            waiting = [node]
-            while waiting:
-                at = waiting.pop()
-                if at >= 0 and self._entered[at] == never:
-                    self._entered[at] = place
-                    waiting.extend(parents[at])
-        places = {node: place for place, node in enumerate(self._trunk)}
-        self._below: list[int] = []
-        for node, before in enumerate(parents):
-            last = max((self._below[parent] for parent in before if parent >= 0), default=-1)
-            self._below.append(places.get(node, last))
-
-    def is_ancestor(self, node: int, other: int) -> bool:
-        """True if `other` contains `node`; a commit contains itself, and every commit contains -1."""
-        if node < 0 or node == other:
-            return True
-        if node > other:
-            return False
-        return self._entered[node] <= self._below[other] or self._reaches(other, node)
-
-    def between(self, before: int, after: int) -> list[int]:
-        """Every commit that `after` contains and `before` does not, newest first."""
-        waiting, met = [after], set()
-        while waiting:
-            at = waiting.pop()
-            if at >= 0 and at not in met and not self.is_ancestor(at, before):
-                met.add(at)
-                waiting.extend(self.parents[at])
-        return sorted(met, reverse=True)
-
-    def newest(self, nodes: Iterable[int]) -> set[int]:
-        """Those of these commits that no other one of them contains."""
-        every = set(nodes)
-        return {node for node in every if not any(node != at and self.is_ancestor(node, at) for at in every)}
-
-    def _reaches(self, start: int, goal: int) -> bool:
-        """Walk back from `start`, not through the trunk: `_entered` and `_below` exclude that way."""
-        waiting, met = [start], set()
-        while waiting:
-            at = waiting.pop()
-            if at == goal:
-                return True
-            if at < goal or at in met:
-                continue
-            met.add(at)
-            if self._below[at] < 0 or self._entered[at] > self._below[at]:
-                waiting.extend(self.parents[at])
-        return False
 
 
 _MOST: Final = 1 << 20  # Bytes of attributes that are looked through

@@ -386,7 +386,6 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
 
 _FOLDER: Final = "approval"
 REMEMBERED: Final = "remembered.json"
-SEEN: Final = "proposals.jsonl"  # Every proposal of a rule that this clone has seen
 NAMES: Final = "first-commits.json"
 
 PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
@@ -401,14 +400,9 @@ def folder(state_dir: Path) -> Path:
     return state_dir / _FOLDER
 
 
-def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) -> str:
-    """Everything that verdicts depend on besides the policy. `refs`: the branches of proposals of rules, if read."""
-    refs = proposal_refs(worktree, PROPOSALS) if refs is None else refs
-    try:
-        size = (folder(worktree.state_dir) / SEEN).stat().st_size
-    except OSError:
-        size = 0
-    return f"{tip} {signature(refs)} {size} {cut_off(worktree)}{_filters(worktree)}"
+def key_of(worktree: Worktree, tip: str) -> str:
+    """Everything that verdicts depend on besides the policy and the signers."""
+    return f"{tip} {cut_off(worktree)}{_filters(worktree)}"
 
 
 def _filters(worktree: Worktree) -> str:
@@ -480,6 +474,26 @@ def tracking(worktree: Worktree, ref: str) -> str:
     return f"refs/remotes/{remote or 'origin'}/{name}"
 
 
+def is_partial(worktree: Worktree) -> bool:
+    """True for a partial clone, which may lack objects that its remote has."""
+    with translated(str(worktree.common_dir)):
+        keys = {key for key, _ in _rows(worktree.common_dir / "config")}
+    return any(key == "extensions.partialclone" or key.endswith(".promisor") for key in keys)
+
+
+def remotes(worktree: Worktree) -> dict[str, str]:
+    """The URL of each remote by its name, as the settings state it."""
+    with translated(str(worktree.common_dir)):
+        rows = dict(_rows(worktree.common_dir / "config"))
+    return {key[7:-4]: url for key, url in rows.items() if key.startswith("remote.") and key.endswith(".url")}
+
+
+def remote_address(worktree: Worktree, ref: str) -> str:
+    """The URL of the remote of an approval branch, as the settings state it; empty for none."""
+    remote = (ref if ref.startswith("refs/remotes/") else tracking(worktree, ref)).split("/")[2]
+    return remotes(worktree).get(remote, "")
+
+
 def follow_first(worktree: Worktree, branch: str) -> str | None:
     """Follow `branch` from now on, or once where the state cannot be written; its full ref, None if it is missing."""
     ref = _present(worktree, HEADS + branch)
@@ -541,9 +555,9 @@ def signature(refs: Mapping[str, str]) -> str:
 
 
 def noted_names(worktree: Worktree) -> dict[str, tuple[str, str]]:
-    """By approval branch the tip at which it was read, and the name of the repository's list of signers."""
+    """By approval branch the tip at which they were read, and the first commits, separated by blanks."""
     try:
         raw = read_json(folder(worktree.state_dir) / NAMES)
-        return {str(ref): (str(tip), str(name)) for ref, (tip, name) in raw.items()}
+        return {str(ref): (str(tip), str(names)) for ref, (tip, names) in raw.items()}
     except (ValueError, TypeError, AttributeError):
         return {}

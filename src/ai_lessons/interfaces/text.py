@@ -207,8 +207,7 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         elif key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
             yield f"{line(str(key))}: {view.when(_plain(stated)) if key == 'created' else line(_plain(stated))}"
     if approval:
-        how = f"{approval.evidence} ({approval.how})" if approval.how else approval.evidence
-        yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
+        yield _joined(("suggested by", approval.suggested_by))
     if value.usage and is_used(value.usage):
         yield from usage(value.usage, view)
     commands = (f"`{line(command)}`" for command in commands_of(value.frontmatter))

@@ -621,7 +621,7 @@ OF_A_BATCH = 10  # Proposals of one import that are listed; the others are count
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
 WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
-LACKING = "a text on the approval branch that lacks a good signature"
+LACKING = "stands on the approval branch without approval"
 
 
 def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
@@ -751,10 +751,10 @@ def signers(value: PinnedList, view: View) -> str:
 
 def audit(value: Audit, view: View) -> str:
     """Every rule of the approval branch: its evidence, who approved it; all that violates the policy; then the rest."""
-    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
+    header = ("ID", "IN FORCE", "BY", "APPROVED BY", "ON", "COMMIT", "TITLE")
     rows = [
         (
-            row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".rstrip(),
+            row.handle, "yes" if row.in_force else "no", row.how,
             row.approved_by, view.day(row.approved_at), row.commit[:10], row.title,
         )
         for row in value.rows

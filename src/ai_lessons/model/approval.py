@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from urllib.parse import quote, unquote
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import entries
@@ -16,7 +17,8 @@ from ai_lessons.model.texts import decode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-How = Literal["merge", "squash", "rebase", "direct", "evil-merge", "self-merge", "signed", "unsigned"]
+# `line`: the commit says in a line of ours what it approves; `forge`: it stands on a protected branch; `direct`: none
+How = Literal["merge", "squash", "line", "signed", "forge", "direct"]
 # Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge
 ON_BRANCH, MERGED, SIGNED = 1, 2, 3
 
@@ -51,39 +53,12 @@ class CommitInfo(NamedTuple):
 
     author: Person
     committer: Person
-    committed: int  # seconds since 1970
+    authored: int  # seconds since 1970
+    committed: int
     message: str
     cut: bool
     odd: str
     signed: bool = False
-
-
-class CommitStep(NamedTuple):
-    """A commit as far as one rule is concerned; `node` and `parents` are numbers (-1: nothing before).
-
-    `changes` to that rule's texts against each parent (one list, empty tree, for a root); `branches` are what it says
-    it merged, see `merged_branches`; `rules` are all whose texts it changed.
-    """
-
-    id: str
-    node: int
-    parents: tuple[int, ...]
-    info: CommitInfo
-    branches: tuple[str, ...] | None
-    rules: frozenset[str]
-    changes: tuple[tuple[PathChange, ...], ...]
-
-
-class Proposal(NamedTuple):
-    """A text (None: the removal) of a rule, seen on a proposal branch that may be deleted since."""
-
-    branch: str
-    commit: str
-    rule: str
-    path: str
-    blob: str | None
-    author: Person
-    at: int
 
 
 class Evidence(NamedTuple):
@@ -117,13 +92,6 @@ class Verdict(NamedTuple):
     unapproved: tuple[UnapprovedChange, ...] = ()
 
 
-class Known(NamedTuple):
-    """Proposals that this clone knows: by (rule, blob), and the branches by their tips."""
-
-    texts: Mapping[tuple[str, str | None], tuple[Proposal, ...]] = {}
-    tips: Mapping[str, str] = {}
-
-
 Require = Literal["merge", "forge", "signed"]
 
 
@@ -142,10 +110,14 @@ class Signature(NamedTuple):
 
 
 class Signers(Protocol):
-    """The signers that count. `digest` changes with them."""
+    """The signers that count. `digest` changes with them; `name` is what lines call this list, None for any name."""
 
     @property
     def digest(self) -> str:  # noqa: D102
+        ...
+
+    @property
+    def name(self) -> str | None:  # noqa: D102
         ...
 
     def verified(self, commits: Sequence[str]) -> Mapping[str, Signature]:
@@ -154,6 +126,7 @@ class Signers(Protocol):
 
 class _NoSigners:
     digest = "-"
+    name = None
 
     def verified(self, _commits: Sequence[str]) -> Mapping[str, Signature]:
         return {}
@@ -178,7 +151,8 @@ class BranchView(NamedTuple):
     """The approval branch as judged: its tip (None: no such branch), the policy, and the verdict on every rule.
 
     `files` are its rule files and watched files, with their blobs. `stated` is the policy in its settings; None where
-    these cannot be read. `damaged`: a line about every branch of a proposal that could not be read.
+    these cannot be read. `damaged`: a line about every rule file that could not be read. `lapsed`: by id the path of a
+    rule that an earlier edition served here, and that no evidence of today approves.
     """
 
     ref: str
@@ -189,6 +163,7 @@ class BranchView(NamedTuple):
     alarms: tuple[Alarm, ...] = ()
     stated: ApprovalPolicy | None = None
     damaged: tuple[str, ...] = ()
+    lapsed: Mapping[str, str] = {}
 
 
 def project_of(path: str) -> str:
@@ -268,6 +243,15 @@ AGENT_TRAILER: Final = "Agent"
 
 # Committer addresses behind which a forge hides the person who pressed the button
 FORGES: Final = frozenset({"noreply@github.com", "noreply@gitlab.com"})
+# A whole subject as forges write it for a merged request: GitHub, Gitea, Bitbucket, Azure, bors and Homu, others
+_REQUEST: Final = re.compile(
+    r"Merge pull request #\d+ (?:from|in) \S+.*|Merge pull request '.*' \([#!]\d+\) from \S+ into \S+"
+    r"|Merged in \S+ \(pull request #\d+\)|Merged PR \d+: .+|.+ \([#!]\d+\)"
+    r"|Merge #\d+(?:[ ,]*#\d+)*|Auto merge of #\d+ - .+"
+)
+_GITLAB_LINE: Final = re.compile(r"See merge request \S*!\d+")
+_REVERT: Final = re.compile(r'(?:Revert|Reapply) ".*"')
+_SQUASH: Final = re.compile(r".+ \([#!]\d+\)|Merged PR \d+: .+")
 _TAIL: Final = re.compile(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
 _OTHER_TAIL: Final = re.compile(r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
 _MERGE: Final = re.compile(
@@ -277,7 +261,6 @@ _GITHUB: Final = re.compile(r"Merge pull request #\d+ from [^/ ]+/(\S+)")
 _GITEA: Final = re.compile(r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)")
 _BITBUCKET: Final = re.compile(r"Merged in (\S+) \(pull request #\d+\)")
 _OURS: Final = re.compile(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script)): .+")
-_PULL_REQUEST: Final = re.compile(r".+ \([#!]\d+\)")
 _TRAILER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
@@ -338,16 +321,60 @@ def with_report(message: str, report: str) -> str:
 
 
 def made_by_agent(message: str) -> bool:
-    """True if the commit itself says that an agent made it."""
-    return any(key.casefold() == AGENT_TRAILER.casefold() for key, _ in trailers(message))
+    """True if the last paragraph of a commit's message says that an agent made it."""
+    paragraphs = re.split(r"\n\s*\n", message.strip())
+    return len(paragraphs) > 1 and re.search(rf"(?im)^{AGENT_TRAILER}: ", paragraphs[-1]) is not None
 
 
-def names_pull_request(message: str) -> bool:
+def subject_of(message: str) -> str:
+    """The first line of a message."""
+    return message.partition("\n")[0].strip()
+
+
+def is_bot(address: str) -> bool:
+    """True for the address of a forge, or of one of its robots."""
+    return address.casefold() in FORGES or "[bot]" in address.casefold()
+
+
+def names_request(message: str) -> bool:
+    """True for a merge that names a pull or merge request as forges do: by its whole subject, or by GitLab's line."""
+    subject, *rest = message.split("\n")
+    if _REVERT.fullmatch(subject.strip()):
+        return False
+    return bool(_REQUEST.fullmatch(subject.strip())) or any(_GITLAB_LINE.fullmatch(line) for line in rest)
+
+
+def names_squash(message: str) -> bool:
     """True for the subject that a forge gives to a squashed pull request, `Use X (#7)`."""
-    return _PULL_REQUEST.fullmatch(message.partition("\n")[0].strip()) is not None
+    return _SQUASH.fullmatch(subject_of(message)) is not None
 
 
-def copied_from(message: str) -> frozenset[str]:
-    """The commits that a message names as its sources: `git merge --squash` lists them, `cherry-pick -x` names one."""
-    squashed = re.findall(r"^commit ([0-9a-f]{40})$", message, re.MULTILINE) if "Squashed commit" in message else []
-    return frozenset(squashed + re.findall(r"\(cherry picked from commit ([0-9a-f]{40})\)", message))
+def merges_branch(message: str, branch: str) -> bool:
+    """True for a merge that says that it brought in this branch, from here or from elsewhere: a pull."""
+    match = _MERGE.fullmatch(subject_of(message))
+    names = re.findall(r"'([^']+)'", match[2]) if match else ()
+    return any(name == branch or re.fullmatch(rf"[\w.-]+[/:]{re.escape(branch)}", name) for name in names)
+
+
+class ApprovalLine(NamedTuple):
+    """What a person approved in a merge commit: this blob (None: the removal) of a rule, for a list of signers."""
+
+    signers: str
+    rule: str
+    path: str
+    blob: str | None
+
+    def __str__(self) -> str:
+        return f"{self.signers} {self.rule} {quote(self.path)} {self.blob or '-'}"
+
+
+APPROVES: Final = "Approves"
+_LINE: Final = re.compile(rf"{APPROVES}: (\S+) ([0-9A-Z]{{26}}) (\S+) ([0-9a-f]{{40}}|-)")
+
+
+def approval_lines(message: str) -> tuple[ApprovalLine, ...]:
+    """The lines in the last paragraph of a message that say what it approves."""
+    paragraphs = re.split(r"\n\s*\n", message.strip())
+    lines = paragraphs[-1].split("\n") if len(paragraphs) > 1 and APPROVES in paragraphs[-1] else ()
+    rows = filter(None, map(_LINE.fullmatch, lines))
+    return tuple(ApprovalLine(row[1], row[2], unquote(row[3]), None if row[4] == "-" else row[4]) for row in rows)

@@ -40,7 +40,7 @@ CHOICES: command.Choices = {
     "b": ("batch", "approve this and all that wait of the same import, with one merge, after a question"),
 }
 PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
-UNSIGNED = "unsigned"
+STANDING = "standing"
 REASON = "Reason (shown when it is suggested again)"
 AT_ONCE = 60  # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
 NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
@@ -90,9 +90,9 @@ class Review:
                     click.echo("Not approved yet: you had not seen all of it. Press a again.", err=True)
                 cut = False
                 return False
-            if choice != "approve" and proposal.change == UNSIGNED:
+            if choice != "approve" and proposal.change == STANDING:
                 raise UsageError(
-                    f"{proposal.handle} is on the approval branch already; without a good signature it is not in force",
+                    f"{proposal.handle} is on the approval branch already; it is not in force until it is approved",
                     hint=f"skip it, or propose a change: ai-lessons contribute edit {proposal.handle}",
                 )
             if choice == "edit":
@@ -125,7 +125,7 @@ class Review:
         """Approve or reject what was shown. Raises Conflict: it was changed meanwhile."""
         call = self.call
         if choice == "approve":
-            ref = proposal.id if proposal.change == UNSIGNED else proposal.branch
+            ref = proposal.id if proposal.change == STANDING else proposal.branch
             decided = app.review.approve_rule(call.library, ref, sign=self.sign, expect=proposal.commit)
         else:
             reason = click.prompt(REASON, default="", show_default=False, err=True)
@@ -138,7 +138,7 @@ class Review:
 def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
     """The proposal as it is now, on a local `branch` if it was a remote's and was edited. Raises NotFound."""
     for waiting in app.review.pending_rules(call.library):
-        if waiting.branch == branch and (waiting.id == proposal.id or waiting.change != UNSIGNED):
+        if waiting.branch == branch and (waiting.id == proposal.id or waiting.change != STANDING):
             return waiting
     raise NotFound("open proposal", branch, hint="it was decided or withdrawn meanwhile: skip it")
 
@@ -168,7 +168,7 @@ def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
 
 
 def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterator[tuple[str, str]]:
-    """Show these proposals and unsigned rules, ask once unless `yes`; names and the commits that were shown.
+    """Show these proposals and standing rules, ask once unless `yes`; names and the commits that were shown.
 
     Raises Refused, NotFound.
     """
@@ -180,7 +180,7 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterat
     for proposal in proposals:
         if yes:
             _present(call, [proposal], "", yes=True)
-        yield proposal.id if proposal.change == UNSIGNED else proposal.branch, proposal.commit
+        yield proposal.id if proposal.change == STANDING else proposal.branch, proposal.commit
 
 
 def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
@@ -490,14 +490,16 @@ def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
 
 @to_admin.command("signers", examples=["", "team.signers --yes"])
 @click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--copy", is_flag=True, help="This is a copy of the repository that the list is for: add its address.")
+@click.option("--name", default="", metavar="LIST", help="What approvals here call the list, if it was made elsewhere.")
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
-def signers(call: Call, file: Path | None, yes: bool) -> None:
+def signers(call: Call, file: Path | None, copy: bool, name: str, yes: bool) -> None:
     """List whose signatures approve rules here; with a FILE, pin exactly its keys. Agents cannot pin keys.
 
     A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp FINGERPRINT.
     """
     ask = (lambda _question, _keys: True) if yes else command.ask_keys if call.can_ask else None
-    call.answer(app.review.signers(call.library, file, ask), text_jobs.signers)
+    call.answer(app.review.signers(call.library, file, ask, copy=copy, name=name), text_jobs.signers)
 
 
 @to_admin.command("audit", examples=["", "--acknowledge"])
