@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.approval.verdicts import ApprovalHistory, judge
 from ai_lessons.connectors import exporters, importers, packages
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.git.commits import RawCommit
 from ai_lessons.model import chunks, lessons, transcripts, versions
 from ai_lessons.model import markdown as model_markdown
 from ai_lessons.model import merge as model_merge
+from ai_lessons.model.approval import NO_SIGNERS, ApprovalPolicy, PathChange
 from ai_lessons.model.config import Chunking
 from ai_lessons.model.frontmatter import read_entry
 
@@ -122,6 +125,38 @@ def python() -> None:
             assert list(pages(site, files)) == [("good", "# good\n\nGood.\n")]
 
 
+def approval() -> None:
+    """Many proposals, merges and pulls of many rules, which a push can bring: 40,000 commits, 2,000 rules."""
+
+    def commit(node: int, parents: list[int], message: str, *sides: tuple[PathChange, ...]) -> RawCommit:
+        names = [f"{parent:040x}" for parent in parents]
+        head = "".join(f"parent {name}\n" for name in names)
+        who = f"A <a{node % 7}@x> {node} +0000"
+        record = (
+            f"{node:040x} {' '.join(names)}\ntree {'0' * 40}\n{head}author {who}\ncommitter {who}\n\n    {message}\n"
+        )
+        made = RawCommit(record.encode())
+        made.changes = sides or ((),)
+        return made
+
+    commits, texts, tip = [commit(1, [], "start")], dict[str, str](), 1
+    for event in range(16_000):
+        rule, new = f"01M82H56GFBPYC5697M{event % 2000:07d}", f"{event:040x}"
+        change = (PathChange(f"p/rules/{rule}.md", texts.get(rule), new),)
+        texts[rule], side = new, commits[-1].id
+        node = int(side, 16) + 1
+        commits.append(commit(node, [tip], "Propose rule", change))
+        commits.append(commit(node + 1, [tip, node], f"Merge branch 'rules/R-{rule[-6:]}-x'", change, ()))
+        if event % 3 == 0:
+            commits.append(commit(node + 2, [tip], "note", ()))
+            commits.append(commit(node + 3, [node + 2, node + 1], "Merge branch 'main' of hub", change, ()))
+        tip = int(commits[-1].id, 16)
+    history = ApprovalHistory(commits, lambda path, _: path[8:34], "main", "main")
+    verdicts = judge(history, ApprovalPolicy(), NO_SIGNERS)
+    assert len(verdicts) == 2000
+    assert all(verdict.in_force and not verdict.unapproved for verdict in verdicts.values())
+
+
 def others() -> None:
     for text in (
         "*a " * 100_000,
@@ -170,7 +205,8 @@ def anchored() -> None:
 
 
 READERS: dict[str, Callable[[], None]] = {
-    one.__name__: one for one in (markdown, page, merge, diff, sitemap, html, docx, python, others, anchored)
+    one.__name__: one
+    for one in (markdown, page, merge, diff, sitemap, html, docx, python, approval, others, anchored)
 }
 
 

@@ -7,7 +7,7 @@ is a rule's project and bytes: a new file name in the same project changes nothi
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from ai_lessons.model.approval import (
     FORGES,
@@ -87,12 +87,50 @@ class _Candidate(NamedTuple):
     signers: str
 
 
+V = TypeVar("V")
+
+
+class _ByRule(Generic[V]):
+    """Values by rule, never changed in place: a commit adds what it changes, and shares the rest with its parents."""
+
+    LAYERS = 32  # so many changes lie on each other before they are joined, which takes time with the number of rules
+
+    def __init__(self, base: Mapping[str, V | None], layers: tuple[Mapping[str, V | None], ...] = ()) -> None:
+        self._base, self._layers = base, layers
+
+    def get(self, rule: str) -> V | None:
+        for layer in reversed(self._layers):
+            if rule in layer:
+                return layer[rule]
+        return self._base.get(rule)
+
+    def changed(self, values: Mapping[str, V | None]) -> _ByRule[V]:
+        """The same with these values; None takes one away."""
+        if not values:
+            return self
+        if len(self._layers) < self.LAYERS:
+            return _ByRule(self._base, (*self._layers, values))
+        return _ByRule({**self.all(), **values})
+
+    def all(self) -> dict[str, V]:
+        every = dict(self._base)
+        for layer in self._layers:
+            every |= layer
+        return {rule: value for rule, value in every.items() if value is not None}
+
+    def apart(self, other: _ByRule[V]) -> set[str]:
+        """The rules whose values here and there may differ."""
+        several = [*self._layers, *other._layers]
+        several += [self._base, other._base] if self._base is not other._base else []
+        return {rule for values in several for rule in values}
+
+
 class _State(NamedTuple):
     """A commit: its rules' files, what is approved there, how each text came that is not; all that it contains."""
 
-    places: Mapping[str, Places]
-    approved: Mapping[str, _Approval]
-    arrived: Mapping[str, Evidence]
+    places: _ByRule[Places]
+    approved: _ByRule[_Approval]
+    arrived: _ByRule[Evidence]
     history: int
 
     def text(self, rule: str) -> Text | None:
@@ -101,26 +139,26 @@ class _State(NamedTuple):
         return (project_of(places[0][0]), places[0][1]) if places else None
 
 
-_START: Final = _State({}, {}, {}, 0)
+_START: Final = _State(_ByRule({}), _ByRule({}), _ByRule({}), 0)
 
 
 def judge(history: ApprovalHistory, policy: ApprovalPolicy, signers: Signers) -> dict[str, Verdict]:
     """The verdict on every rule that the branch has or had. Raises what `signers` raises."""
     walk = _Walk(history, distinct=policy.distinct)
     tip = walk.run()
-    approved = tip.approved
+    approved, standing = tip.approved.all(), tip.places.all()
     if policy.require == "signed":
         approved, unsigned = _signed(walk, tip, signers, distinct=policy.distinct)
-        tip = tip._replace(arrived={**tip.arrived, **unsigned})
+        tip = tip._replace(arrived=tip.arrived.changed(unsigned))
     elif policy.require == "forge":
-        approved = {rule: _standing(tip, rule, history.where) for rule in tip.places}
-    verdicts = {rule: _verdict(rule, approved.get(rule), tip) for rule in {*approved, *tip.places}}
+        approved = {rule: _standing(tip, rule, history.where) for rule in standing}
+    verdicts = {rule: _verdict(rule, approved.get(rule), tip) for rule in {*approved, *standing}}
     return {rule: verdict for rule, verdict in verdicts.items() if verdict}
 
 
 def _verdict(rule: str, approval: _Approval | None, tip: _State) -> Verdict:
     """The verdict on one rule that stands or stood on the branch."""
-    places, text = tip.places.get(rule, ()), approval.text if approval else None
+    places, text = tip.places.get(rule) or (), approval.text if approval else None
     arrived = tip.arrived.get(rule) or _lacking(None, "how it came is not known")
     if approval and not approval.known:
         arrived = approval.evidence
@@ -141,7 +179,7 @@ def _standing(tip: _State, rule: str, branch: str) -> _Approval:
     merged = approval.evidence if approval and approval.text == text else None
     came = merged or (tip.arrived.get(rule) or _lacking(None, ""))._replace(level=MERGED, how="forge")
     reason = f"on the protected branch {branch}" + (f": {came.reason}" if came.reason else "")
-    return _Approval(text, tip.places[rule][0][0], 0, 0, came._replace(reason=reason))
+    return _Approval(text, (tip.places.get(rule) or (("", ""),))[0][0], 0, 0, came._replace(reason=reason))
 
 
 def _signed(
@@ -151,7 +189,7 @@ def _signed(
 
     Lines are verified newest first, until one is good.
     """
-    unsigned = {rule: _lacking_at(tip, rule, "no approval of it is signed") for rule in tip.places}
+    unsigned = {rule: _lacking_at(tip, rule, "no approval of it is signed") for rule in tip.places.all()}
     for line in walk.lines:
         if line.approval.text == tip.text(line.rule):
             reason = "its approval is not signed by a signer who is pinned here"
@@ -177,7 +215,7 @@ def _signed(
         waiting = {rule: lines for rule, lines in waiting.items() if lines}
         size *= 2
     approved = {}
-    for rule in {*good, *tip.places}:
+    for rule in {*good, *tip.places.all()}:
         newest = [a for a in good.get(rule, ()) if not any(a.bit & b.history and b is not a for b in good[rule])]
         if walk.cuts & ~_union(approval.history for approval in newest):  # a newer line may be beyond the cut
             approved[rule] = _unknown(walk.cut)
@@ -322,13 +360,13 @@ class _Walk:
             bit, history = self._bit(commit, history)
             self.cuts |= bit
             self.cut = _lacking(commit, CUT)
-            self._made |= {rule: self._made.get(rule, 0) | bit for rule in places}
-            return _State(places, dict.fromkeys(places, _unknown(self.cut)), {}, history)
+            here = places.all()
+            self._made |= {rule: self._made.get(rule, 0) | bit for rule in here}
+            return _State(places, _ByRule(dict.fromkeys(here, _unknown(self.cut))), _START.arrived, history)
         if len(commit.parents) < 2 and places is before.places:
             return before
         after = _State(places, before.approved, before.arrived, history)
-        touched = {*before.places, *places} if places is not before.places else ()
-        changed = [rule for rule in touched if before.text(rule) != after.text(rule)]
+        changed = [rule for rule in self._touched(commit) if before.text(rule) != after.text(rule)]
         words = _Words(commit, self._branch, changed)
         lines = [line for line in words.lines if self._holds(after, line)]
         if changed or lines:
@@ -340,11 +378,8 @@ class _Walk:
                     self._texts[rule, text] = self._texts.get((rule, text), 0) | bit
         after = after._replace(history=history)
         approved, reasons = self._evidence(commit, words, before, sides, after, changed, lines)
-        verdicts = self._of_trunk(words, before, sides, after)
-        verdicts = {**verdicts, **approved} if approved else verdicts
-        arrived = dict(before.arrived) if reasons else before.arrived
-        if reasons:
-            arrived = {**arrived, **{rule: _lacking(commit, reason) for rule, reason in reasons.items()}}
+        verdicts = self._of_trunk(words, before, sides, after).changed(approved)
+        arrived = before.arrived.changed({rule: _lacking(commit, reason) for rule, reason in reasons.items()})
         return after._replace(approved=verdicts, arrived=arrived)
 
     def _bit(self, commit: RawCommit, history: int) -> tuple[int, int]:
@@ -358,26 +393,26 @@ class _Walk:
             self.by[address] = self.by.get(address, 0) | bit
         return bit, history | bit
 
-    def _places(self, commit: RawCommit, before: Mapping[str, Places]) -> Mapping[str, Places]:
+    def _touched(self, commit: RawCommit) -> dict[str, None]:
+        """The rules whose files a commit changed against its first parent, in order."""
+        blobs = ((path, blob) for path, *both in commit.changes[0] if is_rule(path) for blob in both if blob)
+        return dict.fromkeys(self._rule_of(path, blob) for path, blob in blobs)
+
+    def _places(self, commit: RawCommit, before: _ByRule[Places]) -> _ByRule[Places]:
         """The files of every rule after this commit; the same object where it changed none."""
-        after: dict[str, Places] | None = None
+        after: dict[str, Places] = {rule: before.get(rule) or () for rule in self._touched(commit)}
         for path, old, new in commit.changes[0]:
-            if not is_rule(path):
-                continue
-            after = dict(before) if after is None else after
-            if old is not None:
+            if is_rule(path) and old is not None:
                 rule = self._rule_of(path, old)
-                after[rule] = tuple(place for place in after.get(rule, ()) if place != (path, old))
-                if not after[rule]:
-                    del after[rule]
-            if new is not None:
+                after[rule] = tuple(place for place in after[rule] if place != (path, old))
+            if is_rule(path) and new is not None:
                 rule = self._rule_of(path, new)
-                after[rule] = tuple(sorted((*after.get(rule, ()), (path, new))))
-        return before if after is None else after
+                after[rule] = tuple(sorted((*after[rule], (path, new))))
+        return before.changed({rule: places or None for rule, places in after.items()})
 
     def _holds(self, after: _State, line: ApprovalLine) -> bool:
         """Whether a commit holds just what the line in it approves."""
-        places = after.places.get(line.rule, ())
+        places = after.places.get(line.rule) or ()
         return places[:1] == (() if line.blob is None else ((line.path, line.blob),))
 
     def _brought(self, rule: str, before: _State, sides: Sequence[_State]) -> int:
@@ -473,23 +508,21 @@ class _Walk:
         suggested = (info.author,) if how == "squash" else tuple(authors)
         return Evidence(MERGED, how, by, info.committed, suggested, commit.id, subject_of(info.message))
 
-    def _of_trunk(
-        self, words: _Words, before: _State, sides: Sequence[_State], after: _State
-    ) -> Mapping[str, _Approval]:
+    def _of_trunk(self, words: _Words, before: _State, sides: Sequence[_State], after: _State) -> _ByRule[_Approval]:
         """After a merge of the approval branch itself the newer verdicts of its sides; else those before."""
         if not words.of_trunk or words.request or words.odd:
             return before.approved  # what the sides approved or removed was never there
-        verdicts: dict[str, _Approval] | None = None
-        for rule in {rule for side in sides if side.approved is not before.approved for rule in side.approved}:
-            candidates = [before.approved.get(rule)]
-            for side in sides:
-                theirs = side.approved.get(rule)
-                # a side with the same text as ours speaks only for that text
-                if theirs and (side.text(rule) != before.text(rule) or theirs.text == side.text(rule)):
-                    candidates.append(theirs)
-            known = [approval for approval in candidates if approval]
-            newest = _newer(known, after.text(rule)) if known else None
-            if newest is not None and newest is not before.approved.get(rule):
-                verdicts = dict(before.approved) if verdicts is None else verdicts
-                verdicts[rule] = newest
-        return before.approved if verdicts is None else verdicts
+        newer: dict[str, _Approval | None] = {}
+        for rule in {rule for side in sides for rule in side.approved.apart(before.approved)}:
+            ours = before.approved.get(rule)
+            theirs = [(side, side.approved.get(rule)) for side in sides]
+            # a side with the same text as ours speaks only for that text
+            candidates = [
+                approval
+                for side, approval in theirs
+                if approval and (side.text(rule) != before.text(rule) or approval.text == side.text(rule))
+            ]
+            newest = _newer([*([ours] if ours else []), *candidates], after.text(rule))
+            if newest is not None and newest is not ours:
+                newer[rule] = newest
+        return before.approved.changed(newer)
