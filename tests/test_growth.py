@@ -205,8 +205,7 @@ def anchored() -> None:
 
 
 READERS: dict[str, Callable[[], None]] = {
-    one.__name__: one
-    for one in (markdown, page, merge, diff, sitemap, html, docx, python, approval, others, anchored)
+    one.__name__: one for one in (markdown, page, merge, diff, sitemap, html, docx, python, approval, others, anchored)
 }
 
 

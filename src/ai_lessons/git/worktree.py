@@ -474,13 +474,6 @@ def tracking(worktree: Worktree, ref: str) -> str:
     return f"refs/remotes/{remote or 'origin'}/{name}"
 
 
-def is_partial(worktree: Worktree) -> bool:
-    """True for a partial clone, which may lack objects that its remote has."""
-    with translated(str(worktree.common_dir)):
-        keys = {key for key, _ in _rows(worktree.common_dir / "config")}
-    return any(key == "extensions.partialclone" or key.endswith(".promisor") for key in keys)
-
-
 def remotes(worktree: Worktree) -> dict[str, str]:
     """The URL of each remote by its name, as the settings state it."""
     with translated(str(worktree.common_dir)):
