@@ -324,8 +324,50 @@ def doctor(library: Library, agents: Where | None = None, event: bytes = b"") ->
     return tuple(results)
 
 
+def status(library: Library) -> tuple[Check, ...]:
+    """What waits in this repository: for a commit, a decision, a look or others; each with what to do."""
+    repo = library.primary
+    entries = sum(repo.current().sizes().entries.values())
+    waiting, changed = len(app.review.pending_rules(library)), len(anchors.outdated(repo))
+    away = anchors.elsewhere(repo)
+    not_here = f"; not compared, because the code of {', '.join(away)} is not here" if away else ""
+    state, where, remedy = _repository(repo)
+    return (
+        Check("repository", state, f"{where}, entries: {entries:,}", remedy),
+        Check("writes", *_pending(repo)),
+        _counted("proposals", waiting, "wait for a person", "ai-lessons admin review-rules"),
+        _counted("stale", changed, f"speak of code that changed{not_here}", "ai-lessons review"),
+        _conflicts(library),
+        _shared(repo),
+    )
+
+
+def _counted(name: str, number: int, what: str, remedy: str) -> Check:
+    return Check(name, "warning" if number else "ok", f"{number or 'none'} {what}", remedy if number else "")
+
+
+def _conflicts(library: Library) -> Check:
+    try:
+        torn = len(app.sharing.conflicts(library).entries)
+    except AiLessonsError:  # nothing is shared, or not to be compared: the next line says so
+        torn = 0
+    return _counted("conflicts", torn, "changed on both sides", "ai-lessons admin conflicts")
+
+
+def _shared(repo: RepositorySession) -> Check:
+    done = plumbing.run(repo.store.worktree, "rev-list", "--count", "--left-right", "@{upstream}...HEAD")
+    if done.code:
+        return Check("shared", "ok", "with nobody: this branch follows none of a remote")
+    theirs, ours = done.text.split()
+    detail = f"commits that others lack: {ours}, that are not here: {theirs}, as of the last fetch"
+    return Check("shared", "ok" if ours == theirs == "0" else "warning", detail, "ai-lessons sync")
+
+
 def _repository(repo: RepositorySession) -> Finding:
     head, where = repo.store.head(), str(repo.store.root)
+    if head.ref is None and (repo.store.worktree.top / ".jj").is_dir():
+        detail = f"{where}, of jj, which keeps HEAD detached: nothing is committed here"
+        return "warning", detail, "commit the files with jj, or keep entries in a repository of their own: admin init"
     if head.ref is None:
         return "warning", f"{where}, detached HEAD: writes wait", "git switch main"
     commit = head.commit[:10] if head.commit else "no commit yet"

@@ -508,6 +508,8 @@ class Committer:
         if not jobs:
             return
         if head.ref is None:
+            if (self._worktree.top / ".jj").is_dir():
+                raise Conflict("jj keeps HEAD detached; commit the files with jj")
             raise Conflict("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
         draft, when = Draft(repo), int(time.time())
         start = ObjectID(head.commit.encode()) if head.commit else None

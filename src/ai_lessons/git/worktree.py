@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import GitMissing, NoRepository, Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import GitMissing, NoRepository, NotFound, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git.files import read_json, reason, translated
 
 if TYPE_CHECKING:
@@ -108,7 +108,17 @@ def locate(path: Path) -> Worktree:
                 f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
                 hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
             )
+        _refuse_left_behind(root)
     raise NoRepository(str(path))
+
+
+def _refuse_left_behind(root: Path) -> None:
+    """Raises NotFound: the folder is a worktree of a repository that is no more where it was."""
+    file = root / ".git"
+    text = file.read_bytes()[:4096].decode(errors="replace") if file.is_file() and not file.is_symlink() else ""
+    if text.startswith("gitdir: ") and not (root / text.removeprefix("gitdir: ").strip()).exists():
+        hint = f"where the repository is now: git worktree repair {root}"
+        raise NotFound("repository of the worktree", str(root), hint=hint)
 
 
 def refuse_linked(path: Path) -> None:

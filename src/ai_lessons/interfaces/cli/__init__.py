@@ -32,6 +32,7 @@ SHORT = {
     "undo": (f"{HERE}.admin:admin", "undo"),
     "sync": (f"{HERE}.admin:admin", "sync"),
     "review": (f"{HERE}.admin:admin", "review"),
+    "status": (f"{HERE}.admin:admin", "status"),
     "load": ("ai_lessons.interfaces.lesson:lesson", "load"),
 }
 

@@ -216,7 +216,7 @@ RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = ("bash", "zsh", "fish")
 SECTIONS = {
     "Begin": "init config tiers completion model",
-    "Care": "doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
+    "Care": "status doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
     "reindex-resource index trust-script warm",
     "Share": "sync conflicts hooks",
     "Approve": "pending-rules review-rules approve-rule reject-rule signers audit",
@@ -263,6 +263,12 @@ def doctor(call: Call) -> int:
     checks = app.health.doctor(call.library, where, hook.CHECK)
     call.answer(checks, text_jobs.checks)
     return int(any(check.state == "error" for check in checks))
+
+
+@admin.command("status")
+def standing(call: Call) -> None:
+    """Show what waits: writes, proposals, what is stale, conflicts, and what is to be shared."""
+    call.answer(app.health.status(call.library), text_jobs.checks)
 
 
 @admin.command("tiers")
