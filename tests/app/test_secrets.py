@@ -64,6 +64,7 @@ EXAMPLES = (
     "https://x-access-token:${TOKEN}@github.com/a/b and https://oauth2:YOUR_TOKEN@gitlab.com/a",
     "postgresql+psycopg2://scott:tiger@192.168.0.134:5432/test and scott:tiger@localhost",
     "amqp://guest:guest@localhost:5672// and redis://:p4-Zk3Xw9@127.0.0.1:6379/0 and pg://app:p4-Zk3Xw9@[::1]/x",
+    "dynamodb://aws_access_key_id:aws_secret_access_key@region:port/table",
     "https://bob:password123@proxy.example.com/simple and mysql://app:my-secret-pw@db:3306/x",
     "postgres://postgres:postgres@localhost/x and http://<user>:<secret>@host",
     "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",

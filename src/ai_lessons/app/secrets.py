@@ -46,6 +46,7 @@ _URL = re.compile(
 _NAMES = re.compile(
     r"(?:my|your|the|some|user|db|database|new|old|super|top)?[-_]?"
     r"(?:password|passwd|passphrase|pass|pwd|secret|token|change-?me|api_?key)\d{0,3}"
+    r"|[a-z]{1,20}(?:[_-][a-z]{1,20}){0,3}[_-](?:password|passwd|secret|token|key)"
     r"|admin|root|guest|user(?:name)?|test(?:ing)?|demo|foobar|tiger|letmein|hunter2|mysql|postgres|redis|rabbitmq|mongo(?:db)?"
 )
 """Words that stand for a password, among them those that systems come with."""
