@@ -254,8 +254,8 @@ class PinnedSigners:
     def _address(self) -> str:
         """The address of the remote of the approval branch, as lists have it; empty for none."""
         url = remote_address(self._worktree, self._ref)
-        if not url:
-            return ""
+        if not url or url.startswith(("/", ".", "file:")):
+            return plain_address(url, self._worktree.top) if url else ""
         # url.*.insteadOf of the user's own settings: only git knows them
         done = plumbing.run(self._worktree, "ls-remote", "--get-url", url)
         return plain_address(done.text if not done.code and done.text else url, self._worktree.top)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import codecs
 import os
 import re
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from dulwich.objects import ObjectID
+from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import is_partial
 from ai_lessons.model.approval import TEXT_LIMIT, CommitInfo, PathChange, Person, is_rule, is_watched
-from ai_lessons.model.layout import is_markdown
+from ai_lessons.model.layout import blob_id, is_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ai_lessons.git.worktree import Worktree
 
 T = TypeVar("T")
+FEW: Final = 30  # so many blobs are read in less time than git needs to start
 PATIENCE: Final = 600.0  # seconds for the first reading of a long history
 
 # Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
@@ -81,7 +83,8 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     trees = {commit.id: commit.tree for commit in history}
     outside = {parent for commit in history for parent in commit.parents} - trees.keys()
     names = "".join(f"{parent}^{{tree}}\n" for parent in outside).encode()
-    rows = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
+    ask = ("cat-file", "--batch-check=%(objectname)", "--buffer")
+    rows = _git(worktree, *ask, stdin=names).decode().splitlines() if names else []
     trees |= {parent: row.partition(" ")[0] for parent, row in zip(outside, rows, strict=True)}
     pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(EMPTY_TREE, commit.tree)] for commit in history]
     changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
@@ -124,8 +127,7 @@ def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str
     names = [commit for commit in dict.fromkeys(commits) if commit]
     if not names:
         return set()
-    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(names).encode() + b"\n")
-    present = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
+    present = _here(worktree, names)
 
     def outside(part: Sequence[str]) -> list[str]:
         revisions = "\n".join([*part, f"^{tip}"]).encode() + b"\n"
@@ -154,7 +156,11 @@ def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> t
 
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
-    names = "".join(f"{blob}\n" for blob in _here(worktree, sorted({*blobs}))).encode()
+    wanted = sorted({*blobs})
+    if len(wanted) <= FEW:
+        return dict(_few(worktree, wanted))
+    # in a partial clone git stops at the first one that it may not fetch
+    names = "".join(f"{blob}\n" for blob in (_here(worktree, wanted) if is_partial(worktree) else wanted)).encode()
     if not names:
         return {}
     sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
@@ -174,14 +180,24 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     return dict(readable(small, read)[0])
 
 
-def _here(worktree: Worktree, blobs: Sequence[str]) -> Sequence[str]:
-    """The blobs that are not missing; in a partial clone git stops at the first one that it may not fetch."""
-    if not is_partial(worktree):
-        return blobs
+def _few(worktree: Worktree, blobs: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """The same in this process, which costs less than two programs."""
+    from ai_lessons.git.objects import DAMAGED, opened
+
+    with opened(worktree) as repo:
+        for name in blobs:
+            with suppress(KeyError, AssertionError, *DAMAGED):
+                blob = repo.object_store[ObjectID(name.encode())]
+                if isinstance(blob, Blob) and len(blob.data) <= TEXT_LIMIT and blob_id(blob.data) == name:
+                    yield name, blob.data
+
+
+def _here(worktree: Worktree, names: Sequence[str]) -> list[str]:
+    """The objects that are not missing."""
     from ai_lessons.git.objects import opened
 
     with opened(worktree) as repo:
-        return [blob for blob in blobs if ObjectID(blob.encode()) in repo.object_store]
+        return [name for name in names if ObjectID(name.encode()) in repo.object_store]
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
