@@ -89,14 +89,34 @@ def changed(
 
     `command` may be `diff-index`, which takes one tree. Raises StorageFailed.
     """
-    flags = ("-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-    fields = iter(plumbing.output(worktree, command, *flags, *trees, extra=extra).split(b"\0")[:-1])
+    fields = iter(plumbing.output(worktree, command, *_RAW, *trees, extra=extra).split(b"\0")[:-1])
+    return dict(_change(row, path) for row, path in zip(fields, fields, strict=True))
 
+
+def changed_each(
+    worktree: Worktree, pairs: Sequence[tuple[bytes, bytes]]
+) -> list[dict[bytes, tuple[Version, Version]]]:
+    """`changed` of each of these pairs of trees, asked together."""
+    stdin = b"".join(b"%s %s\n" % pair for pair in pairs)
+    fields = iter(plumbing.output(worktree, "diff-tree", "--stdin", *_RAW, stdin=stdin).split(b"\0")[:-1])
+    result = list[dict[bytes, tuple[Version, Version]]]()
+    for row, path in zip(fields, fields, strict=True):
+        named, newline, rest = row.rpartition(b"\n")  # the trees stand before the first file of each pair
+        for _ in named.splitlines() if newline else ():
+            result.append({})
+        result[-1].update([_change(rest, path)])
+    return result + [{} for _ in pairs[len(result) :]]  # nothing stands behind the trees of the last ones
+
+
+_RAW: Final = ("-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+
+
+def _change(row: bytes, path: bytes) -> tuple[bytes, tuple[Version, Version]]:
     def version(mode: bytes, blob: bytes) -> Version:
         return (int(mode, 8), ObjectID(blob)) if int(mode, 8) else None
 
-    pairs = ((path, row[1:].split(b" ")) for row, path in zip(fields, fields, strict=True))
-    return {path: (version(row[0], row[2]), version(row[1], row[3])) for path, row in pairs}
+    before, after, old, new, _ = row[1:].split(b" ")
+    return path, (version(before, old), version(after, new))
 
 
 def blob_of(version: Version) -> str | None:

@@ -39,6 +39,7 @@ OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
 """What keeps git from fetching the missing objects of a partial clone; git before 2.45 knows only the second."""
 
 _ONLINE: ContextVar[bool] = ContextVar("online", default=False)
+_SETTINGS: ContextVar[dict[Path, dict[str, str]] | None] = ContextVar("settings", default=None)
 _NOT_LITERAL = frozenset(("check-ignore", "config"))  # One refuses literal paths, one has to find the user's hooks
 _WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
 
@@ -86,6 +87,8 @@ def run(
         raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
     except OSError as error:
         raise StorageFailed(f"git could not be started: {error.strerror}") from error
+    if _command(arguments) == "config" and (read := _SETTINGS.get()):
+        read.clear()
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
 
 
@@ -104,10 +107,12 @@ def missing_hint(worktree: Worktree) -> str:
     return f"git -C {worktree.top} " + ("fetch --refetch --no-filter" if is_partial(worktree) else "fsck")
 
 
-def output(worktree: Worktree, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
+def output(
+    worktree: Worktree, *arguments: str | bytes, stdin: bytes = b"", extra: Mapping[str, str] | None = None
+) -> bytes:
     """What a git command prints that reads objects as they are. Raises StorageFailed: it failed."""
     words = [*map(os.fsdecode, arguments)]
-    done = run(worktree, "--no-replace-objects", "-c", "core.splitIndex=false", *words, extra=extra)
+    done = run(worktree, "--no-replace-objects", "-c", "core.splitIndex=false", *words, stdin=stdin, extra=extra)
     if done.code:
         raise StorageFailed(f"git {words[0]} failed: {done.err}")
     return done.out
@@ -173,12 +178,21 @@ def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str
     return {**kept, **({} if _ONLINE.get() else OFFLINE), **extra}
 
 
+_PEOPLE: Final = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+_PERSON: Final = re.compile(r"author\.|committer\.")
+
+
 def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
-    done = run(worktree, "var", f"GIT_{role}_IDENT")
-    if done.code:
-        return None
-    return done.text[: done.text.rindex(">") + 1]
+    kept = settings(worktree) if _SETTINGS.get() is not None else {}
+    if kept and not (any(name in os.environ for name in _PEOPLE) or any(_PERSON.match(key) for key in kept)):
+        role = "AUTHOR"  # both are the same
+    if (person := kept.get(f"var {role}")) is None:
+        done = run(worktree, "var", f"GIT_{role}_IDENT")
+        if done.code:
+            return None
+        person = kept[f"var {role}"] = done.text[: done.text.rindex(">") + 1]
+    return person
 
 
 def is_ancestor(worktree: Worktree, ancestor: str, commit: str) -> bool:
@@ -193,8 +207,42 @@ def stood(worktree: Worktree, span: str, path: str, blob: str) -> bool:
     return blob.encode() in run(worktree, "log", *flags, span, "--", path).out
 
 
+@contextmanager
+def settings_once() -> Iterator[None]:
+    """What is asked of git's settings meanwhile is read once, and again after we change one."""
+    before = _SETTINGS.set({})
+    try:
+        yield
+    finally:
+        _SETTINGS.reset(before)
+
+
+def settings(worktree: Worktree) -> dict[str, str]:
+    """Every setting that applies here, the last of each name: `section.Subsection.key`."""
+    read = _SETTINGS.get()
+    read = {} if read is None else read
+    if worktree.git_dir not in read:
+        rows = (row.partition("\n") for row in run(worktree, "config", "--list", "-z").names)
+        read[worktree.git_dir] = {name: value if newline else "true" for name, newline, value in rows}
+    return read[worktree.git_dir]
+
+
+def remotes(worktree: Worktree) -> list[str]:
+    """The names of the remotes, as git lists them."""
+    keys = (key.split(".", 1)[1].rpartition(".")[0] for key in settings(worktree) if key.startswith("remote."))
+    return sorted({name for name in keys if name})
+
+
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
+    if _SETTINGS.get() is not None:
+        section, _, rest = key.partition(".")
+        middle, dot, name = rest.rpartition(".")
+        value = settings(worktree).get(f"{section.lower()}.{middle}{dot}{name.lower()}")
+        if value is None or kind is None:
+            return value
+        if kind == "path" and not value.startswith("%("):
+            return os.path.expanduser(value)
     done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)
     return done.text if done.code == 0 else None
 

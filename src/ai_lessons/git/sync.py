@@ -9,6 +9,7 @@ import stat
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -28,7 +29,17 @@ from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import FAST_FORWARD, Author, check_out, committing, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, Version, blob_of, changed, opened, text_of
+from ai_lessons.git.objects import (
+    EXECUTABLE,
+    Draft,
+    TreeEntry,
+    Version,
+    blob_of,
+    changed,
+    changed_each,
+    opened,
+    text_of,
+)
 from ai_lessons.git.plumbing import Network
 from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
 from ai_lessons.git.worktree import (
@@ -39,6 +50,7 @@ from ai_lessons.git.worktree import (
     branch_of,
     checked_out_at,
     cut_off,
+    has_refs,
     proposal_refs,
     read_ref,
 )
@@ -142,7 +154,7 @@ def _with_moves(worktree: Worktree, repo: Repo, draft: Draft, trees: Trees) -> t
     A file that both moved is at the path of theirs.
     """
     draft.save()  # git reads from the disk
-    ours, theirs = (changed(worktree, trees[0], side) for side in trees[1:])
+    ours, theirs = changed_each(worktree, [(trees[0], side) for side in trees[1:]])
     our_moves, their_moves = _moves(worktree, repo, ours, theirs), _moves(worktree, repo, theirs, ours)
     edits: tuple[dict[bytes, Version], ...] = ({}, {}, {})
     moved = {}
@@ -283,7 +295,8 @@ class RemoteBranch(NamedTuple):
 class Brought(NamedTuple):
     """The received commits, the files that both sides had changed, `head` now. With `torn` files nothing moved.
 
-    `notes`: why the merge is not signed.
+    `ahead`: the commits that the branch lacks which was merged, -1 where they were not counted. `notes`: why the merge
+    is not signed.
     """
 
     head: str | None
@@ -291,6 +304,7 @@ class Brought(NamedTuple):
     merged: tuple[str, ...] = ()
     torn: tuple[MergeConflict, ...] = ()
     notes: tuple[str, ...] = ()
+    ahead: int = -1
 
 
 @json_fields(hidden=("our_diff", "their_diff"))
@@ -315,7 +329,7 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
             hint=f"git pull, commit and push there: git -C {store.worktree.top} status",
         )
     worktree, name = store.worktree, branch(store)
-    remotes = plumbing.run(worktree, "remote").text.split()
+    remotes = plumbing.remotes(worktree)
     configured = plumbing.setting(worktree, f"branch.{name}.remote")
     if remote is None and configured in remotes:
         remote = configured
@@ -329,9 +343,14 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
     return RemoteBranch(remote, (merge or name).removeprefix("refs/heads/"))
 
 
+_PUSHES: Final = re.compile(r"push\.default|remote\.pushdefault|remote\..*\.push|branch\..*\.pushremote")
+
+
 def _destination(store: Store, place: RemoteBranch) -> RemoteBranch:
     """Where git would push the checked-out branch (`pushRemote`, `remote.pushDefault`, `@{push}`)."""
     name = branch(store)
+    if not any(_PUSHES.fullmatch(key) for key in plumbing.settings(store.worktree)):
+        return place
     done = plumbing.run(store.worktree, "for-each-ref", "--format=%(push:remotename) %(push)", HEADS + name)
     remote, _, tracking = done.text.partition(" ")
     usual = place.branch if remote == place.remote else name
@@ -356,18 +375,19 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
         head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
         if tip is None or tip == head:
             return Brought(head)
-        if head and plumbing.is_ancestor(store.worktree, tip, head):
+        bases = _bases(store, head, tip) if head else []
+        if head and ObjectID(tip.encode()) in bases:
             if not store.protected or plumbing.run(store.worktree, "diff-tree", "--quiet", head, tip).code:
                 return Brought(head)
             _drop_ours(store, place, head, tip)
             return Brought(tip)
         decisions = Decisions(store.state_dir)
-        if head is None or plumbing.is_ancestor(store.worktree, head, tip):
+        if head is None or ObjectID(head.encode()) in bases:
             target, merged, notes = tip, tuple[str, ...](), tuple[str, ...]()
         else:
             with opened(store.worktree) as repo:
                 draft = Draft(repo)
-                made = _plan(store, repo, draft, place, head, tip, decisions)
+                made = _plan(store, repo, draft, place, head, tip, decisions, bases)
                 if made.tree is None:
                     return Brought(head, torn=made.torn)
                 if made.tree == draft.tree_of(ObjectID(tip.encode())) and _adds_nothing(store, decisions, head, tip):
@@ -380,10 +400,10 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 author = Author(store.worktree)
                 target, merged = author.write(draft, made.tree, (head, tip), message), made.merged
                 notes = author.notes
-        received = count(store, tip, head)
+        received, ahead = _apart(store, head, tip)
         check_out(store.worktree, place.name, *FAST_FORWARD, target, log="sync")
         decisions.forget()
-        return Brought(target, received, merged, notes=notes)
+        return Brought(target, received, merged, notes=notes, ahead=ahead + (target != tip))
 
 
 def torn_now(store: Store, place: RemoteBranch) -> tuple[EntryConflict, ...]:
@@ -394,7 +414,9 @@ def torn_now(store: Store, place: RemoteBranch) -> tuple[EntryConflict, ...]:
 
 def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[MergeConflict, ...]:
     head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
-    return _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir)).torn if head and tip else ()
+    if not (head and tip):
+        return ()
+    return _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir), _bases(store, head, tip)).torn
 
 
 def _entry(store: Store, repo: Repo, torn: MergeConflict) -> EntryConflict:
@@ -443,9 +465,15 @@ def decide(store: Store, place: RemoteBranch, path: str, take: str) -> Brought:
 
 
 def _plan(
-    store: Store, repo: Repo, draft: Draft, place: RemoteBranch, head: str, tip: str, decisions: Decisions
+    store: Store,
+    repo: Repo,
+    draft: Draft,
+    place: RemoteBranch,
+    head: str,
+    tip: str,
+    decisions: Decisions,
+    bases: Sequence[ObjectID],
 ) -> MergePlan:
-    bases = _bases(store, head, tip)
     if not bases:
         if (store.worktree.common_dir / "shallow").exists():
             raise UnsupportedRepository(
@@ -473,14 +501,29 @@ def _plan(
 
 
 def _bases(store: Store, commit: str, other: str) -> list[ObjectID]:
-    done = plumbing.run(store.worktree, "merge-base", "--all", commit, other)
-    return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
+    return [ObjectID(base) for base in _bases_of(store.worktree, commit, other, cut_off(store.worktree))]
+
+
+@lru_cache(maxsize=4)
+def _bases_of(worktree: Worktree, commit: str, other: str, _cut: str) -> tuple[bytes, ...]:
+    done = plumbing.run(worktree, "merge-base", "--all", commit, other)
+    return tuple(done.out.split()) if not done.code else ()
 
 
 def count(store: Store, tip: str, without: str | None) -> int:
     """How many commits `tip` has that `without` has not."""
     done = plumbing.run(store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
     return int(done.text) if done.text.isdigit() else 0
+
+
+def _apart(store: Store, head: str | None, tip: str) -> tuple[int, int]:
+    """How many commits `tip` has that `head` has not, and the other way round."""
+    if head is None:
+        return count(store, tip, None), 0
+    ours, _, theirs = plumbing.run(
+        store.worktree, "rev-list", "--left-right", "--count", f"{head}...{tip}"
+    ).text.partition("\t")
+    return int(theirs or 0), int(ours or 0)
 
 
 def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bool:
@@ -582,7 +625,9 @@ def sync(
         )
         if brought.torn:
             return _keep(store, networks[-1], so_far, brought, unpushed)
-        synced = _push(store, networks[-1], so_far._replace(remote=place.remote, branch=place.branch), to, unpushed)
+        ahead = brought.ahead if to == place else -1
+        so_far = so_far._replace(remote=place.remote, branch=place.branch)
+        synced = _push(store, networks[-1], so_far, to, unpushed, ahead)
         upstream.note(local_proposals, place, to)
         if synced is not None:
             return synced._replace(notes=(*synced.notes, *unshared(store)))
@@ -591,14 +636,16 @@ def sync(
 
 
 def _push(
-    store: Store, network: Network, so_far: Synced, to: RemoteBranch, proposals: Mapping[str, str]
+    store: Store, network: Network, so_far: Synced, to: RemoteBranch, proposals: Mapping[str, str], ahead: int
 ) -> Synced | None:
-    """Push what the remote lacks; None if another clone pushed first."""
+    """Push what the remote lacks (so many commits; -1: to be counted); None if another clone pushed first."""
     place, head = so_far.place, so_far.commit
     target = HEADS + to.branch
     remote_tip = read_ref(store.worktree, to.tracking)
     ours = {target: head} if head and head != remote_tip else {}
-    commits = count(store, head, remote_tip or read_ref(store.worktree, place.tracking)) if ours and head else 0
+    commits = 0
+    if ours and head:
+        commits = ahead if ahead >= 0 else count(store, head, remote_tip or read_ref(store.worktree, place.tracking))
     if ours or proposals:
         network.progress(f"Sending to {to.remote} (commits: {commits:,}, proposals: {len(proposals):,})", 0, 0)
     results = network.push({**ours, **proposals})
@@ -709,7 +756,7 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
         for name, commit in kept(store.worktree).items()
         if tip and plumbing.is_ancestor(store.worktree, commit, tip)
     }
-    on_remote = kept(store.worktree, place.remote)
+    on_remote = kept(store.worktree, place.remote) if settled else {}
     wishes = {HEADS + name: "" for name, commit in settled.items() if on_remote.get(name) == commit}
     results = network.push(wishes)
     for name, commit in settled.items():
@@ -738,6 +785,8 @@ def _dated(prefix: str, text: str) -> str:
 def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
     """Branches that keep a side of a conflict, here or on a remote as of the last fetch, with their commits."""
     start = f"refs/remotes/{remote}/" if remote else HEADS
+    if not has_refs(worktree, start + CONFLICTS):
+        return {}
     done = plumbing.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
     rows = [line.split(" ") for line in done.text.splitlines()]
     return {ref.removeprefix(start): commit for ref, commit in rows}
@@ -777,6 +826,8 @@ class Upstream:
             return self._follow(network, place, take)
         before, self._before[place] = self._before[place], self._before[place] | {tip}
         if head is None or not before - {tip}:
+            return place, ()
+        if before - {tip} <= {base.decode() for base in _bases(self._store, head, tip)}:
             return place, ()
         gone = sorted(before & set(plumbing.run(worktree, "rev-list", head, f"^{tip}").text.split()))
         if not gone or (cut_off(worktree) and not _bases(self._store, gone[0], tip)):

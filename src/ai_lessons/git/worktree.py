@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
@@ -14,7 +15,7 @@ from ai_lessons.errors import GitMissing, NoRepository, NotFound, Refused, Stora
 from ai_lessons.git.files import read_json, reason, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 STATE_FOLDER = "ai-lessons"
 _FALSE = frozenset(("false", "no", "off", "0"))
@@ -268,12 +269,22 @@ def is_partial(worktree: Worktree) -> bool:
     )
 
 
-def _rows(config: Path) -> Iterator[tuple[str, str]]:
+def _rows(config: Path) -> tuple[tuple[str, str], ...]:
     """All settings, as often as they are stated: `section.key`, `section.Subsection.key`, `includeif.key`."""
     try:
-        lines = config.read_text(errors="surrogateescape").splitlines()
+        status = config.stat()
+        # git writes another file and renames it, so that one file is read once
+        return _rows_of(config, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     except FileNotFoundError:
-        return
+        return ()
+
+
+@lru_cache(maxsize=8)
+def _rows_of(config: Path, *_stamp: int) -> tuple[tuple[str, str], ...]:
+    return tuple(_parsed(config.read_text(errors="surrogateescape").splitlines()))
+
+
+def _parsed(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     section: str | None = None
     for line in lines:
         text = line.strip()
@@ -322,6 +333,14 @@ def read_ref(worktree: Worktree, ref: str) -> str | None:
             raise UnsupportedRepository(f"{ref} of {worktree.top} is no commit: {text[:60]!r}")
         return text
     return None
+
+
+def has_refs(worktree: Worktree, start: str) -> bool:
+    """Whether there may be a ref below `start`, which ends with a slash."""
+    packed = worktree.common_dir / "packed-refs"
+    return (worktree.common_dir / start).exists() or (
+        packed.exists() and os.fsencode(f" {start}") in packed.read_bytes()
+    )
 
 
 def checked_out_at(worktree: Worktree, ref: str) -> str:
