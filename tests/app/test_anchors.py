@@ -12,6 +12,7 @@ from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.app.hints import Hints, before_a_tool
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.git import plumbing
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.model.anchors import Anchor
 from ai_lessons.model.command_patterns import Seen, happened
@@ -393,6 +394,32 @@ def test_a_hook_of_many_lessons_asks_git_a_few_times_and_looks_at_each_file_once
         edit(shop, "return", "yield", f"src/part{n}.py")
     assert {entry.details["verdict"] for entry in told(world, shop).entries} == {"changed"}
     assert len(asked) <= anchors.UNASKED
+
+
+def test_many_anchors_that_are_gone_take_few_questions(
+    world: World, git: Git, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_file(shop / "old/part.py", "def part(): return 1\n")
+    commit_all(git, shop, "part")
+    git(shop, "mv", "old", "new")
+    commit_all(git, shop, "moved")
+    for n in range(40):
+        places = (f"old{n}/part{n}.py::f", f"gone{n}.py", f"a/{n}.py::f", "old/part.py::part" if n < 2 else f"b/{n}/")
+        items = "".join(f'  - code: "{place}"\n    in: shop\n    seen: deadbeef\n' for place in places)
+        text = f"---\nid: 01M82H56GFBPYC5697MC{n + 100000}\nkind: lesson\ntitle: Note {n}\nabout:\n{items}---\nx\n"
+        world.write(f"shop/lessons/l{n}.md", text)
+    world.commit()
+    asked, run = list[str](), plumbing.run
+
+    def counted(*words: Any, **more: Any) -> Any:
+        asked.append(words[1])
+        return run(*words, **more)
+
+    monkeypatch.setattr(plumbing, "run", counted)
+    hits = anchors.about(world.fresh(cwd=shop), "new/part.py")
+    assert len(hits) == 2, "what was moved is followed"
+    assert len(anchors.outdated(world.fresh(cwd=shop).reading)) == 40
+    assert len(asked) < 60
 
 
 def test_both_sides_that_look_again_leave_one_anchor(world: World, shop: Path) -> None:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 FOLDER = "anchors"
 UNASKED = 3  # Questions to git of one telling that nobody asked for
+AT_MOST = 20  # of a look at all entries; the next look asks about the rest
+_COMMITS_OF_ALL = 5_000  # that are looked through for every path that there ever was
 _COMMITS, _AT_ONCE = 60, 6  # Commits of a file that are looked at, and read together
 _NO_FETCH = {"GIT_NO_LAZY_FETCH": "1"}  # What a partial clone lacks cannot be looked at
 _HOPS = 5  # Renames of a file that are followed
@@ -106,6 +108,7 @@ class CodeFolder:
     ) -> None:
         """Raises as `locate`: git's folder is not there, or not to be trusted."""
         self.top, self._cwd, self.whole, self._questions = top, cwd, bool(knowledge), questions
+        self._hurries = questions is not None and questions <= UNASKED
         self._not_code = knowledge or ".git/"
         self.worktree: Worktree = locate(top)
         self._file = state_dir / FOLDER / f"{sha256(os.fsencode(top)).hexdigest()[:16]}.json"
@@ -197,6 +200,8 @@ class CodeFolder:
             judged = AnchorVerdict(*row)._replace(verdict=Verdict(row[1]))
             if seen == stamp and (not judged.place or _listed(self.state(*anchors.parse(judged.place)[:2])) == then):
                 return judged
+        if now is None and not self._hurries and self._never_was(anchor.path):
+            return _verdict_of(anchor, verdict, None, "", now)
         if self._questions == 0:
             return _verdict_of(anchor, verdict, None, "", now)
         self._questions = None if self._questions is None else self._questions - 1
@@ -235,6 +240,26 @@ class CodeFolder:
         """What git answers: nothing where it fails."""
         done = plumbing.run(self.worktree, *arguments, extra=_NO_FETCH)
         return done._replace(out=b"") if done.code else done
+
+    @cached_property
+    def _ever(self) -> frozenset[str] | None:
+        """Every path that a commit of any branch brought, with its folders; None: history is too long, or not here."""
+        flags = ("--no-show-signature", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01", "-z", "-m")
+        done = plumbing.run(
+            self.worktree, "log", f"-{_COMMITS_OF_ALL}", *flags, "--root", "--all", "HEAD", "--", extra=_NO_FETCH
+        )
+        if done.code or done.out.count(b"\1") >= _COMMITS_OF_ALL:
+            return None
+        every, folders = {name.strip("\1\n") for name in done.names}, set[str]()
+        for name in every:
+            while (name := name.rpartition("/")[0]) and name not in folders:
+                folders.add(name)
+        return frozenset(every | folders)
+
+    def _never_was(self, path: str) -> bool:
+        """Whether history knows nothing of a path that is not here, so that it need not be asked what became of it."""
+        name = path.rstrip("/")
+        return _stamp(self.top / name) is None and self._ever is not None and name not in self._ever
 
     def moved(self, anchor: Anchor) -> Anchor | None:
         """The anchor where it is now: in the file that git says it was renamed to, else the one place of that text."""
@@ -412,10 +437,13 @@ def code_around(repo: RepositorySession, questions: int | None = None) -> CodeFo
         return None
 
 
-def judge(reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
+def judge(
+    reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False, questions: int | None = None
+) -> list[EntrySummary]:
     """The entries, those that state anchors with `verdict` (of the worst), `warning` and `anchors` in their details.
 
-    Where the caller's folder is not their code they stay as they are. `unasked`: history is asked little.
+    Where the caller's folder is not their code they stay as they are. `unasked`: history is asked little, else so
+    many `questions` (None: all that there are).
     """
     codes: dict[int, CodeFolder | None] = {}
     judged = []
@@ -424,7 +452,7 @@ def judge(reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = F
         if stated := anchors_of(light.details):
             repo = reading.of(light.id)
             if id(repo) not in codes:
-                codes[id(repo)] = code_around(repo, UNASKED if unasked else None)
+                codes[id(repo)] = code_around(repo, UNASKED if unasked else questions)
             code = codes[id(repo)]
             rows = [code.look(anchor, light.project) for anchor in stated] if code else []
         worst = max(rows, key=lambda row: row.verdict.rank, default=None)
@@ -441,7 +469,8 @@ def judge(reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = F
 
 def _judged(reading: Reading) -> list[EntrySummary]:
     """The active entries that speak of code, as `judge` has them."""
-    return judge(reading, [light for light in reading.catalog.select(Filter()) if light.details.get("about")])
+    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
+    return judge(reading, lights, questions=AT_MOST)
 
 
 def outdated(reading: Reading) -> list[EntrySummary]:
