@@ -88,3 +88,26 @@ def test_what_names_a_command_is_told_before_it_once(host: Host, knowledge: Path
     assert "L-7BBBBB" in before("git commit --amend --no-edit")
     assert before("git commit --amend --no-edit") == ""
     assert "L-7AAAAA" in before("gh pr create --title x --draft")
+
+
+RULE = "No, from now on we should use tox instead of make here, because make hides which test failed"
+
+
+def test_at_the_end_the_agent_is_asked_once_for_what_a_person_stated(host: Host) -> None:
+    asks(host, RULE, "s")
+    edit(host, "a", "b", "s", "tox.ini")
+    told = host.hear("stop", session_id="s")
+    assert RULE in told
+    assert "--about tox.ini;" in told
+    assert host.hear("stop", session_id="s") == ""
+    asks(host, RULE.replace("tox", "nox"), "s")
+    assert host.hear("stop", session_id="s") == "", "once a session"
+
+
+def test_at_the_end_nothing_is_asked_of_what_is_stored_or_pasted_or_a_task(host: Host, knowledge: Path) -> None:
+    for n, text in enumerate(("fix the failing build", f"I got this feedback: {RULE}")):
+        asks(host, text, f"s{n}")
+        assert host.hear("stop", session_id=f"s{n}") == ""
+    add(knowledge, "jira-api/lessons/t.md", "7TTTTT", "Use tox in place of make, which hides which test failed")
+    asks(host, RULE, "stored")
+    assert host.hear("stop", session_id="stored") == ""

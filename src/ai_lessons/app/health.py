@@ -258,7 +258,7 @@ class _Review:
         self._today: date = repo.options.now().astimezone(UTC).date()
 
     def everything(self) -> Iterator[Outdated]:
-        """Entries with what there is to say of them: those whose code changed most, then the oldest first."""
+        """Entries with what there is to say of them: not followed, whose code changed most, then the oldest first."""
         catalog = self._repo.current()
         self._tallies = self._repo.usages.tallies()
         self._cache = self._repo.usages.cache
@@ -268,7 +268,9 @@ class _Review:
         self._speaking = {light.id: light for light in anchors.outdated(self._repo)}
         self._code = anchors.code_around(self._repo)
         lights = {light.id: light for light in catalog.select(Filter(sort="created"))}
-        for light in ({entry_id: lights[entry_id] for entry_id in self._speaking} | lights).values():
+        unheeded = sorted(lights.keys() & self._tallies.keys(), key=lambda name: -self._tallies[name].unheeded)
+        first = [*(name for name in unheeded if self._tallies[name].unheeded), *self._speaking]
+        for light in ({entry_id: lights[entry_id] for entry_id in first} | lights).values():
             findings = list(self._findings(light))
             if findings and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
                 yield from findings
@@ -287,11 +289,15 @@ class _Review:
             yield Outdated(light, "about", self._speaking[light.id].details["warning"])
         if rests:
             return
+        tally = self._tallies.get(light.id)
+        if tally and tally.unheeded:
+            helps = "make it a check, say in its title what to do, or name its code with `about`"
+            times = f"in {tally.unheeded} session{'s' * (tally.unheeded > 1)}"
+            yield Outdated(light, "not_followed", f"told and not followed {times}, and said again: {helps}")
         for fault in self._code.unmatched(light.details.get("applies_to"), light.project) if self._code else ():
             yield Outdated(light, "applies_to", fault)
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
-        tally = self._tallies.get(light.id)
         if light.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= INJECTIONS:
             yield Outdated(light, "never_helpful", f"it was shown {tally.injected} times and never helped")
         if light.handle in self._gone:

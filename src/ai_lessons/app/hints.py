@@ -29,7 +29,7 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, EntrySummary, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
-from ai_lessons.model.statements import stated
+from ai_lessons.model.statements import LONGEST, SURE_BAR, is_pasted, stated, weight
 from ai_lessons.search.terms import BAR, EDIT_BAR
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Session:
     """The memory of a session that began in `folder`. `shown`: ids of entries by agent.
 
     `told`: the entries shown, from `turn` on since the last prompt; `spent`: characters of them after the start.
-    `failed`: the last of all `failures`. `asked`: whether the agent was reminded at the end.
+    `failed`: the last of all `failures`. `asked`: whether the agent was reminded of one at the end. `stated`: what a
+    person stated that nothing stored says, and `edited` the files since; empty once the agent was asked for it.
     """
 
     def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
@@ -77,7 +78,9 @@ class Session:
         self.told: list[ShownEntry] = []
         self.failed: list[Failure] = []
         self.turn, self.failures, self.spent = 0, 0, 0
-        self.asked = False
+        self.asked, self.asked_for_statement = False, False
+        self.stated = ""
+        self.edited: list[str] = []
         vars(self).update(fields)
 
     def ids(self, agent: str) -> tuple[str, ...]:
@@ -390,6 +393,7 @@ def _project(repo: Reading, cwd: Path) -> str | None:
 
 
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
+_EDITED = 4  # Files that a person's words are said to be about; more than three say as much as any number
 _DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
 _SHELLS = frozenset(
     {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
@@ -427,12 +431,17 @@ class AgentEvent(NamedTuple):
 
 
 class Hints(NamedTuple):
-    """What to tell the agent. At a stop `failed`, and `solved`, which did its job, and nothing stored says so."""
+    """What to tell the agent. At a stop `failed`, and `solved`, which did its job, and nothing stored says so.
+
+    Or what a person `stated`, and the files that were `edited` then.
+    """
 
     moment: Moment | None = None
     offered: Context = Context()
     failed: str = ""
     solved: str = ""
+    stated: str = ""
+    edited: tuple[str, ...] = ()
 
     @property
     def decision(self) -> str:
@@ -508,6 +517,9 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
         happened = _happened(session, earlier)
         happened += [Event("", "", UNHEEDED, x) for x in again if session.fresh("", [f"again {x}"])]
         session.turn = len(earlier)
+        new = bool(text.strip()) and not _matched(offered) and not is_pasted(text)
+        session.stated = secrets.masked(" ".join(text.split()))[:LONGEST] if new else ""
+        session.edited = []
     return _tell(asking, event, offered, fitting, happened=happened)
 
 
@@ -528,6 +540,8 @@ def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> H
         new = session.fresh(event.agent, (f"call {name}" for name in names))
         titles, folders = session.only_at(Moment.BEGIN), (str(event.cwd), session.folder)
         shown_ids = set(session.ids(event.agent)) - titles
+        edited = (os.path.relpath(path, event.cwd) for path, _, _ in event.edits)
+        session.edited = list(dict.fromkeys([*session.edited, *edited]))[:_EDITED]
     if not new and not event.paths:
         return NOTHING
     command = event.command if new else ""
@@ -556,6 +570,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
             session.note_failure(event.command or event.tool, output, event.cwd)
         elif wrote and not failed:  # the next lesson is about an earlier failure only if it names it
             session.failed = [failure._replace(settled=True) for failure in session.failed]
+            session.stated = ""
         elif worked:
             session.note_success(event.command or event.tool, earlier)
         happened += _seen_again(session, event, failed=failed)
@@ -644,10 +659,14 @@ def _tell(
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Hints:
-    """Once a session, where something failed and was solved, and nothing that is stored says how."""
+    """Once a session each, where a failure was solved or a person stated something, and nothing stored says so."""
     if event.again or event.unfinished or not (event.trial or is_remembered(state_dir, event.session)):
         return NOTHING
     with _memory(state_dir, event) as session:
+        words, edited = session.stated, tuple(session.edited)
+        if words and not session.asked_for_statement and weight(words, len(edited)) >= SURE_BAR:
+            session.asked_for_statement, session.stated = True, ""
+            return Hints(Moment.STOP, stated=words, edited=edited)
         failure = next((failure for failure in session.failed if failure.solved and not failure.settled), None)
         if session.asked or not failure:
             return NOTHING

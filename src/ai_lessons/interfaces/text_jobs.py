@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from datetime import timedelta
+from shlex import quote as quote_word
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -472,6 +473,11 @@ REMINDER = (
     "`{failed}` failed, then `{solved}` worked, and no lesson says so. If others would run into it, too, keep it: "
     "ai-lessons contribute add-lesson --when … --do … --because … --source tested. If not, you are done."
 )
+STATED = (
+    'The user said: "{stated}" If that holds beyond this session and nothing stored says so, keep it, in one sentence '
+    "that says how: ai-lessons contribute add-lesson --title DECISION --content 'these words as a quote, and why'"
+    "{about}; a rule of code: suggest-rule with --check. The user decides. If it holds here only, you are done."
+)
 RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure {}"
 
 
@@ -480,6 +486,9 @@ def hints(value: app_hints.Hints, root: str, most: int) -> str:
     if value.failed:
         failed, solved = (clip(line(command), LONGEST_COMMAND) for command in (value.failed, value.solved))
         return REMINDER.format(failed=failed, solved=solved)
+    if value.stated:
+        about = "".join(f" --about {quote_word(line(file))}" for file in value.edited[:2])
+        return STATED.format(stated=line(value.stated), about=about)
     if value.offered.ran_next:
         return RAN_NEXT.format(line(value.offered.ran_next))
     if not value.offered.entries:
@@ -527,6 +536,7 @@ def explained(value: app_hints.Hints) -> str:
     rows = [f"told: {line(entry.handle)} {line(entry.title)}: {offered.why[entry.id]}" for entry in offered.entries]
     rows += [f"told: {line(offered.ran_next)}: transcripts have it"] if offered.ran_next else []
     rows += [f"told: `{line(value.failed)}` failed, `{line(value.solved)}` worked"] if value.failed else []
+    rows += [f'told: what the user stated: "{line(value.stated)}"'] if value.stated else []
     rows += [f"not told: {line(left.entry.handle)}: {line(left.detail)}" for left in offered.left_out]
     return "\n".join(rows) or "nothing fits"
 
