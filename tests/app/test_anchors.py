@@ -138,7 +138,7 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world
     lesson = add(world, shop, about=[TOTAL])
     draft = RuleDraft("Total in cents", "Sums", applies_to=["src/*.py"], about=[TOTAL])
     made = proposals.suggest_rule(world.fresh(cwd=shop), draft)
-    git(world.root, "merge", "-q", "--no-ff", "-m", "take", made.branch)
+    git(world.root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{made.branch}'", made.branch)
     assert {entry.title for entry in told(world, shop).entries} == {"Totals", "Total in cents"}
     edit(shop, "total", "sum_up")
     commit_all(git, shop, "gone")
