@@ -7,8 +7,6 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from dulwich.objects import ObjectID
-
 from ai_lessons.app import secrets, write_checks
 from ai_lessons.app.answers import Audit, AuditRow, Decided, Pending, PinnedList, ProposedFile, Suggested
 from ai_lessons.app.contexts import refuse_wrong_kinds
@@ -29,12 +27,12 @@ from ai_lessons.app.write_checks import checked
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import OpenProposal, Rejection
-from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, signers_of
+from ai_lessons.approval.signatures import LIMIT, PinnedSigners, lists_named, parse_signers, signers_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import contained
-from ai_lessons.git.objects import blob_of, opened, read_commit
+from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter
@@ -45,7 +43,6 @@ from ai_lessons.model.approval import (
     BranchView,
     UnapprovedChange,
     Verdict,
-    approval_lines,
     moment,
 )
 from ai_lessons.model.entries import Kind, handle, id_end
@@ -478,9 +475,7 @@ def pinned_first(
     question = f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
     if not keys or not ask(question, keys):
         return False
-    with opened(worktree) as repo:
-        messages = [read_commit(repo.object_store, ObjectID(name.encode())).info.message for name in sorted(commits)]
-    names = {line.signers for message in messages for line in approval_lines(message)}
+    names = lists_named(worktree, sorted(commits))
     signers.pin(data, name=names.pop() if len(names) == 1 else "")
     return True
 
@@ -527,22 +522,22 @@ def signers(
     if not listed:
         hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"
         raise UsageError(f"{file} names no signer", hint=hint)
-    own = bool(found) and (by_address or copy)
-    gone = [signer for signer in before if signer not in listed] if own else []
+    replaced = bool(found) and (by_address or copy)
+    gone = [signer for signer in before if signer not in listed] if replaced else []
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
     less = f" (and these no longer: {', '.join(gone)})" if gone else ""
     changes = list(_what_changes(repo, ref, pinned, data)) if gone else []
-    more = f"; {'; '.join(changes)}" if changes else ""
-    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}{more}?", listed):
+    consequences = f"; {'; '.join(changes)}" if changes else ""
+    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}{consequences}?", listed):
         raise Refused("no key is trusted that was not before; nothing was changed")
     pinned.pin(data, copy=copy, name=name)
     repo.current()
     added = tuple(signer for signer in listed if signer not in before)
     remedy = ("to keep what was served, look at these and sign them again: ai-lessons admin review-rules",)
-    told = (*changes, *remedy) if changes else ()
+    consequences_and_remedy = (*changes, *remedy) if changes else ()
     file_now = str(repo.rules.signers(ref).file())
-    return PinnedList(file_now, tuple(listed), added, tuple(gone), (*told, *repo.rules.notes))
+    return PinnedList(file_now, tuple(listed), added, tuple(gone), (*consequences_and_remedy, *repo.rules.notes))
 
 
 def _what_changes(repo: RepositorySession, ref: str, pinned: PinnedSigners, data: bytes) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, Unsupporte
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import replace_file, translated, write_json
 from ai_lessons.git.worktree import NAMES, cut_off, folder, noted_names, read_ref, remote_address, short_name
-from ai_lessons.model.approval import Signature
+from ai_lessons.model.approval import Signature, approval_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -370,6 +370,15 @@ def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
         else:
             lines[keys[-1]] = f"{who} {OPENPGP} {keys[-1]}"
     return "".join(f"{line}\n" for line in lines.values()).encode()
+
+
+def lists_named(worktree: Worktree, commits: Sequence[str]) -> set[str]:
+    """What the lines of approval in these commits call the list of signers."""
+    from ai_lessons.git.commits import AS_IT_IS
+
+    shown = ("--no-replace-objects", "cat-file", "commit")
+    messages = (plumbing.run(worktree, *shown, commit, extra=AS_IT_IS).text for commit in commits)
+    return {line.signers for message in messages for line in approval_lines(message)}
 
 
 def plain_address(url: str, top: Path) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from contextlib import suppress
+import zlib
+from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository, WrongObjectException
 from dulwich.objects import Blob, ObjectID
+from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
@@ -48,6 +51,25 @@ _CHANGE: Final = re.compile(
 )
 _FILES: Final = frozenset((b"100644", b"100755"))
 _UNDECODED: Final = re.compile("[\ud800-\udfff]")
+
+DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, WrongObjectException, zlib.error)
+"""What dulwich raises at an object that is missing, damaged, or another one than it has to be there."""
+
+
+@contextmanager
+def opened(worktree: Worktree) -> Iterator[Repo]:
+    """The accepted repository as dulwich sees it. Raises UnsupportedRepository: not to be read, or damaged."""
+    tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
+    try:
+        with Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree) as repo:
+            yield repo
+    except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
+        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
+    except DAMAGED as error:
+        raise UnsupportedRepository(
+            f"an object of the repository at {worktree.top} is missing or damaged: {error}",
+            hint=plumbing.missing_hint(worktree),
+        ) from error
 
 
 class RawCommit:
@@ -182,8 +204,6 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
 
 def _few(worktree: Worktree, blobs: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """The same in this process, which costs less than two programs."""
-    from ai_lessons.git.objects import DAMAGED, opened
-
     with opened(worktree) as repo:
         for name in blobs:
             with suppress(KeyError, AssertionError, *DAMAGED):
@@ -194,8 +214,6 @@ def _few(worktree: Worktree, blobs: Sequence[str]) -> Iterator[tuple[str, bytes]
 
 def _here(worktree: Worktree, names: Sequence[str]) -> list[str]:
     """The objects that are not missing."""
-    from ai_lessons.git.objects import opened
-
     with opened(worktree) as repo:
         return [name for name in names if ObjectID(name.encode()) in repo.object_store]
 

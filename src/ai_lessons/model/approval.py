@@ -6,7 +6,6 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
-from urllib.parse import quote, unquote
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import entries
@@ -365,7 +364,8 @@ class ApprovalLine(NamedTuple):
     blob: str | None
 
     def __str__(self) -> str:
-        return f"{self.signers} {self.rule} {quote(self.path)} {self.blob or '-'}"
+        path = self.path.replace("%", "%25").replace(" ", "%20")  # blanks part the words of a line
+        return f"{self.signers} {self.rule} {path} {self.blob or '-'}"
 
 
 APPROVES: Final = "Approves"
@@ -377,4 +377,7 @@ def approval_lines(message: str) -> tuple[ApprovalLine, ...]:
     paragraphs = re.split(r"\n\s*\n", message.strip())
     lines = paragraphs[-1].split("\n") if len(paragraphs) > 1 and APPROVES in paragraphs[-1] else ()
     rows = filter(None, map(_LINE.fullmatch, lines))
-    return tuple(ApprovalLine(row[1], row[2], unquote(row[3]), None if row[4] == "-" else row[4]) for row in rows)
+    return tuple(
+        ApprovalLine(row[1], row[2], row[3].replace("%20", " ").replace("%25", "%"), None if row[4] == "-" else row[4])
+        for row in rows
+    )
