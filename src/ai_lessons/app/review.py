@@ -510,19 +510,19 @@ def signers(
     if ref is None:
         raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
     pinned = repo.rules.signers(ref)
-    found, by_address = pinned.found()
+    present, by_address = pinned.found()
     before = [str(signer) for signer in pinned.read() or ()]
     if file is None and not copy:
         return PinnedList(str(pinned.file()), tuple(before))
     repo.options.refuse_agents("say whose signatures count", f"{COMMAND} FILE")
-    if file is None and (found is None or by_address):
+    if file is None and (present is None or by_address):
         raise UsageError("no list of another address was found for this repository, so there is nothing to add it to")
-    data = files.read(repo.options.cwd / file, LIMIT)[0] if file is not None else found.data if found else b""
+    data = files.read(repo.options.cwd / file, LIMIT)[0] if file is not None else present.data if present else b""
     listed = [str(signer) for signer in parse_signers(data)]
     if not listed:
         hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"
         raise UsageError(f"{file} names no signer", hint=hint)
-    replaced = bool(found) and (by_address or copy)
+    replaced = bool(present) and (by_address or copy)
     gone = [signer for signer in before if signer not in listed] if replaced else []
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
