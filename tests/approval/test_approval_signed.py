@@ -150,12 +150,12 @@ def test_a_fork_and_a_copy_are_told_from_the_repository_itself(mine: Clone) -> N
     assert (mine.pinned().name, served(mine)) == (name, "Use X"), "its first commit finds the list"
     with pytest.raises(Refused, match="does not name the address"):
         mine.pinned().refuse_copy()
-    mine.pinned().pin((mine.pinned().found()[0] or SignerList("")).data, copy=True)
+    mine.pinned().pin((mine.pinned().matching()[0] or SignerList("")).data, copy=True)
     mine.pinned().refuse_copy()
     assert (mine.pinned().name, served(mine)) == (name, "Use X")
     mine.run("remote", "set-url", "origin", "https://forge.example/other/kb")
     own = mine.pinned()
-    own.pin((own.found()[0] or SignerList("")).data)
+    own.pin((own.matching()[0] or SignerList("")).data)
     assert (mine.pinned().line_name(), served(mine)) == ("forge.example/other/kb/main", None)
 
 

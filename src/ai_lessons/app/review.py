@@ -510,7 +510,7 @@ def signers(
     if ref is None:
         raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
     pinned = repo.rules.signers(ref)
-    present, by_address = pinned.found()
+    present, by_address = pinned.matching()
     before = [str(signer) for signer in pinned.read() or ()]
     if file is None and not copy:
         return PinnedList(str(pinned.file()), tuple(before))

@@ -126,11 +126,11 @@ def read_list(name: str, data: bytes) -> SignerList:
     """The list in a file called `name`; one of an earlier version is named by a first commit and says nothing else."""
     lines = data.decode("utf-8", "replace").splitlines(keepends=True)
     heads = [line.removeprefix(_HEAD).strip().partition(": ") for line in lines if line.startswith(_HEAD)]
-    rest = "".join(line for line in lines if not line.startswith(_HEAD)).encode()
+    keys = "".join(line for line in lines if not line.startswith(_HEAD)).encode()
     stated = {key: value for key, _, value in heads}
     first = name.removesuffix(".allowed") if not heads else stated.get("first", "")
     addresses = tuple(value for key, _, value in heads if key == "address")
-    return SignerList(stated.get("list", first), addresses, first, rest)
+    return SignerList(stated.get("list", first), addresses, first, keys)
 
 
 class PinnedSigners:
@@ -142,11 +142,11 @@ class PinnedSigners:
         ref: str,
         config_dir: Path,
         now: Callable[[], datetime],
-        found: tuple[SignerList | None, bool] | None = None,
+        match: tuple[SignerList | None, bool] | None = None,
     ) -> None:
-        """`ref` is the approval branch; `found`: a list to look with, in place of the pinned one."""
+        """`ref` is the approval branch; `match`: a list to look with, in place of the pinned one."""
         self._worktree, self._ref, self._folder, self._now = worktree, ref, config_dir / "signers", now
-        self._found = found
+        self._match = match
 
     def _lists(self) -> list[SignerList]:
         """Every list of this user. Raises StorageFailed."""
@@ -163,11 +163,11 @@ class PinnedSigners:
                 lists.append(read_list(name, data))
         return lists
 
-    def found(self) -> tuple[SignerList | None, bool]:
+    def matching(self) -> tuple[SignerList | None, bool]:
         """The list of this repository, if any, and whether its address found it. Raises StorageFailed."""
-        if self._found is None:
-            self._found = self._find()
-        return self._found
+        if self._match is None:
+            self._match = self._find()
+        return self._match
 
     def _find(self) -> tuple[SignerList | None, bool]:
         lists = self._lists()
@@ -176,30 +176,30 @@ class PinnedSigners:
         stated = remote_address(self._worktree, self._ref)
         address = plain_address(stated, self._worktree.top) if stated else ""
         for _ in range(2):  # git is only asked for its own name of an address that no list has as it is written
-            if by_address := [one for one in lists if address and address in one.addresses]:
+            if by_address := [pinned for pinned in lists if address and address in pinned.addresses]:
                 return by_address[0], True
             address = self._address()
         firsts = self._first_commits()
-        by_first = [one for one in lists if one.first in firsts]
+        by_first = [pinned for pinned in lists if pinned.first in firsts]
         alone = by_first[0] if len(by_first) == 1 else None
         # a repository without a remote is no copy of another one, as far as a list without an address tells
         return alone, alone is not None and not address and not alone.addresses
 
     def with_data(self, data: bytes) -> PinnedSigners:
         """The same as if this were in the list, to look at what would change."""
-        found, by_address = self.found()
-        listed = found._replace(data=data) if found else self._new(data)
-        return PinnedSigners(self._worktree, self._ref, self._folder.parent, self._now, (listed, by_address))
+        listed, by_address = self.matching()
+        changed = listed._replace(data=data) if listed else self._new(data)
+        return PinnedSigners(self._worktree, self._ref, self._folder.parent, self._now, (changed, by_address))
 
     def read(self) -> tuple[Signer, ...] | None:
         """All signers on the list; None if no list is pinned. Raises StorageFailed."""
-        found, _ = self.found()
-        return None if found is None else parse_signers(found.data)
+        listed, _ = self.matching()
+        return None if listed is None else parse_signers(listed.data)
 
     def file(self) -> Path:
         """Where the list is, or would be. Raises Refused (nothing tells which repository this is)."""
-        found, _ = self.found()
-        listed = found or self._new(b"")
+        listed, _ = self.matching()
+        listed = listed or self._new(b"")
         old = self._folder / f"{listed.name}.allowed"
         return old if old.exists() else self._folder / listed.file_name()
 
@@ -210,32 +210,32 @@ class PinnedSigners:
         address to that one. `name`: what the lines of approval here call it.
         Raises Refused (nothing tells which repository this is), StorageFailed.
         """
-        found, by_address = self.found()
-        own = found if found and (by_address or copy) else self._new(data)
-        own = own._replace(name=name) if name else own
+        listed, by_address = self.matching()
+        replaced = listed if listed and (by_address or copy) else self._new(data)
+        replaced = replaced._replace(name=name) if name else replaced
         address = self._address()
-        addresses = tuple(dict.fromkeys((*own.addresses, *([address] if address else []))))
-        listed = own._replace(addresses=addresses, data=data)
+        addresses = tuple(dict.fromkeys((*replaced.addresses, *([address] if address else []))))
+        listed = replaced._replace(addresses=addresses, data=data)
         file, old = self._folder / listed.file_name(), self._folder / f"{listed.name}.allowed"
         with translated(str(file), writing=True):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(file, listed.render(), 0o600, durable=True)
             old.unlink(missing_ok=True)
-        self._found = None
+        self._match = None
 
     def refuse_copy(self) -> None:
         """Raises Refused where the list was found by a first commit alone: a fork would sign for the original."""
-        found, by_address = self.found()
-        if found is not None and not by_address:
+        listed, by_address = self.matching()
+        if listed is not None and not by_address:
             raise Refused(
-                f"the list of signers {found.name} does not name the address of this repository, so nothing is signed",
+                f"the list of signers {listed.name} does not name the address of this repository, so nothing is signed",
                 hint="a copy: ai-lessons admin signers --copy; a fork: ai-lessons admin signers FILE",
             )
 
     def line_name(self) -> str:
         """What a line of approval made here calls the list, also where none is pinned. Raises Refused."""
-        found, _ = self.found()
-        return (found or self._new(b"")).name
+        listed, _ = self.matching()
+        return (listed or self._new(b"")).name
 
     def _new(self, data: bytes) -> SignerList:
         """A list for this repository. Raises Refused: nothing tells which repository this is."""
@@ -245,7 +245,7 @@ class PinnedSigners:
             raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
         # a path says nothing on another machine; but a fork at another path gets a name of its own
         local = not address or address.startswith("/")
-        if local and first and all(one.name != first for one in self._lists()):
+        if local and first and all(pinned.name != first for pinned in self._lists()):
             name = first
         else:
             name = quote(f"{address}/{short_name(self._ref)}", safe="/:@")
@@ -265,9 +265,9 @@ class PinnedSigners:
         tip = read_ref(self._worktree, self._ref)
         if tip is None or cut_off(self._worktree):
             return frozenset()
-        known = noted_names(self._worktree).get(self._ref)
-        if known is not None and known[0] == tip:
-            return frozenset(known[1].split())
+        noted = noted_names(self._worktree).get(self._ref)
+        if noted is not None and noted[0] == tip:
+            return frozenset(noted[1].split())
         done = plumbing.run(self._worktree, "--no-replace-objects", "rev-list", "--max-parents=0", tip, "--")
         if done.code:
             raise UnsupportedRepository(f"the history of {self._worktree.top} cannot be read", hint="git fsck")
@@ -292,16 +292,16 @@ class PinnedSigners:
     @property
     def name(self) -> str | None:
         """What lines of approval call the list; None where none is pinned."""
-        found, _ = self.found()
-        return found.name if found else None
+        listed, _ = self.matching()
+        return listed.name if listed else None
 
     @property
     def digest(self) -> str:
         """A digest of the list's name and the valid signers; `-` where no list is pinned."""
-        found, _ = self.found()
-        if found is None:
+        listed, _ = self.matching()
+        if listed is None:
             return "-"
-        return sha256("\n".join([found.name, *(signer.line for signer in self._valid())]).encode()).hexdigest()
+        return sha256("\n".join([listed.name, *(signer.line for signer in self._valid())]).encode()).hexdigest()
 
     def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
         """The commits with a signature that git calls good, by a valid signer. Raises UnsupportedRepository."""

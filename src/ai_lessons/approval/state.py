@@ -202,17 +202,17 @@ def forge_ref(worktree: Worktree, ref: str) -> str:
     addresses = {name: plain_address(url, worktree.top) for name, url in remotes(worktree).items()}
     here, remembered = tracking(worktree, ref), load(worktree.state_dir)
     name, branch = here.removeprefix("refs/remotes/").partition("/")[0], short_name(ref)
-    known = remembered.forges.get(ref)
-    if known is None and name in addresses:
+    acknowledged = remembered.forges.get(ref)
+    if acknowledged is None and name in addresses:
         with suppress(AiLessonsError):  # then it is taken again the next time
             forges = {**remembered.forges, ref: addresses[name]}
             save(worktree.state_dir, remembered._replace(forges=forges))
-    if known in {None, addresses.get(name)}:
+    if acknowledged in {None, addresses.get(name)}:
         return here
-    other = next((name for name, address in sorted(addresses.items()) if address == known), None)
+    other = next((name for name, address in sorted(addresses.items()) if address == acknowledged), None)
     if other is None:
         raise UnsupportedRepository(
-            f"rules are in force as they stand on {known}, and no remote here has that address",
+            f"rules are in force as they stand on {acknowledged}, and no remote here has that address",
             hint="if it moved: ai-lessons admin audit --acknowledge",
         )
     return f"refs/remotes/{other}/{branch}"
@@ -351,11 +351,11 @@ class _Derivation:
         self._at: dict[str, str] = {}  # by path the id of the rule that stood there last, of those that can be read
         self._unread: set[str] = set()
 
-    def run(self, *more: RawCommit) -> CachedView:
+    def run(self, *on_top: RawCommit) -> CachedView:
         """The view to cache, of the branch with these commits on top. Raises UnsupportedRepository."""
         from ai_lessons.approval.verdicts import ApprovalHistory, judge  # most jobs judge nothing
 
-        commits = [*git_commits.read(self._worktree, [self._tip, *(p for c in more for p in c.parents)]), *more]
+        commits = [*git_commits.read(self._worktree, [self._tip, *(p for c in on_top for p in c.parents)]), *on_top]
         if not commits:
             raise UnsupportedRepository(f"{branch_name(self._ref)} points to {self._tip}, which is no commit")
         self._learn(commits)

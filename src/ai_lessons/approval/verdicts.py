@@ -301,11 +301,11 @@ class _Words:
         if self.by_agent:
             return ()
         ends = [rule_end(name) for name in self.branches]
-        own = [number for number, end in enumerate(ends) if end and rule.endswith(end)]
+        of_rule = [number for number, end in enumerate(ends) if end and rule.endswith(end)]
         # two rules with that end: the name of the branch does not tell which one a person looked at
-        if not own or sum(other.endswith(ends[own[0]] or "") for other in self._changed) > 1:
+        if not of_rule or sum(other.endswith(ends[of_rule[0]] or "") for other in self._changed) > 1:
             return ()
-        return own if len(ends) == len(self._sides) else self._sides
+        return of_rule if len(ends) == len(self._sides) else self._sides
 
 
 class _Walk:
@@ -395,7 +395,7 @@ class _Walk:
 
     def _touched(self, commit: RawCommit) -> dict[str, None]:
         """The rules whose files a commit changed against its first parent, in order."""
-        blobs = ((path, blob) for path, *both in commit.changes[0] if is_rule(path) for blob in both if blob)
+        blobs = ((path, blob) for path, *blobs in commit.changes[0] if is_rule(path) for blob in blobs if blob)
         return dict.fromkeys(self._rule_of(path, blob) for path, blob in blobs)
 
     def _places(self, commit: RawCommit, before: _ByRule[Places]) -> _ByRule[Places]:
@@ -494,8 +494,8 @@ class _Walk:
             return True
         addresses = {person.email.casefold() for person in (commit.info.author, commit.info.committer)}
         people = {address for address in addresses if not is_bot(address)}
-        own = _union(self.by.get(address, 0) for address in people)
-        return bool(people) and not brought & (own | self._unnamed)
+        by_them = _union(self.by.get(address, 0) for address in people)
+        return bool(people) and not brought & (by_them | self._unnamed)
 
     def _by_whom(self, commit: RawCommit, how: How, brought: int) -> Evidence:
         info = commit.info

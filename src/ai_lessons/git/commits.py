@@ -178,11 +178,11 @@ def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> t
 
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
-    wanted = sorted({*blobs})
-    if len(wanted) <= FEW:
-        return dict(_few(worktree, wanted))
+    ids = sorted({*blobs})
+    if len(ids) <= FEW:
+        return dict(_few(worktree, ids))
     # in a partial clone git stops at the first one that it may not fetch
-    names = "".join(f"{blob}\n" for blob in (_here(worktree, wanted) if is_partial(worktree) else wanted)).encode()
+    names = "".join(f"{blob}\n" for blob in (_here(worktree, ids) if is_partial(worktree) else ids)).encode()
     if not names:
         return {}
     sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)

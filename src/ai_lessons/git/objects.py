@@ -81,10 +81,10 @@ def changed_each(
     fields = iter(plumbing.output(worktree, "diff-tree", "--stdin", *_RAW, stdin=stdin).split(b"\0")[:-1])
     result = list[dict[bytes, tuple[Version, Version]]]()
     for row, path in zip(fields, fields, strict=True):
-        named, newline, rest = row.rpartition(b"\n")  # the trees stand before the first file of each pair
+        named, newline, changes = row.rpartition(b"\n")  # the trees stand before the first file of each pair
         for _ in named.splitlines() if newline else ():
             result.append({})
-        result[-1].update([_change(rest, path)])
+        result[-1].update([_change(changes, path)])
     return result + [{} for _ in pairs[len(result) :]]  # nothing stands behind the trees of the last ones
 
 

@@ -236,8 +236,8 @@ def remotes(worktree: Worktree) -> list[str]:
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
     if _SETTINGS.get() is not None:
-        section, _, rest = key.partition(".")
-        middle, dot, name = rest.rpartition(".")
+        section, _, below = key.partition(".")
+        middle, dot, name = below.rpartition(".")
         value = settings(worktree).get(f"{section.lower()}.{middle}{dot}{name.lower()}")
         if value is None or kind is None:
             return value

@@ -337,10 +337,10 @@ def is_bot(address: str) -> bool:
 
 def names_request(message: str) -> bool:
     """True for a merge that names a pull or merge request as forges do: by its whole subject, or by GitLab's line."""
-    subject, *rest = message.split("\n")
+    subject, *lines = message.split("\n")
     if _REVERT.fullmatch(subject.strip()):
         return False
-    return bool(_REQUEST.fullmatch(subject.strip())) or any(_GITLAB_LINE.fullmatch(line) for line in rest)
+    return bool(_REQUEST.fullmatch(subject.strip())) or any(_GITLAB_LINE.fullmatch(line) for line in lines)
 
 
 def names_squash(message: str) -> bool:
