@@ -277,8 +277,8 @@ def test_the_page_shows_how_a_rule_is_checked() -> None:
     entry = EntrySummary(RULE, HANDLE, Kind.RULE, "t", "p", (), (), "x")
     stated = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
     html = pages.render("entry.html", **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], str)))
-    section = html.partition("How it is checked")[2].partition("</section>")[0]
-    assert "regex `evil`" in section
+    section = html.partition("Checked by")[2].partition("</dl>")[0]
+    assert "regex <code>evil</code>" in section
     assert "breaks it: &lt;b&gt;evil" in section
 
 
