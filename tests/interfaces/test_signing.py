@@ -57,7 +57,7 @@ def test_a_rule_that_was_merged_unsigned_is_shown_before_it_is_approved(
     assert run("admin", "signers", str(signed), "--yes").code == 0
     merge(knowledge, git)
     child = spawn("admin", "approve-rule", proposal)
-    child.expect("lacks a good signature")
+    child.expect("stands on the approval branch without approval")
     child.expect("Send back every status")
     reply(child, r"Approve R-5N1QTC\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
@@ -70,7 +70,7 @@ def test_a_review_offers_what_only_lacks_a_signature(
     assert run("admin", "signers", str(signed), "--yes").code == 0
     merge(knowledge, git)
     child = spawn("admin", "review-rules")
-    child.expect("lacks a good signature")
+    child.expect("stands on the approval branch without approval")
     child.expect(r"\[\?\]: ")
     child.send("r")
     child.expect("is on the approval branch already")
