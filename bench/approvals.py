@@ -97,7 +97,7 @@ def approve(root: Path) -> dict[str, float]:
     from ai_lessons.approval.decisions import ProposalRequest, propose
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.commit import Committer
-    from ai_lessons.git.commits import opened
+    from ai_lessons.git.objects import opened
     from ai_lessons.git.store import Store
 
     store = Store(root, committing=Committer)

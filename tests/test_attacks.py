@@ -376,15 +376,15 @@ def _nested(v: Victim, rule: str, path: str, evil: str | None) -> None:
     v.clone.run("commit", "-q", "-m", "Merge pull request #3 from mallory/docs", by=HUMAN, committer=FORGE)
 
 
-def a_rule_approved_inside_a_pull_request_that_shows_one_lesson(v: Victim) -> None:
+def a_rule_hidden_in_a_pull_request(v: Victim) -> None:
     _nested(v, OTHER, OTHER_PATH, "Evil")
 
 
-def an_edit_approved_inside_a_pull_request_that_shows_one_lesson(v: Victim) -> None:
+def an_edit_hidden_in_a_pull_request(v: Victim) -> None:
     _nested(v, RULE, PATH, "Evil")
 
 
-def a_removal_approved_inside_a_pull_request_that_shows_one_lesson(v: Victim) -> None:
+def a_removal_hidden_in_a_pull_request(v: Victim) -> None:
     _nested(v, RULE, PATH, None)
 
 
@@ -465,9 +465,9 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     (a_proposal_taken_and_removed_picked_again, NO, NO, YES, NO),
     (an_older_approved_text_put_back_by_a_commit, NO, NO, YES, NO),
     (a_forged_name_on_the_merge, YES, YES, YES, NO),
-    (a_rule_approved_inside_a_pull_request_that_shows_one_lesson, NO, NO, NO, NO),
-    (an_edit_approved_inside_a_pull_request_that_shows_one_lesson, NO, NO, NO, NO),
-    (a_removal_approved_inside_a_pull_request_that_shows_one_lesson, NO, NO, NO, NO),
+    (a_rule_hidden_in_a_pull_request, NO, NO, NO, NO),
+    (an_edit_hidden_in_a_pull_request, NO, NO, NO, NO),
+    (a_removal_hidden_in_a_pull_request, NO, NO, NO, NO),
     (a_proposal_that_a_signer_rebased, NO, NO, YES, NO),
     (a_trial_merge_that_a_signer_made, NO, NO, YES, NO),
     (a_line_that_a_signer_picked, NO, NO, YES, NO),

@@ -77,18 +77,12 @@ def approved_by_command(person: Clone, made: Suggested) -> None:
         review.approve_rule(library, made.handle)
 
 
-def squashed(person: Clone, made: Suggested) -> None:
-    person.run("merge", "-q", "--squash", f"origin/{made.branch}")
-    person.run("commit", "-qm", "Take the rule")
-
-
 WAYS: dict[str, Callable[[Clone, Suggested], object]] = {
     "merged plainly": lambda person, made: person.run("merge", "-q", "--no-edit", f"origin/{made.branch}"),
     "merged without fast forward": lambda person, made: person.run(
         "merge", "-q", "--no-ff", "--no-edit", f"origin/{made.branch}"
     ),
     "approved by command": approved_by_command,
-    "squashed": squashed,
 }
 
 

@@ -49,7 +49,7 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
         assert entries.tags(library) == entries.versions(library) == entries.projects(library) == ()
         from ai_lessons.app.answers import Query
 
-        assert search.search(library, Query("anything")).prompt
+        assert search.search(library, Query("anything")).notes
         assert health.validate(library).problems == ()
         assert health.stats(library).commits_30_days == 0
         assert setup.reindex(library).entries == 0

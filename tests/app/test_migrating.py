@@ -174,7 +174,7 @@ def test_a_repository_of_a_newer_program_is_refused_and_nothing_is_written(
     for name, write in WRITES.items():
         with pytest.raises(UnsupportedRepository, match="this program knows 1") as caught:
             write(world.fresh(), tmp_path / "doc.md")
-        assert "pipx upgrade" in caught.value.hint, name
+        assert "update ai-lessons" in caught.value.hint, name
         assert state(world, git, hub) == before, name
 
 

@@ -11,9 +11,9 @@ from ai_lessons.app.answers import LessonDraft, Query
 from ai_lessons.app.hints import before_a_tool
 from ai_lessons.errors import NotFound, UnsupportedRepository
 from ai_lessons.git import plumbing
-from ai_lessons.git.commits import opened, read_blobs
+from ai_lessons.git.commits import read_blobs
 from ai_lessons.git.history import History
-from ai_lessons.git.objects import data_of
+from ai_lessons.git.objects import data_of, opened
 from ai_lessons.git.worktree import locate
 from app.world import World
 from real_world import Git, commit_all, put_file, put_program
@@ -87,9 +87,7 @@ def test_what_is_not_here_is_said_with_what_brings_it(code: Partial, git: Git) -
     with pytest.raises(UnsupportedRepository) as unreadable, opened(worktree) as repo:
         data_of(repo, blob)
     assert lacks in unreadable.value.hint
-    with pytest.raises(UnsupportedRepository) as unjudged:
-        read_blobs(worktree, [blob])
-    assert lacks in unjudged.value.hint
+    assert read_blobs(worktree, [blob]) == {}, "it belongs to the rule at its path"
     assert not code.asked
     git(code.root, *lacks.split(), "-q")
     assert History(worktree).text_at("HEAD~1", "src/cart.py") == b"def total(a):\n    return 2\n"

@@ -12,8 +12,7 @@ from ai_lessons.approval.decisions import Made
 from ai_lessons.approval.proposals import OpenProposal, Rejection
 from ai_lessons.approval.signatures import PinnedSigners
 from ai_lessons.git.commit import Committer
-from ai_lessons.git.commits import opened
-from ai_lessons.git.objects import data_of
+from ai_lessons.git.objects import data_of, opened
 from ai_lessons.git.store import Actor, Store
 from ai_lessons.model.approval import Verdict
 from approval.approval_world import PATH, RULE, text

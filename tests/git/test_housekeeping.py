@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.git import processes
-from ai_lessons.git.commits import opened
-from ai_lessons.git.objects import Draft
+from ai_lessons.git.objects import Draft, opened
 from ai_lessons.git.store import Store
 from ai_lessons.git.worktree import locate
 from ai_lessons.model.layout import blob_id

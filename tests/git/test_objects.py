@@ -10,8 +10,7 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import objects
-from ai_lessons.git.commits import opened
-from ai_lessons.git.objects import Draft
+from ai_lessons.git.objects import Draft, opened
 from ai_lessons.git.store import Store
 from ai_lessons.git.worktree import locate
 from git.steps import add, note_only

@@ -27,7 +27,7 @@ def test_a_list_with_commas_applies_to_each_and_what_names_nothing_is_said(
 ) -> None:
     lesson = ("--project", "shop", "--content", "x", "--title")
     added = run("add", *lesson, "Carts", "--applies-to", "src/**, *.md,lib/**")
-    assert (added.code, "applies_to lib/** names no file of shop" in added.err) == (0, True)
+    assert (added.code, "applies_to lib/** names no file of shop" in added.err) == (0, True), added.err
     assert "src/**" not in added.err
     file = next(knowledge.glob("shop/lessons/*/carts-*.md"))
     assert '  - src/**\n  - "*.md"\n  - lib/**\n' in file.read_text()

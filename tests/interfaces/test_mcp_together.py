@@ -56,7 +56,7 @@ def test_calls_beside_each_other_are_answered_right(knowledge: Path, run: Run, t
             case 0:
                 return [hit["id"] for hit in agent.call("search", query="workflow statuses", type="lesson")["lessons"]]
             case 1:
-                return agent.call("add_lesson", title=f"The {word(0, n // 4)} of {n}", content="C")["path"]
+                return agent.call("add_lesson", title=f"The {word(0, n // 4)} of {n}", content="C")["handle"]
             case 2:
                 return agent.call("get_resource", resource_id=(DOC, LESSON)[n // 4 % 2])["id"]
             case _:
@@ -70,7 +70,7 @@ def test_calls_beside_each_other_are_answered_right(knowledge: Path, run: Run, t
                     assert answer == [LESSON]
                 case 1:
                     found = agent.call("search", query=word(0, n // 4))["lessons"]
-                    assert [hit["path"] for hit in found] == [answer]
+                    assert [hit["handle"] for hit in found] == [answer]
                 case 2:
                     assert answer == (DOC, LESSON)[n // 4 % 2]
                 case _:

@@ -56,7 +56,7 @@ def test_a_session_begins_with_the_rules_at_every_call_of_the_model(host: Host, 
     step = ("experimental.chat.system.transform", SESSION, {"system": ["Be kind."]})
     for begun in play(host, step, step):
         assert begun["system"][0] == "Be kind."
-        assert approved in begun["system"][1]
+        assert "L-8F3K2A" in begun["system"][1], "the rule names files, and waits for one"
     (untouched,) = play(host, ("experimental.chat.system.transform", {}, {"system": []}))
     assert untouched == {"system": []}
 

@@ -85,7 +85,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
     written = " \n".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
     about, globs, about_notes = app.anchors.stated(repo, draft.about, written, project)
-    stated["applies_to"] = [*dict.fromkeys((*draft.applies_to, *globs))]
+    stated["applies_to"] = [*dict.fromkeys((*layout.globs([*draft.applies_to]), *globs))]
     fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, about=about, **stated)
     fields |= secrets.fields(draft.allow_secrets)
     path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))

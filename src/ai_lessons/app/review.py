@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -72,7 +73,11 @@ def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending,
         pending = [_pending(at, proposal) for proposal in at.waiting]
         proposed = {rule.id for rule in pending}
         lacking = _unapproved(_judged(at.repo))
-        return (*pending, *(_pending_standing(at, *pair) for pair in lacking if pair[0].rule not in proposed))
+        standing = []
+        for verdict, change in lacking:
+            with suppress(NotFound):  # a text that is too long or damaged, as readers are told
+                standing += [_pending_standing(at, verdict, change)] if verdict.rule not in proposed else []
+        return (*pending, *standing)
 
 
 def pending_rule(opened: Library, ref: str) -> Pending:

@@ -337,7 +337,14 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
     lights = [hit.entry for hit in hits]
     if weak or not hits:
         remarks = [] if hits else [_what_there_is(repo, asked.query)]
-        notes = [nothing_near(repo, hits), gathered.remark, *repo.notes(), *asked.versions.notes, *remarks]
+        notes = [
+            nothing_near(repo, hits),
+            gathered.remark,
+            *gathered.done.notes,
+            *repo.notes(),
+            *asked.versions.notes,
+            *remarks,
+        ]
     else:
         notes = [*_notes(repo, asked.versions, gathered.done, gathered.candidates, coverage), gathered.remark]
         notes += [*asked.versions.stand_ins(lights), *warnings(repo, lights), *see_also(repo, lights)]

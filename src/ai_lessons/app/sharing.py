@@ -12,9 +12,9 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, Unsaved
 from ai_lessons.git import files, plumbing
 from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
-from ai_lessons.git.commits import RawCommit, commits, opened
+from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
-from ai_lessons.git.objects import EXECUTABLE, Draft, changed, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, changed, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge

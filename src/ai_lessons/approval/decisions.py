@@ -14,8 +14,8 @@ from ai_lessons.approval.proposals import rule_of
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, StorageFailed
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commits import opened, person
-from ai_lessons.git.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, data_of, read_commit, status_of, text_of
+from ai_lessons.git.commits import person
+from ai_lessons.git.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, data_of, opened, read_commit, status_of, text_of
 from ai_lessons.git.store import Actor, PendingChange, Store, message_of
 from ai_lessons.git.worktree import (
     HEADS,

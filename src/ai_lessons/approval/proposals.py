@@ -14,8 +14,8 @@ from dulwich.repo import Repo
 
 from ai_lessons.errors import InvalidEntry, Refused, UnsupportedRepository
 from ai_lessons.git import plumbing
-from ai_lessons.git.commits import DAMAGED, RawCommit, behind, commits, opened, read_texts
-from ai_lessons.git.objects import Draft, read_commit, text_of
+from ai_lessons.git.commits import RawCommit, behind, commits, read_texts
+from ai_lessons.git.objects import DAMAGED, Draft, opened, read_commit, text_of
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of, passed_over, proposal_refs
 from ai_lessons.model import approval, layout, markdown
 from ai_lessons.model.approval import BATCH, Person, entry_end, is_rule, moment, report, rule_end, stated_id, trailers

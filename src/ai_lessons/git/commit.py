@@ -17,9 +17,9 @@ from dulwich.objects import Commit, ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed, UnsavedEdits
 from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commits import EMPTY_TREE, opened
+from ai_lessons.git.commits import EMPTY_TREE
 from ai_lessons.git.files import held_back, translated, write_new
-from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, status_of
+from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, opened, status_of
 from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
 from ai_lessons.git.worktree import (
     Head,

@@ -5,20 +5,14 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import zlib
-from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
-
-from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository, WrongObjectException
-from dulwich.objects import Blob, ObjectID
-from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import is_partial
 from ai_lessons.model.approval import TEXT_LIMIT, CommitInfo, PathChange, Person, is_rule, is_watched
-from ai_lessons.model.layout import blob_id, is_markdown
+from ai_lessons.model.layout import is_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +20,6 @@ if TYPE_CHECKING:
     from ai_lessons.git.worktree import Worktree
 
 T = TypeVar("T")
-FEW: Final = 30  # so many blobs are read in less time than git needs to start
 PATIENCE: Final = 600.0  # seconds for the first reading of a long history
 
 # Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
@@ -51,25 +44,6 @@ _CHANGE: Final = re.compile(
 )
 _FILES: Final = frozenset((b"100644", b"100755"))
 _UNDECODED: Final = re.compile("[\ud800-\udfff]")
-
-DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, WrongObjectException, zlib.error)
-"""What dulwich raises at an object that is missing, damaged, or another one than it has to be there."""
-
-
-@contextmanager
-def opened(worktree: Worktree) -> Iterator[Repo]:
-    """The accepted repository as dulwich sees it. Raises UnsupportedRepository: not to be read, or damaged."""
-    tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
-    try:
-        with Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree) as repo:
-            yield repo
-    except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
-        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
-    except DAMAGED as error:
-        raise UnsupportedRepository(
-            f"an object of the repository at {worktree.top} is missing or damaged: {error}",
-            hint=plumbing.missing_hint(worktree),
-        ) from error
 
 
 class RawCommit:
@@ -149,7 +123,8 @@ def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str
     names = [commit for commit in dict.fromkeys(commits) if commit]
     if not names:
         return set()
-    present = _here(worktree, names)
+    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(names).encode() + b"\n")
+    present = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
 
     def outside(part: Sequence[str]) -> list[str]:
         revisions = "\n".join([*part, f"^{tip}"]).encode() + b"\n"
@@ -179,8 +154,6 @@ def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> t
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
     ids = sorted({*blobs})
-    if len(ids) <= FEW:
-        return dict(_few(worktree, ids))
     # in a partial clone git stops at the first one that it may not fetch
     names = "".join(f"{blob}\n" for blob in (_here(worktree, ids) if is_partial(worktree) else ids)).encode()
     if not names:
@@ -202,20 +175,15 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     return dict(readable(small, read)[0])
 
 
-def _few(worktree: Worktree, blobs: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """The same in this process, which costs less than two programs."""
-    with opened(worktree) as repo:
-        for name in blobs:
-            with suppress(KeyError, AssertionError, *DAMAGED):
-                blob = repo.object_store[ObjectID(name.encode())]
-                if isinstance(blob, Blob) and len(blob.data) <= TEXT_LIMIT and blob_id(blob.data) == name:
-                    yield name, blob.data
-
-
-def _here(worktree: Worktree, names: Sequence[str]) -> list[str]:
+def _here(worktree: Worktree, ids: Sequence[str]) -> list[str]:
     """The objects that are not missing."""
-    with opened(worktree) as repo:
-        return [name for name in names if ObjectID(name.encode()) in repo.object_store]
+    from dulwich.objects import ObjectID  # only partial clones lack any
+    from dulwich.repo import Repo
+
+    with Repo(
+        os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=os.fspath(worktree.top)
+    ) as repo:
+        return [name for name in ids if ObjectID(name.encode()) in repo.object_store]
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:

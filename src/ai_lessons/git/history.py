@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound
 from ai_lessons.git import files, plumbing
-from ai_lessons.git.commits import opened
-from ai_lessons.git.objects import data_of
+from ai_lessons.git.objects import data_of, opened
 from ai_lessons.git.worktree import Worktree, read_head
 from ai_lessons.model.approval import trailers
 

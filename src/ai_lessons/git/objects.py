@@ -11,24 +11,25 @@ import sys
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository, WrongObjectException
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import write_pack_objects
+from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import RawCommit, texts
 from ai_lessons.git.files import translated, write_all
 from ai_lessons.git.worktree import Worktree, as_hub, read_head, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dulwich.object_store import BaseObjectStore
-    from dulwich.repo import Repo
 
     from ai_lessons.git.store import PendingChange
 
@@ -52,6 +53,9 @@ def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
     return RawCommit(b"%s\n%s\n\n    %s" % (names, header, message.replace(b"\n", b"\n    ")))
 
 
+DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, WrongObjectException, zlib.error)
+"""What dulwich raises at an object that is missing, damaged, or another one than it has to be there."""
+
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
 Version = TreeEntry | None  # None: no such file
@@ -60,6 +64,22 @@ PACK_SECONDS: Final = 600.0
 
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
 _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
+
+
+@contextmanager
+def opened(worktree: Worktree) -> Iterator[Repo]:
+    """The accepted repository as dulwich sees it. Raises UnsupportedRepository: not to be read, or damaged."""
+    tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
+    try:
+        with Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree) as repo:
+            yield repo
+    except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
+        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
+    except DAMAGED as error:
+        raise UnsupportedRepository(
+            f"an object of the repository at {worktree.top} is missing or damaged: {error}",
+            hint=plumbing.missing_hint(worktree),
+        ) from error
 
 
 def changed(

@@ -27,10 +27,19 @@ from ai_lessons.git import commit as git_commit
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import FAST_FORWARD, Author, check_out, committing, unshared
-from ai_lessons.git.commits import opened
 from ai_lessons.git.files import READ_LIMIT, translated
 from ai_lessons.git.history import unified
-from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, Version, blob_of, changed, changed_each, text_of
+from ai_lessons.git.objects import (
+    EXECUTABLE,
+    Draft,
+    TreeEntry,
+    Version,
+    blob_of,
+    changed,
+    changed_each,
+    opened,
+    text_of,
+)
 from ai_lessons.git.plumbing import Network
 from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
 from ai_lessons.git.worktree import (

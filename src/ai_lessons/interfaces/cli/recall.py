@@ -69,8 +69,8 @@ search_options = options.stack(
             "limit",
         ],
         lambda: Answer,
-        "Search rules, scripts, lessons and docs by meaning. Call before a task; with `$ command` and output "
-        "of what failed as query, it answers what helps.",
+        "Search rules, scripts, lessons, docs by meaning. Call before tasks; with `$ command` and output "
+        "of what failed as query, it says what helps.",
     ),
 )
 @query_argument
