@@ -69,7 +69,7 @@ search_options = options.stack(
             "limit",
         ],
         lambda: Answer,
-        "Search rules, scripts, lessons, docs by meaning. Call before tasks; with `$ command` and output "
+        "Search rules, scripts, lessons, docs by meaning. Call before work; with `$ command` and output "
         "of what failed as query, it says what helps.",
     ),
 )
