@@ -448,12 +448,6 @@ def test_a_rule_that_is_no_answer_comes_along_for_a_link_and_not_otherwise(appro
     assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"]
 
 
-def test_a_linked_rule_of_another_project_needs_to_be_about_the_question(approved: World) -> None:
-    approved.write("shop/lessons/2026-11/put.md", lesson(LESSON, links=f"\n  - related_to: {RULE}"))
-    assert rules_of(approved.search("seen twice", limit=1)) == []
-    assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"], "its rationale says so"
-
-
 def test_a_link_of_a_result_far_below_the_best_brings_no_rule(approved: World) -> None:
     approved.write("jira/lessons/2026-11/put.md", lesson(LESSON, links=f"\n  - related_to: {RULE}"))
     for n in range(3):

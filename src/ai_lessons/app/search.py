@@ -95,7 +95,7 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
     lights = repo.catalog.many(judged.rules.of.keys() | joined)
     rules = {light.id: light for light in lights.values() if light.kind is Kind.RULE}
     query, aliases = asked.query, repo.reading_config.tag_aliases
-    projects = {GLOBAL_PROJECT, *(light.project for light in results), *([query.project] if query.project else [])}
+    projects = {GLOBAL_PROJECT, *([query.project] if query.project else [])}
     weights = ranking.context_weights(query.context_tags, aliases)
     least = max(BAR, NEAR_BEST * max(judged.near.best, judged.rules.best))
     filtered, surfacing = bool(query.project or query.tags), list[Ranked]()
@@ -103,7 +103,12 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
         chance, has_overlap = judged.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
         enough = chance >= BAR
         answers = chance >= least and (has_overlap or not filtered)
-        if answers or (enough and has_overlap) or (rule.id in joined and (enough or rule.project in projects)):
+        if (
+            answers
+            or (enough and has_overlap)
+            or (rule.id in joined and (enough or rule.project in projects))
+            or (rule.id in linked(repo.catalog, (light.id for light in results if light.project == rule.project)))
+        ):
             match = judged.rule_matches.get(rule.id, Match(rule.id, 0, 0.0))
             boost = ranking.context_boost(weights, frozenset(rule.tags), aliases)
             surfacing.append(Ranked(match, chance * boost, {"match": chance, "context": boost}))
