@@ -99,16 +99,18 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
     weights = ranking.context_weights(query.context_tags, aliases)
     least = max(BAR, NEAR_BEST * max(judged.near.best, judged.rules.best))
     filtered, surfacing = bool(query.project or query.tags), list[Ranked]()
+    at_home = {
+        entry_id
+        for project in {lights[entry_id].project for entry_id in joined & rules.keys()} - projects
+        for entry_id in linked(repo.catalog, (light.id for light in results if light.project == project))
+        if entry_id in rules and rules[entry_id].project == project
+    }
     for rule in rules.values():
         chance, has_overlap = judged.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
         enough = chance >= BAR
         answers = chance >= least and (has_overlap or not filtered)
-        if (
-            answers
-            or (enough and has_overlap)
-            or (rule.id in joined and (enough or rule.project in projects))
-            or (rule.id in linked(repo.catalog, (light.id for light in results if light.project == rule.project)))
-        ):
+        along = rule.id in joined and (enough or rule.project in projects or rule.id in at_home)
+        if answers or (enough and has_overlap) or along:
             match = judged.rule_matches.get(rule.id, Match(rule.id, 0, 0.0))
             boost = ranking.context_boost(weights, frozenset(rule.tags), aliases)
             surfacing.append(Ranked(match, chance * boost, {"match": chance, "context": boost}))
