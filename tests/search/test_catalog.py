@@ -157,8 +157,10 @@ def test_of_two_files_with_one_id_both_are_shown_and_the_one_that_was_here_keeps
 
 
 @pytest.mark.parametrize("first", ["p/lessons/longer.md", "p/lessons/b.md"])
-def test_where_none_was_known_the_id_is_that_of_the_file_which_came_first(tmp_path: Path, first: str) -> None:
-    world = World(tmp_path, first=lambda paths: [first, *paths])
+def test_where_none_was_known_the_id_is_that_of_the_file_which_came_first(
+    tmp_path: Path, first: str, closing: ExitStack
+) -> None:
+    world = closing.enter_context(World(tmp_path, first=lambda paths: [first, *paths]))
     for path in ("p/lessons/longer.md", "p/lessons/b.md", "p/lessons/a.md"):
         world.write(path, lesson(A, path))
     world.refresh()
@@ -166,8 +168,10 @@ def test_where_none_was_known_the_id_is_that_of_the_file_which_came_first(tmp_pa
     assert len(world.titles()) == 3
 
 
-def test_ids_that_another_tier_has_are_left_to_it_and_come_back(world: World, tmp_path: Path) -> None:
-    user = World(tmp_path / "user")
+def test_ids_that_another_tier_has_are_left_to_it_and_come_back(
+    world: World, tmp_path: Path, closing: ExitStack
+) -> None:
+    user = closing.enter_context(World(tmp_path / "user"))
     for folder, each in (("p/lessons", user), ("q/lessons", world)):
         each.write(f"{folder}/a.md", lesson(A, f"Of {folder}"))
         each.write("p/lessons/same.md", lesson(B, "The same"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
@@ -412,11 +412,12 @@ class TableQuery:
             return Candidates(by_text, by_vector, depth, note, embedder.name if embedder else "", read)
 
         def answer_again() -> Candidates:
-            try:
-                return answer()
-            except LANCE_ERRORS:
-                # A rebuild or a clean-up by another process took the files of an older version away.
-                self.forget()
+            with suppress(*LANCE_ERRORS):  # a rebuild or a clean-up by another process took an older version's files
+                candidates = answer()
+                # of a table that is being removed the text finds nothing, without an error, before its rows are gone
+                if candidates.text or not self._replaced():
+                    return candidates
+            self.forget()
             try:
                 return answer()
             except LANCE_ERRORS as error:
@@ -424,6 +425,11 @@ class TableQuery:
                 raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 
         return answer_again
+
+    def _replaced(self) -> bool:
+        """Whether another table is in use by now than the one that was asked."""
+        table, _ = self._seen or (None, NO_VERSION)
+        return table is not None and self.tables.newest() is not table
 
     def _embedder(self, table: Passages) -> tuple[Embedder | None, str]:
         """The embedder for questions to this table, or why there is none. Vectors of different models never compare."""
