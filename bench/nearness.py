@@ -23,10 +23,10 @@ import numpy as np
 from ai_lessons.app import search
 from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library, RepositorySession
+from ai_lessons.model.entries import Filter
 from ai_lessons.search import ranking
 from ai_lessons.search.ranking import (
     FEWEST,
-    PassageFilter,
     condition,
     holders,
     looked_at,
@@ -174,7 +174,7 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
             for size in (*SIZES, 0):
                 part = dice.sample(sorted(ids.values()), size)
                 own = frozenset({*part, *good} if stored.name == questions.name else part)
-                wanted = PassageFilter(ids=own) if size else PassageFilter()
+                wanted = Filter(ids=own) if size else Filter()
                 passages = table.count(condition(wanted) or None)
                 found = parts.indexing.begin(text, wanted, DEPTH)()
                 texts = partial(text_of, catalog.many(hit.entry_id for hit in (*found.text, *found.vectors)))

@@ -23,8 +23,8 @@ from ai_lessons.app.open_repository import Options
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library, RepositorySession
 from ai_lessons.model.config import Chunking
-from ai_lessons.model.entries import Kind
-from ai_lessons.search.ranking import PassageFilter, fuse
+from ai_lessons.model.entries import Filter, Kind
+from ai_lessons.search.ranking import fuse
 from ai_lessons.settings import folders
 from bench import corpora, metrics
 from bench.harness import Bar, Outcome, World, arguments, machine, number, table, world
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 DEPTH = 10
 DEFAULT_TARGET = Chunking().target
-DOCS = PassageFilter(kinds=frozenset({Kind.DOC.value}))
+DOCS = Filter(kinds=frozenset({Kind.DOC}))
 """What is judged."""
 
 TARGETS = {"tldr_nl2bash": 0.430, "til_jb": 0.915, "cranfield": 0.412, "cacm": 0.540}

@@ -20,7 +20,9 @@ def handles(world: World, **wanted: object) -> list[str]:
 def searched(world: World, text: str, scope: str | None = None) -> Answer:
     """As `lesson search` searches."""
     at = place_of(scope) if scope else ScopePlace("")
-    return search.search(world.library, Query(text, lessons.LESSONS, project=at.project or None, scopes=at.scopes))
+    return search.search(
+        world.library, Query(text, kinds=lessons.LESSONS, project=at.project or None, scopes=at.scopes)
+    )
 
 
 def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> None:

@@ -262,6 +262,17 @@ def test_no_filter_changes_a_score(world: World, embedder: CountingEmbedder) -> 
         )
 
 
+def test_a_day_limits_what_a_question_finds_and_what_filters_alone_find(world: World) -> None:
+    for day in ("01", "21"):
+        text = (
+            f"---\nkind: lesson\ntitle: Apples of {day}\ntags: [fruit]\ncreated: 2026-11-{day}T20:14:00Z\n---\nSweet.\n"
+        )
+        world.write(f"p/lessons/{day}.md", text)
+    for question in ("apples", "tag:fruit", "apples kind:lesson"):
+        assert len(world.search(question).hits) == 2
+        assert [hit.entry.title for hit in world.search(question, since="2026-11-21").hits] == ["Apples of 21"]
+
+
 def test_nothing_is_stored_is_said_only_where_it_is_true(world: World) -> None:
     for number, name in enumerate(("Bread", "Gardens", "Rivers", "Trains", "Clouds", "Stones")):
         world.write(f"p/docs/v1/{number}.md", f"# {name}\n\nAll about {name.lower()} of the north.\n")

@@ -175,7 +175,7 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
         both.same("context", ContextQuery(query=query.text, project=query.project, budget=3))
 
     check()
-    both.same("search", Query("apples", frozenset({Kind.LESSON}), limit=3))
+    both.same("search", Query("apples", kinds=frozenset({Kind.LESSON}), limit=3))
     both.same("before_a_tool", ("src/a.py",), "garden rake", (str(tmp_path),), (), [("src/a.py", "", "apples")])
     both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
@@ -283,7 +283,7 @@ def test_only_values_of_ours_travel() -> None:
         with pytest.raises(pickle.UnpicklingError):
             daemon_client.unpacked(pickle.dumps(bad))
     options = Options(Path("a"), Path("b"), Path("c"), Path("d"))._asdict()
-    value = (Query("x", frozenset({Kind.DOC})), {"place": options["cwd"]}, Places())
+    value = (Query("x", kinds=frozenset({Kind.DOC})), {"place": options["cwd"]}, Places())
     assert daemon_client.unpacked(pickle.dumps(value)) == value
 
 

@@ -46,7 +46,8 @@ def test_a_kind_is_written_read_checked_and_found_by_its_folder_and_letter(kind:
     assert where is not None
     assert where.kind is kind
     assert id_end(handle(kind, ID)) == ID[-6:]
-    assert catalog.parse_query(f"x kind:{kind}").kinds == catalog.parse_query(f"x kind:{kind.folder}").kinds == {kind}
+    for name in (kind, kind.folder):
+        assert catalog.parse_query(f"x kind:{name}")[1].kinds == {kind}
 
 
 @EVERY

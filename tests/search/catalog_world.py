@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ai_lessons.git.files import read_file
 from ai_lessons.git.worktree import walk
+from ai_lessons.model.entries import Filter
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.search.catalog import Catalog, Filter
+from ai_lessons.search.catalog import Catalog
 from real_world import put_file
 
 if TYPE_CHECKING:

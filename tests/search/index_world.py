@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from ai_lessons.model.chunks import Passage
+from ai_lessons.model.entries import Filter
 from ai_lessons.search.embedding import Embedder
 from ai_lessons.search.index import Index, VectorCache
-from ai_lessons.search.ranking import EntryRows, IndexRefresh, PassageFilter
+from ai_lessons.search.ranking import EntryRows, IndexRefresh
 from hash_embedder import DIMENSIONS, HashEmbedder
 
 
@@ -80,11 +81,11 @@ class World:
         target = index or self.index
         return target.refresh(str(self.generation), self.fingerprints, self.load, **options)  # type: ignore[arg-type]
 
-    def found(self, text: str, wanted: PassageFilter | None = None) -> list[str]:
+    def found(self, text: str, wanted: Filter | None = None) -> list[str]:
         """Ids by full text, best first, each once."""
         return list(dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).text))
 
-    def near(self, text: str, wanted: PassageFilter | None = None) -> list[str]:
+    def near(self, text: str, wanted: Filter | None = None) -> list[str]:
         """Ids by vector, best first, each once."""
         return list(dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).vectors))
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import StorageFailed
+from ai_lessons.model.entries import Filter
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.search.catalog import Filter
 from search.catalog_world import A, B, World, everything, lesson
 
 if TYPE_CHECKING:

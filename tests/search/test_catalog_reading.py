@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, UsageError
-from ai_lessons.model.entries import Kind, Status
+from ai_lessons.model.entries import Filter, Kind, Status
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.search.catalog import Filter
 from search.catalog_world import EVERY, A, B, C, World, lesson
 
 D = "01JD3Z8QK5W7M2X9V4T6YYYYYD"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ai_lessons.model.entries import Filter
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.search import database
-from ai_lessons.search.catalog import Catalog, Filter
+from ai_lessons.search.catalog import Catalog
 from search.catalog_world import A, B, World, everything, lesson
 
 if TYPE_CHECKING:

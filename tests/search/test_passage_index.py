@@ -15,11 +15,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import index, table
 from ai_lessons.search.database import EMBED, WRITE, RefreshState
 from ai_lessons.search.index import IndexDamaged
 from ai_lessons.search.model_files import ModelUnavailable
-from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus, PassageFilter
+from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus
 from search.index_world import World, entry, many
 
 CHILD = str(Path(__file__).with_name("index_world.py"))
@@ -71,8 +72,8 @@ def test_moving_and_retagging_embed_nothing(world: World) -> None:
     done = world.refresh()
     assert (done.entries, done.missing) == (1, 0)
     assert world.embedder.asked == []
-    assert world.near("alpha", PassageFilter(tags=("y",), project="other")) == ["a"]
-    assert world.near("alpha", PassageFilter(tags=("x",))) == []
+    assert world.near("alpha", Filter(tags=("y",), project="other")) == ["a"]
+    assert world.near("alpha", Filter(tags=("x",))) == []
 
 
 def test_a_deleted_index_comes_back_without_embedding(world: World) -> None:
@@ -181,13 +182,13 @@ def test_filters_hold_for_both_lists(world: World) -> None:
     )
     world.refresh()
     for wanted, expected in (
-        (PassageFilter(kinds=frozenset({"doc", "script"})), {"a", "c"}),
-        (PassageFilter(project="it's"), {"a"}),
-        (PassageFilter(tags=("x",)), {"a", "b"}),
-        (PassageFilter(tags=("x", "y")), {"a"}),
-        (PassageFilter(ids=frozenset({"b", "c"})), {"b", "c"}),
-        (PassageFilter(ids=frozenset()), set()),
-        (PassageFilter(project="' OR 1=1 --"), set()),
+        (Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT})), {"a", "c"}),
+        (Filter(project="it's"), {"a"}),
+        (Filter(tags=("x",)), {"a", "b"}),
+        (Filter(tags=("x", "y")), {"a"}),
+        (Filter(ids=frozenset({"b", "c"})), {"b", "c"}),
+        (Filter(ids=frozenset()), set()),
+        (Filter(project="' OR 1=1 --"), set()),
     ):
         assert set(world.found("alpha", wanted)) == expected
         assert set(world.near("alpha", wanted)) == expected

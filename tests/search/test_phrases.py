@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.search.ranking import PassageFilter, fold, pattern
+from ai_lessons.model.entries import Filter
+from ai_lessons.search.ranking import fold, pattern
 from search.index_world import World, entry
 
 TEXTS = {
@@ -41,7 +42,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def holding(world: World, *phrases: str) -> list[str]:
-    return sorted(world.found(" ".join(phrases), PassageFilter(phrases=phrases)))
+    return sorted(world.found(" ".join(phrases), Filter(phrases=phrases)))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_all_phrases_have_to_be_there(world: World) -> None:
 
 
 def test_a_phrase_narrows_down_what_is_found_by_meaning_too(world: World) -> None:
-    assert world.near("the workflow", PassageFilter(phrases=("as a whole",))) == ["emphasis"]
+    assert world.near("the workflow", Filter(phrases=("as a whole",))) == ["emphasis"]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_words_are_found_in_other_forms(world: World) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
 @given(phrase=st.text(min_size=1, max_size=40))
 def test_whatever_is_quoted_is_data(world: World, phrase: str) -> None:
-    world.found(f"workflow {phrase}", PassageFilter(phrases=(phrase,)))
+    world.found(f"workflow {phrase}", Filter(phrases=(phrase,)))
 
 
 @given(st.sampled_from(sorted(TEXTS.values())), st.data())
@@ -157,7 +158,7 @@ def test_projects_may_have_versions_of_their_own(tmp_path: Path, closing: ExitSt
     world.put(*(entry(p + v, "text", project=p, versions=[v] if v else []) for p, v in made))
     world.refresh()
     one, two = frozenset({"1"}), frozenset({"2"})
-    assert sorted(world.found("text", PassageFilter(versions_of={"a": one}))) == ["a1", "b1", "b2", "c", "c2"]
-    assert sorted(world.found("text", PassageFilter(versions_of={"a": one, "b": two}))) == ["a1", "b2", "c", "c2"]
-    assert sorted(world.found("text", PassageFilter(versions=one, versions_of={"b": two}))) == ["a1", "b2", "c"]
-    assert sorted(world.found("text", PassageFilter(versions_of={"c": frozenset()}, project="c"))) == ["c"]
+    assert sorted(world.found("text", Filter(spelled_in={"a": one}))) == ["a1", "b1", "b2", "c", "c2"]
+    assert sorted(world.found("text", Filter(spelled_in={"a": one, "b": two}))) == ["a1", "b2", "c", "c2"]
+    assert sorted(world.found("text", Filter(spelled=one, spelled_in={"b": two}))) == ["a1", "b2", "c"]
+    assert sorted(world.found("text", Filter(spelled_in={"c": frozenset()}, project="c"))) == ["c"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import index, table
-from ai_lessons.search.ranking import Match, PassageFilter
+from ai_lessons.search.ranking import Match
 from search.index_world import World, entry, many
 
 
@@ -37,15 +38,15 @@ def asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     "wanted",
     [
-        PassageFilter(),
-        PassageFilter(project="own"),
-        PassageFilter(kinds=frozenset({"lesson"})),
-        PassageFilter(ids=frozenset({"e00003", "p7"})),
+        Filter(),
+        Filter(project="own"),
+        Filter(kinds=frozenset({Kind.LESSON})),
+        Filter(ids=frozenset({"e00003", "p7"})),
     ],
     ids=["all", "a project", "nothing", "two"],
 )
 def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_same_answer(
-    world: World, monkeypatch: pytest.MonkeyPatch, wanted: PassageFilter
+    world: World, monkeypatch: pytest.MonkeyPatch, wanted: Filter
 ) -> None:
     asked = asked_of_the_table(monkeypatch)
     by_table = world.index.candidates("number 7 of the project", wanted, 20).vectors
@@ -59,9 +60,9 @@ def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_sam
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in by_table], abs=1e-5)
 
 
-@pytest.mark.parametrize("wanted", [PassageFilter(), PassageFilter(project="own")], ids=["all", "a project"])
+@pytest.mark.parametrize("wanted", [Filter(), Filter(project="own")], ids=["all", "a project"])
 def test_from_the_second_question_on_texts_are_taken_from_memory_with_the_same_answer(
-    world: World, monkeypatch: pytest.MonkeyPatch, wanted: PassageFilter
+    world: World, monkeypatch: pytest.MonkeyPatch, wanted: Filter
 ) -> None:
     by_table = world.index.candidates("number 7 of the project", wanted, 20).text
     world.index.candidates("another question")
@@ -86,7 +87,7 @@ def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world
 def test_filters_without_end_are_answered_rightly(world: World) -> None:
     for n in range(2 * index.FILTERS + 3):
         name = f"e{n % 30:05}"
-        assert world.near("number says word", PassageFilter(ids=frozenset({name, f"none{n}"}))) == [name]
+        assert world.near("number says word", Filter(ids=frozenset({name, f"none{n}"}))) == [name]
 
 
 def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: ExitStack) -> None:
@@ -102,7 +103,7 @@ def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: Exi
 
 def test_a_question_that_has_begun_is_answered_although_its_table_goes_away(world: World) -> None:
     world.index.refresh("1", world.fingerprints, world.load)
-    finish = world.index.query.begin("word7", PassageFilter(), 10)
+    finish = world.index.query.begin("word7", Filter(), 10)
     other = world.open()
     world.refresh(other, full=True)
     assert [hit.entry_id for hit in finish().text] == ["e00007", "e00007"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import index, table
-from ai_lessons.search.ranking import PassageFilter
 from search.index_world import World, entry, many
 
 QUESTIONS = [f"number {n} says word{n}" for n in range(0, 200, 18)]
@@ -80,7 +80,7 @@ def test_after_most_is_removed_the_rest_is_found_as_before(world: World) -> None
 def test_filters_hold_with_an_index(world: World) -> None:
     world.put(*(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5)))
     world.refresh()
-    assert set(world.near("number 63 says word63", PassageFilter(kinds=frozenset({"lesson"})))) == {
+    assert set(world.near("number 63 says word63", Filter(kinds=frozenset({Kind.LESSON})))) == {
         f"l{n}" for n in range(5)
     }
 

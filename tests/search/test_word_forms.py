@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_lessons.model.entries import Filter
 from ai_lessons.model.texts import is_english, languages, stem
 from ai_lessons.search.embedding import readable
 from ai_lessons.search.ranking import (
@@ -17,7 +18,6 @@ from ai_lessons.search.ranking import (
     MEASURED,
     Candidates,
     Match,
-    PassageFilter,
     chance,
     shares,
     with_parts,
@@ -83,9 +83,9 @@ def test_a_word_of_many_languages_finds_the_texts_of_all(world: World) -> None:
 
 
 def test_a_phrase_is_found_as_it_was_written(world: World) -> None:
-    asked = PassageFilter(phrases=("jede Nacht auf den Server",))
+    asked = Filter(phrases=("jede Nacht auf den Server",))
     assert world.found("jede Nacht auf den Server", asked) == ["de"]
-    assert world.found("jede Nächte auf dem Server", PassageFilter(phrases=("jede Nächte auf dem Server",))) == []
+    assert world.found("jede Nächte auf dem Server", Filter(phrases=("jede Nächte auf dem Server",))) == []
 
 
 @pytest.mark.parametrize("text", [TEXTS["en"], "git rebase --onto", "A café in the naïve style of an old house"])

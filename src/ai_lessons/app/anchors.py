@@ -25,8 +25,7 @@ from ai_lessons.git import files, plumbing
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import anchors, layout
 from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, json_fields
-from ai_lessons.search.catalog import Filter
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, json_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from ai_lessons.model.entries import KINDS, WEAKEST, EntrySummary, Kind, Status, json_fields, record
+from ai_lessons.model.entries import KINDS, WEAKEST, EntrySummary, Filter, Kind, Status, json_fields, record
 from ai_lessons.model.texts import one_line
 
 if TYPE_CHECKING:
@@ -126,29 +126,25 @@ def finding_line(finding: EvaluationFinding) -> str:
     return f"{severity}{finding.check}: {message}" + (f" ({where})" if where else "")
 
 
-class Query(NamedTuple):
-    """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default.
+@dataclass(frozen=True, slots=True)
+class Query(Filter):
+    """A search, and what it may find. `context_tags` maps a tag to its weight or None for the default.
 
     `text` may hold phrases and filters, as `catalog.parse_query` has it, unless it is `plain`.
     `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
-    `scopes` are what a lesson may state as its scope ("" for nothing), if only some shall be found.
     `limit`: the most results; 0 for five, and up to ten where they are near the best.
     `typing`: a person types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
     """
 
     text: str
-    kinds: frozenset[Kind] = frozenset()
-    versions: Sequence[str] = ()
-    project: str | None = None
-    tags: Sequence[str] = ()
-    context_tags: Mapping[str, float | None] = MappingProxyType({})
+    _: KW_ONLY
+    context_tags: Mapping[str, float | None] = field(default_factory=dict)
     limit: int = 0
     explain: bool = False
     approvals: bool = False
     plain: bool = False
     every: bool = False
-    scopes: frozenset[str] = frozenset()
     typing: bool = False
 
 

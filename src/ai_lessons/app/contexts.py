@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -29,6 +30,7 @@ from ai_lessons.model.entries import (
     WEAKEST,
     Confidence,
     EntrySummary,
+    Filter,
     Kind,
     Moment,
     Pattern,
@@ -41,8 +43,7 @@ from ai_lessons.model.lessons import parse, trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.model.texts import stem
 from ai_lessons.search import terms
-from ai_lessons.search.catalog import Filter
-from ai_lessons.search.ranking import PassageFilter, context_boost, context_weights, words_of
+from ai_lessons.search.ranking import context_boost, context_weights, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -274,7 +275,7 @@ def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
     new = repo.catalog.many([written]).get(written)
     if new is None:
         return []
-    filters = (Filter(_LESSONS, project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
+    filters = (Filter(kinds=_LESSONS, project=project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
     lessons = [light for query in filters for light in repo.catalog.select(query) if light.id != written]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
@@ -285,7 +286,7 @@ def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
 
 def namesakes(repo: Reading, written: str, title: str) -> list[str]:
     """A suggestion for each active lesson of the same title."""
-    lights = repo.catalog.select(Filter(_LESSONS, title=title))
+    lights = repo.catalog.select(Filter(kinds=_LESSONS, title=title))
     return [
         f"[{light.handle}] has the same title; to change that one: ai-lessons contribute update {light.handle}"
         for light in lights
@@ -445,7 +446,7 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
     if alone:
         command, output = transcripts.parted(error)
         words = f"{command[:_COMMAND]} {transcripts.headline(output)}".strip()
-        query = query._replace(text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
+        query = replace(query, text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
     answer: Answer = ask("search", query)
     return answer._replace(prompt=NOT_KEPT) if alone and answer.prompt else answer
 
@@ -553,7 +554,10 @@ def fit(light: EntrySummary, why: str, project: str | None, *, level: float = EX
 def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
     """The rules and lessons that hold in a project, and what people say holds everywhere. The catalog is up to date."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
-    filters = [Filter(kinds, name, sort="firm", limit=LOOKED_AT) for name in dict.fromkeys((project, GLOBAL_PROJECT))]
+    filters = [
+        Filter(kinds=kinds, project=name, sort="firm", limit=LOOKED_AT)
+        for name in dict.fromkeys((project, GLOBAL_PROJECT))
+    ]
     lights = [light for query in filters if query.project for light in repo.catalog.select(query)]
     return [x for x in lights if x.project == project or x.kind is Kind.RULE or x.details.get("firm")]
 
@@ -692,8 +696,8 @@ class _Asked:
         query = self._query
         if not query.query.strip():
             return lights
-        search = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        result = app.search.find(self._repo, search._replace(context_tags=query.context_tags))
+        search = Query(query.query, kinds=kinds, project=query.project, limit=self._budget, plain=True)
+        result = app.search.find(self._repo, replace(search, context_tags=query.context_tags))
         ids = {light.id for light in lights}
         hits = () if result.weak else (hit.entry for hit in result.hits)
         return lights + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
@@ -788,7 +792,7 @@ class Injecting:
 
 def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = _LESSONS) -> dict[str, float]:
     """Cosine similarity of the best passage of each entry that the vectors found."""
-    filter_ = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
+    filter_ = Filter(kinds=kinds)
     best: dict[str, float] = {}
     for hit in repo.indexing.begin(words, filter_, DEPTH)().vectors:
         best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))

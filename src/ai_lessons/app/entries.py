@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,13 +15,13 @@ from ai_lessons.app.contexts import judged, origins, related_of, superseded, vou
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.model import lessons, links
 from ai_lessons.model.approval import BranchView, Evidence, Verdict, moment
-from ai_lessons.model.entries import UNVERSIONED, WEAKEST, Entry, EntrySummary, Kind, Relation, Status
+from ai_lessons.model.entries import UNVERSIONED, WEAKEST, Entry, EntrySummary, Filter, Kind, Relation, Status
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.lessons import ScopePlace, place_of
 from ai_lessons.model.texts import may_have_headings, texts_of
 from ai_lessons.model.versions import AUTO, nearest, newest_first
 from ai_lessons.model.versions import score as version_score
-from ai_lessons.search.catalog import Filter, Tally
+from ai_lessons.search.catalog import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -266,11 +267,11 @@ def list_entries(
         versions=tuple(versions),
         status=Status(status) if status is not None else None,
         sort=sort,
-        limit=limit,
+        limit=limit or 0,
         without=superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
-        lights = catalog.select(query._replace(status=None, without=frozenset(), limit=None))
+        lights = catalog.select(replace(query, status=None, without=frozenset(), limit=0))
         why = opened.reading.usages.silent(lights)
         quiet = tuple(light for light in lights if light.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)

@@ -26,12 +26,11 @@ from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import lessons, statements
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import check_path
 from ai_lessons.model.texts import one_line
 from ai_lessons.model.transcripts import READER, Transcript, base_name
 from ai_lessons.search import terms
-from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -28,13 +28,12 @@ from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SC
 from ai_lessons.model import checks, frontmatter, layout, markdown
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
-from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, handle
+from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind, Relation, handle
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.model.texts import decode, is_english
-from ai_lessons.search.catalog import Filter
 from ai_lessons.search.catalog_update import join, units
 
 if TYPE_CHECKING:

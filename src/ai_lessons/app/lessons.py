@@ -14,11 +14,10 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import held
 from ai_lessons.learning.selection import harmful
-from ai_lessons.model.entries import EntrySummary, Kind, Pattern, Status, pattern_of
+from ai_lessons.model.entries import EntrySummary, Filter, Kind, Pattern, Status, pattern_of
 from ai_lessons.model.layout import plain_name, project_name
 from ai_lessons.model.lessons import CONFIDENCE, named, place_of, title_of
 from ai_lessons.model.texts import decode
-from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,7 +113,10 @@ def load(opened: Library, scope: str | None = None, *, limit: int | None = None)
     without = superseded(reading) | {entry for entry, light in lights.items() if not is_firm(light)}
     places = dict.fromkeys((place_of(None), place_of(scope)))
     order = "created" if limit is None else "firm"
-    filters = [Filter(LESSONS, at.project, sort=order, limit=limit, without=without, scopes=at.scopes) for at in places]
+    filters = [
+        Filter(kinds=LESSONS, project=at.project, sort=order, limit=limit or 0, without=without, scopes=at.scopes)
+        for at in places
+    ]
     pairs = [(light, at.name) for at, kept in zip(places, filters, strict=True) for light in catalog.select(kept)]
     total = len(pairs) if limit is None else sum(map(catalog.count, filters))
     taken = sorted(pairs, key=lambda pair: (is_firm(pair[0]), created(pair[0])), reverse=True)[:limit]
@@ -138,7 +140,7 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     repo = opened.primary
     by = "ai" if repo.options.agent else by
     at = place_of(scope)
-    in_scope = Filter(LESSONS, project_name(at.project), status=None, scopes=frozenset((at.stated,)))
+    in_scope = Filter(kinds=LESSONS, project=project_name(at.project), status=None, scopes=frozenset((at.stated,)))
     same = [light for light in repo.current().select(in_scope) if light.details.get("pattern") == str(pattern)]
     active = [light for light in same if light.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):

@@ -32,6 +32,7 @@ from ai_lessons.model.entries import (
     USER,
     Entry,
     EntrySummary,
+    Filter,
     Kind,
     Link,
     Relation,
@@ -41,7 +42,6 @@ from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.lessons import original_of, promoted
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import one_line
-from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -42,6 +42,7 @@ from ai_lessons.model.entries import (
     HANDLE_LENGTH,
     Entry,
     EntrySummary,
+    Filter,
     Kind,
     Relation,
     id_end,
@@ -51,7 +52,6 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import globs, place, project_name, side_of
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.model.texts import one_line, stem
-from ai_lessons.search.catalog import Filter
 from ai_lessons.search.ranking import words_of
 
 if TYPE_CHECKING:

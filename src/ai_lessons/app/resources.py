@@ -41,13 +41,12 @@ from ai_lessons.git.history import unified
 from ai_lessons.git.store import AS_IT_IS, Change
 from ai_lessons.model import frontmatter, layout, markdown
 from ai_lessons.model.chunks import estimate_tokens, split
-from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind
+from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Filter, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import MARKUPS, REMOVE
 from ai_lessons.model.texts import decode
 from ai_lessons.model.versions import IN_USE, newest_first
-from ai_lessons.search.catalog import Filter
 from ai_lessons.search.model_files import download_wheel
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, c
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
 from ai_lessons.model import rule_checks
-from ai_lessons.model.entries import GLOBAL_PROJECT, PROJECT, EntrySummary, Kind, id_end, json_fields
+from ai_lessons.model.entries import GLOBAL_PROJECT, PROJECT, EntrySummary, Filter, Kind, id_end, json_fields
 from ai_lessons.model.rule_checks import (
     ASK_OR_DENY,
     DENY,
@@ -33,7 +33,6 @@ from ai_lessons.model.rule_checks import (
     matches,
     runs,
 )
-from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,11 +13,11 @@ from ai_lessons.app.answers import Answer, Hit, Query
 from ai_lessons.app.contexts import SPARE, drop_superseded, judged, see_also, vouched, warnings
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
 from ai_lessons.errors import StorageFailed, UsageError
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Status
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, Status
 from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
-from ai_lessons.search.catalog import Asked, Filter, gist, one_project, parse_query
+from ai_lessons.search.catalog import BESIDE_INDEX, gist, one_project, parse_query
 from ai_lessons.search.ranking import (
     BAR,
     NEAR_BEST,
@@ -24,7 +25,6 @@ from ai_lessons.search.ranking import (
     Chance,
     IndexRefresh,
     Match,
-    PassageFilter,
     Ranked,
     RankingFacts,
 )
@@ -53,7 +53,7 @@ def _words(text: str) -> set[str]:
 
 def pieces(text: str, query: str) -> list[tuple[str, bool]]:
     """A text in pieces, each with whether it is a word that the query has in some form, too. Raises UsageError."""
-    asked = parse_query(query)
+    words, filters = parse_query(query)
     folded, origin = "", list[int]()
     for place, letter in enumerate(text):  # one letter may be folded to several, or to none
         spelled = ranking.fold(letter).lower()
@@ -61,7 +61,7 @@ def pieces(text: str, query: str) -> list[tuple[str, bool]]:
         origin += [place] * len(spelled)
     origin.append(len(text))
     done, result = 0, list[tuple[str, bool]]()
-    for start, word in ranking.stem_positions(folded, _words(" ".join((asked.text, *asked.phrases)))):
+    for start, word in ranking.stem_positions(folded, _words(" ".join((words, *filters.phrases)))):
         whole = None if re.match(ranking.CJK, word) else ranking.QUERY_WORD.match(folded, start)
         begin, end = origin[start], origin[whole.end() if whole else start + len(word)]
         if end > done:
@@ -81,7 +81,7 @@ def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> boo
     return not tags.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
 
 
-ALL_RULES = PassageFilter(kinds=frozenset({Kind.RULE.value}))
+ALL_RULES = Filter(kinds=frozenset({Kind.RULE}))
 DEPTH = 50  # Passages of rules asked of each half: far more than can surface
 
 
@@ -214,7 +214,6 @@ class Asking(NamedTuple):
 
     typed: str
     query: Query
-    phrases: tuple[str, ...]
     versions: Versions
     few: bool
 
@@ -226,9 +225,9 @@ class Asking(NamedTuple):
 
 def ask(repo: Reading, query: Query) -> Asking:
     """What is asked for, with all that the words say beside the question. Raises UsageError as `find`."""
-    asked, phrases = understood(query)
+    asked = understood(query)
     limit = asked.limit or MOST_RESULTS
-    return Asking(query.text, asked._replace(limit=limit), phrases, asked_versions(repo, asked), few=not asked.limit)
+    return Asking(query.text, replace(asked, limit=limit), asked_versions(repo, asked), few=not asked.limit)
 
 
 class Gathered(NamedTuple):
@@ -256,23 +255,23 @@ def gather(repo: Reading, asked: Asking) -> Gathered:
     done, query, remark = repo.indexing.refresh(), asked.query, ""
     with_rules = not query.kinds and any(part.rules.count for part in repo.every)
     begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if with_rules else None
-    depth, filters = max(SEARCH_DEPTH, query.limit), _passage_filter(repo, asked)
+    depth, filters = max(SEARCH_DEPTH, query.limit), _of_index(repo, asked)
     candidates = repo.indexing.begin(query.text, filters, depth)()
-    if asked.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(asked):
-        remark = f"nothing holds {_or(map(repr, asked.phrases))} word by word: the words are looked for"
-        asked, filters = asked._replace(phrases=()), filters._replace(phrases=())
+    if query.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(query):
+        remark = f"nothing holds {_or(map(repr, query.phrases))} word by word: the words are looked for"
+        asked, filters = asked._replace(query=replace(query, phrases=())), replace(filters, phrases=())
         candidates = repo.indexing.begin(query.text, filters, depth)()
     # a score is of question (of which phrases are a part) and entry, whatever is filtered
-    kinds = frozenset(kind.value for kind in Kind if kind is not Kind.RULE)
-    unfiltered = PassageFilter(kinds, versions_of=filters.versions_of, phrases=filters.phrases)
+    kinds = frozenset(Kind) - {Kind.RULE}
+    unfiltered = Filter(kinds=kinds, spelled_in=filters.spelled_in, phrases=filters.phrases)
     every = candidates if unfiltered == filters else repo.indexing.begin(query.text, unfiltered, depth)()
     rules = begun() if begun else NOTHING_FOUND
     hits = {hit.entry_id for each in (every, candidates, rules) for hit in (*each.text, *each.vectors)}
     return Gathered(asked, done, candidates, every, rules, repo.catalog.many(hits), repo.indexing.passages(), remark)
 
 
-def _is_phrase(asked: Asking) -> bool:
-    return _query_words(asked.phrases) >= _query_words([asked.query.text])
+def _is_phrase(query: Query) -> bool:
+    return _query_words(query.phrases) >= _query_words([query.text])
 
 
 class Judged(NamedTuple):
@@ -309,7 +308,7 @@ def judge(gathered: Gathered) -> Judged:
     matches: dict[str, Match] = {}
     for hit in (*gathered.rules.vectors, *gathered.rules.text):
         matches.setdefault(hit.entry_id, hit)
-    return Judged(near, whole, rules, lead, matches, weak=near.best < BAR and not asked.phrases)
+    return Judged(near, whole, rules, lead, matches, weak=near.best < BAR and not asked.query.phrases)
 
 
 def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
@@ -336,7 +335,7 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
     asked, coverage = gathered.asked, gathered.coverage
     rule_answers = not asked.query.kinds and any(hit.entry.kind is Kind.RULE for hit in hits)
     weak = bool(hits) and seen.weak and not rule_answers
-    shown = (*asked.phrases, *ranking.names(asked.query.text))
+    shown = (*asked.query.phrases, *ranking.names(asked.query.text))
     hits = [
         _answering(hit, asked.query, shown)
         for hit in (hits[:NEAREST] if weak and gathered.candidates.vectors else hits)
@@ -369,11 +368,11 @@ def _by_filters(repo: Reading, asked: Asking) -> Answer:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     query, versions = asked.query, asked.versions
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
-    selected = repo.catalog.select(Filter(kinds=kinds, project=query.project, tags=query.tags))
+    selected = repo.catalog.select(replace(query, kinds=kinds, versions=(), limit=0))
     by_id = {light.id: light for light in selected}
     places = {entry_id: place for place, entry_id in enumerate(by_id)}
     matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
-    hits = _hits(repo, query._replace(limit=len(matches)), matches, versions, by_id)
+    hits = _hits(repo, replace(query, limit=len(matches)), matches, versions, by_id)
     hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
     hits = list(_few(hits)) if asked.few else hits
@@ -397,14 +396,14 @@ def _what_there_is(repo: Reading, query: Query) -> str:
     return "; ".join(missing or what_there_is(query, repo.catalog.versions_of_projects()))
 
 
-def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
-    """The query with the filters of its text beside those that were given, and its phrases.
+def understood(query: Query) -> Query:
+    """The query with the filters and phrases of its text beside those that were given.
 
     Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
     """
-    query = query._replace(text=gist(query.text))
-    parsed = Asked(" ".join(query.text.split())) if query.plain else parse_query(query.text)
-    if parsed == Asked():
+    text = gist(query.text)
+    words, parsed = (" ".join(text.split()), Filter()) if query.plain else parse_query(text)
+    if not words and parsed == Filter():
         raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
     kinds = query.kinds & parsed.kinds if query.kinds and parsed.kinds else query.kinds or parsed.kinds
     if query.kinds and not kinds:
@@ -412,17 +411,19 @@ def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
             f"{_or(parsed.kinds)} is asked for, and this search is for {_or(query.kinds)}", hint="leave one of them out"
         )
     # with nothing taken out of it a question is looked for as it was typed: quotation marks tell the model something
-    whole = parsed._replace(text="", phrases=()) == Asked()
-    asked = query._replace(
-        text=" ".join(query.text.split()) if whole else parsed.text,
+    text = " ".join(text.split()) if replace(parsed, phrases=()) == Filter() else words
+    # The question is about its phrases if they are half of its words or more: people also put names into quotes in the
+    # middle of a sentence, and held to those, the answers to 600 tasks lost a third of their nDCG@10 (0.44 to 0.31).
+    is_about = 2 * _query_words(parsed.phrases) >= _query_words([text])
+    return replace(
+        query,
+        text=text,
+        phrases=parsed.phrases if is_about else (),
         kinds=kinds,
         project=one_project([project for project in (query.project, parsed.project) if project]),
         tags=tuple(dict.fromkeys((*query.tags, *parsed.tags))),
         versions=tuple(dict.fromkeys((*query.versions, *parsed.versions))),
     )
-    # The question is about its phrases if they are half of its words or more: people also put names into quotes in the
-    # middle of a sentence, and held to those, the answers to 600 tasks lost a third of their nDCG@10 (0.44 to 0.31).
-    return asked, parsed.phrases if 2 * _query_words(parsed.phrases) >= _query_words([asked.text]) else ()
 
 
 def _query_words(texts: Iterable[str]) -> int:
@@ -433,13 +434,22 @@ def _or(names: Iterable[str]) -> str:
     return " or ".join(sorted(names))
 
 
-def _passage_filter(repo: Reading, asked: Asking) -> PassageFilter:
+def _of_index(repo: Reading, asked: Asking) -> Filter:
+    """The filter as the index knows it: with versions as entries write them, and ids for what it has no column of."""
     query, versions = asked.query, asked.versions
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
     of_any, of_project = versions.spellings(tally.name for tally in tallies)
-    names = frozenset(kind.value for kind in asked.kinds)
-    tags = tuple(query.tags)
-    return PassageFilter(names, query.project, tags, of_any, versions_of=of_project, phrases=asked.phrases)
+    beside = {name: getattr(query, name) for name in BESIDE_INDEX}
+    selected = repo.catalog.select(Filter(**beside, status=None)) if any(beside.values()) else None
+    return Filter(
+        kinds=asked.kinds,
+        project=query.project,
+        tags=query.tags,
+        phrases=query.phrases,
+        ids=None if selected is None else frozenset(light.id for light in selected),
+        spelled=of_any,
+        spelled_in=of_project,
+    )
 
 
 def _notes(
@@ -503,11 +513,9 @@ def _hits(
 
 
 def _passes(light: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
-    """Whether it is not wrong, of a scope that is asked for, and, as a rule, of a context that is."""
-    active = light.details.get("status") != Status.WRONG
-    in_scope = not query.scopes or light.details.get("scope", "") in query.scopes
+    """Whether it is not wrong, and, as a rule, of a context that is asked for."""
     in_context = light.kind is not Kind.RULE or not query.context_tags or belongs(light, query, aliases)
-    return active and in_scope and in_context
+    return in_context and light.details.get("status") != Status.WRONG
 
 
 def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, EntrySummary]) -> Sequence[Ranked]:

@@ -17,9 +17,8 @@ from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git.files import can_hold_index
 from ai_lessons.git.worktree import shared_files
 from ai_lessons.model.config import DEFAULT_MODEL
-from ai_lessons.model.entries import Status
+from ai_lessons.model.entries import Filter, Status
 from ai_lessons.search import model_files
-from ai_lessons.search.catalog import Filter
 from ai_lessons.search.index import Index, IndexDamaged, VectorCache
 from ai_lessons.search.model_files import PINNED
 from ai_lessons.search.ranking import Candidates, EntryRows, IndexRefresh
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.app.open_repository import OpenRepository, Options
-    from ai_lessons.search import ranking
     from ai_lessons.search.embedding import Embedder, Vector
     from ai_lessons.search.model_files import ModelFolder
 
@@ -261,7 +259,7 @@ class Indexing:
         if state and state.missing:
             self.refresh(seconds=None)
 
-    def begin(self, text: str, filters: ranking.PassageFilter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, filters: Filter, depth: int) -> Callable[[], Candidates]:
         """What the index finds, in two steps: others can be asked before the answer is waited for.
 
         A damaged one is made anew first.

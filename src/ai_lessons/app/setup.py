@@ -44,10 +44,9 @@ from ai_lessons.git.worktree import (
 from ai_lessons.model import config, layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.config import GROUP, set_value
-from ai_lessons.model.entries import USER
+from ai_lessons.model.entries import USER, Filter
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 from ai_lessons.model.texts import decode
-from ai_lessons.search.catalog import Filter
 from ai_lessons.search.index import SharedIndex
 
 if TYPE_CHECKING:

@@ -28,10 +28,19 @@ from ai_lessons.git import hooks
 from ai_lessons.git.files import Staging, read_file, remove_file, status_of, translated, write_file
 from ai_lessons.model import frontmatter, layout, markdown
 from ai_lessons.model.approval import BATCH
-from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, stated_id
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    HANDLE_LENGTH,
+    Entry,
+    EntrySummary,
+    Filter,
+    Kind,
+    Status,
+    handle,
+    stated_id,
+)
 from ai_lessons.model.lessons import USER, weakened
 from ai_lessons.model.links import wrong_kinds
-from ai_lessons.search.catalog import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

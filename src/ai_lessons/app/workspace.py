@@ -20,11 +20,11 @@ from ai_lessons.app.secrets import masked
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
 from ai_lessons.git.worktree import locate, shared_files, walk
-from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Entry, EntrySummary, Kind, TierPlace
+from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Entry, EntrySummary, Filter, Kind, TierPlace
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.search import ranking
-from ai_lessons.search.catalog import Filter, Tally
-from ai_lessons.search.ranking import Candidates, IndexRefresh, PassageFilter
+from ai_lessons.search.catalog import Tally
+from ai_lessons.search.ranking import Candidates, IndexRefresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -322,7 +322,7 @@ class SeveralIndexes:
             notes=tuple(dict.fromkeys(note for refresh in done for note in refresh.notes)),
         )
 
-    def begin(self, text: str, filters: PassageFilter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, filters: Filter, depth: int) -> Callable[[], Candidates]:
         """As `Indexing.begin`, in one list of each sort. Where models differ, that of the nearest decides."""
         begun = [repo.indexing.begin(text, filters, depth) for repo in self._repos]
         return lambda: self._together([finish() for finish in begun], depth)
@@ -394,7 +394,7 @@ class Catalogs:
         lights = _distinct(light for catalog in self._all for light in catalog.select(filters))
         for key, backward in reversed(_ORDERS[filters.sort]):
             lights.sort(key=key, reverse=backward)
-        return lights[: filters.limit]
+        return lights[: filters.limit or None]
 
     def count(self, filters: Filter) -> int:
         """How many entries pass a filter, whatever its limit; one that two have is counted twice."""

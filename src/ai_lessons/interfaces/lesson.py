@@ -142,7 +142,7 @@ def promote(call: Call, ref: str, to: str) -> None:
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
     at = place_of(scope) if scope else ScopePlace("")
-    query = Query(" ".join(words), app.lessons.LESSONS, project=at.project or None, limit=limit, scopes=at.scopes)
+    query = Query(" ".join(words), kinds=app.lessons.LESSONS, project=at.project or None, limit=limit, scopes=at.scopes)
     result = call.ask("search", query)
     lessons = [app.lessons.lesson_json(hit.entry, scored=True) for hit in result.lessons]
     call.answer(

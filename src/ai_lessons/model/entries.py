@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -381,6 +382,34 @@ class EntrySummary(NamedTuple):
 
 
 _LETTERS = frozenset(kind.letter for kind in Kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which entries, in which order. Empty fields ask for nothing; an entry carries all `tags` and all `versions`.
+
+    `since`: as `created` is written. `status` None shows every status, `limit` 0 everything. `without`: ids that are
+    left out. `scopes`: what an entry may state as its scope, "" for nothing. A passage holds every one of `phrases`.
+    A search, which takes `versions` as ranges, asks for `spelled`: unless None, entries that carry none of these
+    spellings, but carry others, are left out. `spelled_in` says so for single projects, which `spelled` leaves alone.
+    """
+
+    kinds: frozenset[Kind] = frozenset()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    since: str | None = None
+    status: Status | None = Status.ACTIVE
+    scopes: frozenset[str] = frozenset()
+    title: str | None = None
+    category: str | None = None
+    ids: frozenset[str] | None = None
+    without: frozenset[str] = frozenset()
+    phrases: Sequence[str] = ()
+    spelled: frozenset[str] | None = None
+    spelled_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    sort: str = "newest"
+    limit: int = 0
 
 
 def stated_id(value: object) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
 from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
-from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, handle_lengths
+from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, Entry, EntrySummary, Filter, Kind, handle, handle_lengths
 from ai_lessons.model.links import Edge
 from ai_lessons.model.versions import listed
 from ai_lessons.search.catalog_update import (
@@ -56,12 +56,16 @@ _CONDITIONS = {
     "versions": """key IN (
         SELECT key FROM versions WHERE version IN (SELECT value FROM json_each(:versions))
         GROUP BY key HAVING count(*) = json_array_length(:versions))""",
+    "since": "created >= :since",
     "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
     "scopes": """CASE WHEN instr(details, '"scope":') THEN json_extract(details, '$.scope') ELSE '' END
         IN (SELECT value FROM json_each(:scopes))""",
     "title": "title = :title COLLATE NOCASE",
     "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
 }
+BESIDE_INDEX = ("since", "scopes", "title", "category", "without")
+"""The filters that the index has no columns for."""
+
 _SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
 # a match in the text leaves few rows to parse; the parsed details decide
 _LIKELY_FILES = """
@@ -101,23 +105,11 @@ _QUOTES = str.maketrans("“”„‟", '""""')  # the quotes that phones and wo
 _KIND_NAMES = {name: kind for kind in Kind for name in (kind.value, kind.folder)}
 
 
-class Asked(NamedTuple):
-    """A parsed query. `text` is all words in their order, those of phrases too, without quotes and filters.
+def parse_query(query: str) -> tuple[str, Filter]:
+    """A query as it was typed: its words, those of phrases too, without quotes and filters; and these.
 
-    An answer holds every phrase word by word; an entry carries all `tags`, is one of the `kinds` (empty: any), and fits
-    the `versions` as `versions.score` has it.
+    Raises UsageError: a kind that does not exist, or two projects.
     """
-
-    text: str = ""
-    phrases: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    kinds: frozenset[Kind] = frozenset()
-    versions: tuple[str, ...] = ()
-    project: str | None = None
-
-
-def parse_query(query: str) -> Asked:
-    """A query as it was typed, taken apart. Raises UsageError: a kind that does not exist, or two projects."""
     words: list[str] = []
     phrases: list[str] = []
     filters: dict[str, list[str]] = {}
@@ -133,13 +125,12 @@ def parse_query(query: str) -> Asked:
             words.append(value)
         else:
             words.append(token[0])
-    return Asked(
-        " ".join(words),
-        tuple(dict.fromkeys(phrases)),
-        _listed(filters.get("tag", []), _commas),
-        frozenset(map(_kind, _listed([*filters.get("kind", []), *filters.get("type", [])], _commas))),
-        _listed(filters.get("version", []), listed),
-        one_project(filters.get("project", [])),
+    return " ".join(words), Filter(
+        phrases=tuple(dict.fromkeys(phrases)),
+        tags=_listed(filters.get("tag", []), _commas),
+        kinds=frozenset(map(_kind, _listed([*filters.get("kind", []), *filters.get("type", [])], _commas))),
+        versions=_listed(filters.get("version", []), listed),
+        project=one_project(filters.get("project", [])),
     )
 
 
@@ -177,25 +168,6 @@ def _listed(values: Iterable[str], split: Callable[[str], tuple[str, ...]]) -> t
 
 def _commas(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-class Filter(NamedTuple):
-    """Which entries, in which order. `tags` and `versions` must all be there; `status` None shows every status.
-
-    `without`: ids that are left out. `scopes`: what an entry may state as its scope, "" for nothing.
-    """
-
-    kinds: frozenset[Kind] = frozenset()
-    project: str | None = None
-    tags: Sequence[str] = ()
-    versions: Sequence[str] = ()
-    status: Status | None = Status.ACTIVE
-    sort: str = "newest"
-    limit: int | None = None
-    without: frozenset[str] = frozenset()
-    scopes: frozenset[str] = frozenset()
-    title: str | None = None
-    category: str | None = None
 
 
 class Location(NamedTuple):
@@ -270,13 +242,12 @@ class CatalogReader(Database):
             raise UsageError(f"no order {entry_filter.sort!r}", hint="one of: " + ", ".join(_ORDERS))
         values = _values(entry_filter)
         query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[entry_filter.sort]} LIMIT :limit"
-        limit = -1 if entry_filter.limit is None else entry_filter.limit
-        return self._lights(query, values | {"limit": limit})
+        return self._lights(query, values | {"limit": entry_filter.limit or -1})
 
     def count(self, entry_filter: Filter) -> int:
         """How many entries pass a filter, whatever its limit."""
         values = _values(entry_filter)
-        whole = entry_filter.scopes or entry_filter.title or entry_filter.category
+        whole = entry_filter.scopes or entry_filter.title or entry_filter.category or entry_filter.since
         return self._one(f"SELECT count(*) FROM {'shown' if whole else 'counted'} WHERE {_passes(values)}", values)  # noqa: S608
 
     def get(self, entry_id: str) -> EntrySummary:

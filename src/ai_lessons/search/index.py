@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from ai_lessons.errors import Conflict, StorageFailed, Unreachable
+from ai_lessons.model.entries import Filter
 from ai_lessons.search.database import EMBED, WRITE, Database, RefreshState, Schema
 from ai_lessons.search.model_files import ModelUnavailable, Progress, first_line, silent
 from ai_lessons.search.ranking import (
@@ -21,7 +22,6 @@ from ai_lessons.search.ranking import (
     IndexRefresh,
     IndexStatus,
     Match,
-    PassageFilter,
     Row,
     condition,
     question,
@@ -390,12 +390,12 @@ class TableQuery:
             self._count = version, table.count() if table else 0
         return self._count[1]
 
-    def begin(self, text: str, passage_filter: PassageFilter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, passing: Filter, depth: int) -> Callable[[], Candidates]:
         """`Index.candidates` of the table that the last refresh saw, in two steps.
 
         The search by text begins now; the returned function waits for it and searches by vector.
         """
-        asked, where = question(text), condition(passage_filter)
+        asked, where = question(text), condition(passing)
         table, version = self._seen if asked and self._seen else (None, NO_VERSION)
         begun = [self._by_text(table, version, asked, where, depth)] if table else []
 
@@ -406,7 +406,7 @@ class TableQuery:
             embedder, note = self._embedder(table)
             by_vector = self._near(table, version, asked, embedder, where, depth) if embedder else ()
             by_text = (begun.pop() if begun else self._by_text(table, version, asked, where, depth))()
-            if passage_filter.phrases:
+            if passing.phrases:
                 by_text = table.holding(by_text, where, depth)
             read = embedder.reads(asked) if embedder else 1.0
             return Candidates(by_text, by_vector, depth, note, embedder.name if embedder else "", read)
@@ -662,13 +662,13 @@ class Index:
             self.query.forget()
             raise StorageFailed(f"the index at {self._uri} cannot be {verb}: {first_line(error)}") from error
 
-    def candidates(self, text: str, passage_filter: PassageFilter | None = None, depth: int = 100) -> Candidates:
+    def candidates(self, text: str, passing: Filter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
         Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
         self.query.forget_seen()
-        return self.query.begin(text, passage_filter or PassageFilter(), depth)()
+        return self.query.begin(text, passing or Filter(), depth)()
 
     def _of_our_model(self) -> Passages | None:
         table = self.query.newest()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from ai_lessons.model.chunks import Passage
+    from ai_lessons.model.entries import Filter
 
     TextOf = Callable[["Match"], str]
     JudgedPassage = tuple[str, int]  # entry id, ordinal
@@ -195,22 +196,6 @@ class Row(NamedTuple):
         return embedded_text(self.title, self.heading, self.text)
 
 
-class PassageFilter(NamedTuple):
-    """Which passages may be found. Empty fields ask for nothing; of `tags` an entry must carry all.
-
-    `versions`, unless None: entries that carry none of these spellings, but carry others, are left out. `versions_of`
-    says so for single projects, to which `versions` then does not apply. A passage holds every one of `phrases`.
-    """
-
-    kinds: frozenset[str] = frozenset()
-    project: str | None = None
-    tags: Sequence[str] = ()
-    versions: frozenset[str] | None = None
-    ids: frozenset[str] | None = None
-    versions_of: Mapping[str, frozenset[str]] = MappingProxyType({})
-    phrases: Sequence[str] = ()
-
-
 class Match(NamedTuple):
     """A passage as a search found it. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
 
@@ -292,21 +277,20 @@ def one_of(column: str, values: Sequence[str]) -> str:
     return f"{column} IN ({', '.join(map(quoted, values))})" if values else "false"
 
 
-def condition(passage_filter: PassageFilter) -> str:
-    """A filter as SQL, or "" if it lets everything pass."""
-    kinds, project, tags, versions, ids, versions_of, phrases = passage_filter
-    parts = [one_of("kind", sorted(kinds))] if kinds else []
-    if project is not None:
-        parts.append(f"project = {quoted(project)}")
-    parts += [f"array_has(tags, {quoted(tag)})" for tag in tags]
-    if versions is not None:
-        exempt = f"{one_of('project', sorted(versions_of))} OR " if versions_of else ""
-        parts.append(f"({exempt}{_fits(versions)})")
-    parts += [f"(project <> {quoted(name)} OR {_fits(names)})" for name, names in sorted(versions_of.items())]
-    if ids is not None:
-        parts.append(one_of("entry_id", sorted(ids)))
+def condition(asked: Filter) -> str:
+    """A filter as SQL of the index, or "" if it lets everything pass; what else it asks for, the catalog knows."""
+    parts = [one_of("kind", sorted(asked.kinds))] if asked.kinds else []
+    if asked.project is not None:
+        parts.append(f"project = {quoted(asked.project)}")
+    parts += [f"array_has(tags, {quoted(tag)})" for tag in asked.tags]
+    if asked.spelled is not None:
+        exempt = f"{one_of('project', sorted(asked.spelled_in))} OR " if asked.spelled_in else ""
+        parts.append(f"({exempt}{_fits(asked.spelled)})")
+    parts += [f"(project <> {quoted(name)} OR {_fits(names)})" for name, names in sorted(asked.spelled_in.items())]
+    if asked.ids is not None:
+        parts.append(one_of("entry_id", sorted(asked.ids)))
     # last, because it reads the text
-    parts += [f"regexp_like(fts_text, {quoted(pattern(phrase))})" for phrase in phrases]
+    parts += [f"regexp_like(fts_text, {quoted(pattern(phrase))})" for phrase in asked.phrases]
     return " AND ".join(parts)
 
 

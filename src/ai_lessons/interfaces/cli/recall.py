@@ -46,6 +46,13 @@ search_options = options.stack(
     options.tags_option,
     options.context_tags_option,
     options.limit_option,
+    click.option(
+        "--since",
+        metavar="D",
+        type=click.DateTime(["%Y-%m-%d"]),
+        callback=lambda _ctx, _option, day: day and day.strftime("%Y-%m-%d"),
+        help="Only what was added from this day on.",
+    ),
     options.explain_option,
 )
 

@@ -357,8 +357,8 @@ def search(opened: Library, asked: Asked) -> Page:
     kinds = frozenset({Kind(chosen["kind"])} if chosen["kind"] in {*Kind} else ())
     versions, tags = ((chosen[key],) if chosen[key] else () for key in ("version", "tag"))
     query = Query(
-        chosen["q"], kinds, versions, chosen["project"] or None, tags, limit=ROWS_SHOWN, explain=True, approvals=True,
-        every=bool(chosen["every"]), typing=bool(asked.get("part")),
+        chosen["q"], kinds=kinds, versions=versions, project=chosen["project"] or None, tags=tags, limit=ROWS_SHOWN,
+        explain=True, approvals=True, every=bool(chosen["every"]), typing=bool(asked.get("part")),
     )  # fmt: skip
     values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None, "far": 0}
     if query.text:
