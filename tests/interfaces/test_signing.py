@@ -110,3 +110,26 @@ def test_an_alarm_is_accepted_by_a_person(
     reply(child, r"as it is now\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
     assert run("admin", "audit").code == 0
+
+
+def test_a_forge_that_moved_is_taken_from_its_new_address_after_a_person_agreed(
+    spawn: Spawn, run: Run, proposal: str, knowledge: Path, tmp_path: Path, git: Git
+) -> None:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    git(tmp_path, "clone", "-q", "--bare", str(knowledge), "old.git")
+    git(knowledge, "remote", "add", "origin", str(tmp_path / "old.git"))
+    assert run("admin", "config", "set", "approval.require", "forge").code == 0
+    assert run("admin", "audit", "--acknowledge", "--yes").code == 0  # of the weaker policy
+    git(knowledge, "push", "-q", "-u", "origin", "main")
+    assert TITLE in run("recall", "list", "--type", "rule").out
+    git(tmp_path, "clone", "-q", "--bare", "old.git", "new.git")
+    git(knowledge, "remote", "set-url", "origin", str(tmp_path / "new.git"))
+    done = run("admin", "audit")
+    assert (done.code, "no remote here has that address" in done.err, "audit --acknowledge" in done.err) == (1, 1, 1)
+    assert run("admin", "audit", "--acknowledge").code == 8
+    child = spawn("admin", "audit", "--acknowledge")
+    child.expect("new is")
+    reply(child, r"as it is now\? \[y/N\]: ", "y")
+    assert finish(child)[0] == 0
+    assert run("admin", "audit").code == 0
+    assert TITLE in run("recall", "list", "--type", "rule").out

@@ -276,18 +276,18 @@ class RulesInForce:
         from ai_lessons.approval import state
 
         ref = self.ref()
-        views: list[BranchView] = []
-        while ref is not None:
-            signers = self.signers(ref)
-            view = state.remembered_approval(self._worktree, ref, signers)
-            if view is None:
-                from ai_lessons.approval.state import derive
+        if ref is None:
+            return ()
+        view = self.judged(ref)
+        forge = view.policy.require == "forge"
+        return (view, self.judged(state.forge_ref(self._worktree, ref))) if forge else (view,)
 
-                view = derive(self._worktree, ref, signers)
-            views.append(view)
-            forge = view.policy.require == "forge" and len(views) == 1
-            ref = state.forge_ref(self._worktree, ref) if forge else None
-        return tuple(views)
+    def judged(self, ref: str) -> BranchView:
+        """One branch as judged now. Raises UnsupportedRepository."""
+        from ai_lessons.approval import state
+
+        signers = self.signers(ref)
+        return state.remembered_approval(self._worktree, ref, signers) or state.derive(self._worktree, ref, signers)
 
     def bring(self, catalog: Catalog) -> None:
         """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""

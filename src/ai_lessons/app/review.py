@@ -446,18 +446,27 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     """Take the approval branch as it is now for what was seen last, if `ask` agrees. Raises Refused, StorageFailed."""
     repo = library.primary
     repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
+    worktree, ref = repo.store.worktree, repo.rules.ref()
+    # what stands at a new address can only be looked at once it is taken for the forge's
+    if ref and repo.rules.judged(ref).policy.require == "forge" and (moved := state.moved_forge(worktree, ref)):
+        _agree(ask, f"rules are in force as they stand on {moved[0]}, which is no remote any more; {moved[1]} is")
+        state.acknowledge_forge(worktree, ref, moved[1])
     current = audit(library)
     if not current.alarms:
         return current
-    if ask is None:
-        raise Refused("alarms are looked at by a person, and there is no terminal to ask on", hint="--yes")
     looks = repo.rules.looks()
-    if not ask("\n".join(current.alarms)):
-        raise Refused("the alarms stay; nothing was changed")
-    worktree = repo.store.worktree
+    _agree(ask, "\n".join(current.alarms))
     for view in looks:
         state.acknowledge(worktree, view, view.stated)
     return audit(library)
+
+
+def _agree(ask: Callable[[str], bool] | None, alarms: str) -> None:
+    """Raises Refused: the person does not accept what raised the alarms, or there is nobody to ask."""
+    if ask is None:
+        raise Refused("alarms are looked at by a person, and there is no terminal to ask on", hint="--yes")
+    if not ask(alarms):
+        raise Refused("the alarms stay; nothing was changed")
 
 
 COMMAND = "ai-lessons admin signers"

@@ -197,31 +197,42 @@ def forge_ref(worktree: Worktree, ref: str) -> str:
 
     The first address of a clone counts as that. Raises UnsupportedRepository: no remote here has it.
     """
-    from ai_lessons.git.worktree import remotes, tracking
-
-    addresses = {name: plain_address(url, worktree.top) for name, url in remotes(worktree).items()}
-    here, remembered = tracking(worktree, ref), load(worktree.state_dir)
-    name, branch = here.removeprefix("refs/remotes/").partition("/")[0], short_name(ref)
-    acknowledged = remembered.forges.get(ref)
-    if acknowledged is None and name in addresses:
+    here, acknowledged, addresses = _forge(worktree, ref)
+    today = addresses.get(here.split("/")[2])
+    if acknowledged is None and today:
         with suppress(AiLessonsError):  # then it is taken again the next time
-            forges = {**remembered.forges, ref: addresses[name]}
-            save(worktree.state_dir, remembered._replace(forges=forges))
-    if acknowledged in {None, addresses.get(name)}:
+            acknowledge_forge(worktree, ref, today)
+    if acknowledged in {None, today}:
         return here
     other = next((name for name, address in sorted(addresses.items()) if address == acknowledged), None)
     if other is None:
+        command = "ai-lessons admin audit --acknowledge"
         raise UnsupportedRepository(
             f"rules are in force as they stand on {acknowledged}, and no remote here has that address",
-            hint="if it moved: ai-lessons admin audit --acknowledge",
+            hint=f"if it moved: {command}" if today else f"if it moved: git remote add origin URL, then {command}",
         )
-    return f"refs/remotes/{other}/{branch}"
+    return f"refs/remotes/{other}/{short_name(ref)}"
 
 
-def acknowledge_forge(worktree: Worktree, ref: str) -> None:
-    """Take the remote's address of today for the forge's. Raises StorageFailed."""
+def _forge(worktree: Worktree, ref: str) -> tuple[str, str | None, dict[str, str]]:
+    """The remote's branch that `ref` follows, the address that a person acknowledged, those of all remotes by name."""
+    from ai_lessons.git.worktree import remotes, tracking
+
+    addresses = {name: plain_address(url, worktree.top) for name, url in remotes(worktree).items()}
+    return tracking(worktree, ref), load(worktree.state_dir).forges.get(ref), addresses
+
+
+def moved_forge(worktree: Worktree, ref: str) -> tuple[str, str] | None:
+    """The acknowledged address and today's, where no remote here has the acknowledged one any more."""
+    here, acknowledged, addresses = _forge(worktree, ref)
+    today = addresses.get(here.split("/")[2])
+    return (acknowledged, today) if acknowledged and today and acknowledged not in addresses.values() else None
+
+
+def acknowledge_forge(worktree: Worktree, ref: str, address: str) -> None:
+    """Take this address for the forge's. Raises StorageFailed."""
     remembered = load(worktree.state_dir)
-    save(worktree.state_dir, remembered._replace(forges={k: v for k, v in remembered.forges.items() if k != ref}))
+    save(worktree.state_dir, remembered._replace(forges={**remembered.forges, ref: address}))
 
 
 def note(worktree: Worktree, ref: str, cached: CachedView) -> None:
