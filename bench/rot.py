@@ -115,7 +115,7 @@ def _claims(top: Path, home: Path, chance: random.Random) -> list[tuple[Anchor, 
     with library:
         for path, name in chance.sample(places, min(SYMBOLS, len(places))):
             fields = stated(library.primary, [f"{path}::{name}"], "", "global").about
-            claims.append((anchors_of({"about": fields})[0], (symbols(top / path) or {})[name]))
+            claims.append((anchors_of(fields)[0], (symbols(top / path) or {})[name]))
     return claims
 
 

@@ -39,7 +39,7 @@ def test_a_newcomer_types_the_page_on_a_terminal_in_an_empty_home(
     assert os.listdir(hermetic) == []
     shell = pexpect.spawn(
         "bash", ["--norc", "--noprofile"], env=environment(TERM="xterm", PS1="done $?: "),
-        encoding="utf-8", timeout=600, dimensions=(50, 200), echo=False,
+        encoding="utf-8", timeout=180, dimensions=(50, 200), echo=False,
     )  # fmt: skip
     with shell:
         shell.expect(PROMPT)

@@ -68,15 +68,15 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     world: World, git: Git, shop: Path
 ) -> None:
     lesson = add(world, shop, about=[TOTAL])
-    assert look(world, shop, lesson).details["verdict"] == "holds"
+    assert look(world, shop, lesson).verdict == "holds"
     edit(shop, "LIMIT = 30", "LIMIT = 31  # another thing")
     edit(shop, "class Cart:", "class Cart:\n    # a comment")
     commit_all(git, shop, "two")
-    assert "warning" not in look(world, shop, lesson).details
+    assert look(world, shop, lesson).warning == ""
     edit(shop, "sum(lines)", "sum(lines")
-    assert "verdict" not in look(world, shop, lesson).details  # torn: nothing is known until it can be parsed
+    assert look(world, shop, lesson).verdict == ""  # torn: nothing is known until it can be parsed
     edit(shop, "sum(lines", "sum(lines) * 100")
-    assert "check first" in look(world, shop, lesson).details["warning"]
+    assert "check first" in look(world, shop, lesson).warning
     commit_all(git, shop, "three")
     name, day = git(shop, "log", "-1", "--format=%h %as").split()
     commit_all_again = put_file(shop / "src/other.py", "x = 1\n")
@@ -86,15 +86,15 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert light.as_json()["verdict"] == "changed"
     assert f"changed on {int(day[-2:])} " in light.as_json()["warning"]
     assert f"({name}, " in light.as_json()["warning"]
-    assert world.search("Totals").hits[0].entry.details["verdict"] == "changed"
-    assert told(world, shop).lessons[0].details["verdict"] == "changed"
+    assert world.search("Totals").hits[0].entry.verdict == "changed"
+    assert told(world, shop).lessons[0].verdict == "changed"
     assert [row.reason for row in health.review(world.library)] == ["about"]
     assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
     (problem,) = health.validate(world.library, content=True).problems
     assert "to be reviewed: the code it speaks of changed" in problem.message
     assert "+        return sum(lines) * 100" in anchors.code_diff(world.library.primary, light)
     editing.keep(world.fresh(cwd=shop), lesson)
-    assert look(world, shop, lesson).details["verdict"] == "holds"
+    assert look(world, shop, lesson).verdict == "holds"
     assert health.review(world.library) == ()
 
 
@@ -108,30 +108,28 @@ def test_code_that_is_not_here_has_no_verdict(world: World, git: Git, shop: Path
     assert "verdict" not in look(world, other, lesson).as_json()
     assert "verdict" not in look(world, world.root, lesson).as_json()
     git(tmp_path, "clone", "-q", str(shop), "elsewhere")
-    assert look(world, tmp_path / "elsewhere", lesson).details["verdict"] == "holds"
+    assert look(world, tmp_path / "elsewhere", lesson).verdict == "holds"
     git(shop, "worktree", "add", "-q", str(tmp_path / "beside"))
-    assert look(world, tmp_path / "beside", lesson).details["verdict"] == "holds"
+    assert look(world, tmp_path / "beside", lesson).verdict == "holds"
 
 
 def test_code_that_moved_is_followed_and_changed_there(world: World, git: Git, shop: Path) -> None:
     lesson, folder = add(world, shop, about=[TOTAL]), add(world, shop, "Folder", about=["src/"])
     git(shop, "mv", "src", "lib")
-    assert look(world, shop, lesson).details["verdict"] == "moved"  # before a commit, too
+    assert look(world, shop, lesson).verdict == "moved"  # before a commit, too
     commit_all(git, shop, "moved")
-    assert look(world, shop, lesson).details["warning"] == (
-        f"the code it speaks of moved: {TOTAL} is lib/cart.py::Cart.total now"
-    )
-    assert "src/ is lib/ now" in look(world, shop, folder).details["warning"]
+    assert look(world, shop, lesson).warning == (f"the code it speaks of moved: {TOTAL} is lib/cart.py::Cart.total now")
+    assert "src/ is lib/ now" in look(world, shop, folder).warning
     edit(shop, "sum(lines)", "max(lines)", "lib/cart.py")
-    assert look(world, shop, lesson).details["verdict"] == "changed"
+    assert look(world, shop, lesson).verdict == "changed"
     commit_all(git, shop, "changed")
     name = git(shop, "log", "-1", "--format=%h")
-    assert f"({name}, " in look(world, shop, lesson).details["warning"]
+    assert f"({name}, " in look(world, shop, lesson).warning
     editing.keep(world.fresh(cwd=shop), lesson)
     assert about(world, lesson)[0]["code"] == "lib/cart.py::Cart.total"
     edit(shop, "    def total(self, lines):\n        return max(lines)\n", "    size = 1\n", "lib/cart.py")
     put_file(shop / "lib/sums.py", "class Sums:\n    def total(self, lines):\n        return max(lines)\n")
-    assert "lib/sums.py::Sums.total now" in look(world, shop, lesson).details["warning"]
+    assert "lib/sums.py::Sums.total now" in look(world, shop, lesson).warning
 
 
 def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world: World, git: Git, shop: Path) -> None:
@@ -143,13 +141,13 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world
     edit(shop, "total", "sum_up")
     commit_all(git, shop, "gone")
     light = look(world, shop, lesson)
-    assert light.details["verdict"] == "gone"
-    assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in light.details["warning"]
+    assert light.verdict == "gone"
+    assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in light.warning
     offered = told(world, shop)
-    assert [(entry.title, entry.details["verdict"]) for entry in offered.entries] == [("Total in cents", "gone")]
+    assert [(entry.title, entry.verdict) for entry in offered.entries] == [("Total in cents", "gone")]
     assert {left.entry.title: left.reason for left in offered.left_out} == {"Totals": "gone"}
     asked = contexts.context(world.fresh(cwd=shop), ContextQuery(paths=["src/cart.py"]))
-    assert {entry.details["verdict"] for entry in asked.entries} == {"gone"}
+    assert {entry.verdict for entry in asked.entries} == {"gone"}
     assert len(asked.entries) == 2
     written = editing.keep(world.fresh(cwd=shop), lesson)
     assert any("no more looked at" in note for note in written.notes)
@@ -165,11 +163,11 @@ def test_code_of_another_branch_has_no_verdict_on_this_one(world: World, git: Gi
     git(shop, "switch", "-q", "main")
     assert "verdict" not in look(world, shop, file).as_json() | look(world, shop, symbol).as_json()
     git(shop, "switch", "-q", "new")
-    assert look(world, shop, file).details["verdict"] == look(world, shop, symbol).details["verdict"] == "holds"
+    assert look(world, shop, file).verdict == look(world, shop, symbol).verdict == "holds"
     put_file(shop / "src/draft.py", "def draft():\n    return 1\n")
     draft = add(world, shop, "C", about=["src/draft.py::draft"])
     (shop / "src/draft.py").unlink()
-    assert look(world, shop, draft).details["warning"] == "the code it speaks of is gone: src/draft.py::draft"
+    assert look(world, shop, draft).warning == "the code it speaks of is gone: src/draft.py::draft"
 
 
 def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, shop: Path) -> None:
@@ -178,7 +176,7 @@ def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, s
     edit(shop, "8.1.7", "8.2.1", "requirements.txt")
     assert told(world, shop).lessons == ()
     light = look(world, shop, lesson)
-    assert (light.details["verdict"], "8.2.1 is in use" in light.details["warning"]) == ("out-of-range", True)
+    assert (light.verdict, "8.2.1 is in use" in light.warning) == ("out-of-range", True)
 
 
 @pytest.mark.parametrize(
@@ -198,17 +196,17 @@ def test_a_version_is_read_from_what_pins_it(
     for name, text in files.items():
         put_file(tmp_path / "code" / name, text)
     lesson = add(world, tmp_path / "code", about=[anchor])
-    assert look(world, tmp_path / "code", lesson).details["verdict"] == "holds"
+    assert look(world, tmp_path / "code", lesson).verdict == "holds"
     for name, text in files.items():
         put_file(tmp_path / "code" / name, text.replace("17.0.2", version).replace("1.17.0", version))
-    assert look(world, tmp_path / "code", lesson).details["verdict"] == "out-of-range"
+    assert look(world, tmp_path / "code", lesson).verdict == "out-of-range"
 
 
 def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
     lesson = add(world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"])
     edit(shop, "3.11", "3.12", "pyproject.toml")
     light = look(world, shop, lesson)
-    assert (light.details["verdict"], "now >=3.12" in light.details["warning"]) == ("changed", True)
+    assert (light.verdict, "now >=3.12" in light.warning) == ("changed", True)
     editing.keep(world.fresh(cwd=shop), lesson)
     assert [item["code"] for item in about(world, lesson)] == [
         'pyproject.toml::requires-python=">=3.12"',
@@ -392,7 +390,7 @@ def test_a_hook_of_many_lessons_asks_git_a_few_times_and_looks_at_each_file_once
     monkeypatch.setattr(anchors.CodeFolder, "_since", counted)
     for n in range(6):
         edit(shop, "return", "yield", f"src/part{n}.py")
-    assert {entry.details["verdict"] for entry in told(world, shop).entries} == {"changed"}
+    assert {entry.verdict for entry in told(world, shop).entries} == {"changed"}
     assert len(asked) <= anchors.UNASKED
 
 

@@ -105,7 +105,7 @@ def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
     found = lessons.load(library, "tmux", limit=3)
     assert found.active == 6
     assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
-    assert all(entries[0].details["from"] == "user" for _, entries in found.groups)
+    assert all(entries[0].from_ == "user" for _, entries in found.groups)
     assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
 
 

@@ -19,9 +19,7 @@ from real_world import put_file
 
 READ_FIRST = parse("WHEN editing any config -> DO read first -> BECAUSE understand structure")
 SHOW_DIFF = parse("WHEN config syntax error -> DO show diff -> BECAUSE user needs to see what changed")
-LIGHT = EntrySummary(
-    LESSON, "L-8F3K2A", Kind.LESSON, "A title", "global", (), (), "x.md", details={"pattern": str(READ_FIRST)}
-)
+LIGHT = EntrySummary(LESSON, "L-8F3K2A", Kind.LESSON, "A title", "global", (), (), "x.md", pattern=str(READ_FIRST))
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_a_lesson_can_state_a_pattern_contexts_and_globs(world: World) -> None:
     }
     assert shown.frontmatter["contexts"] == ["jira cloud"]
     assert shown.frontmatter["applies_to"] == ["src/**/*.py"]
-    assert shown.entry.details["confidence"] == "high"
+    assert shown.entry.confidence == "high"
     assert health.validate(world.library).problems == ()
 
 

@@ -99,7 +99,7 @@ def test_what_is_wrong_leaves_the_results_and_what_is_promoted_the_lists(
     assert world.titles() == []
     assert world.titles(status=status) == ["Doubtful"]
     assert world.titles(status=None) == ["Doubtful"]
-    assert entries.show(world.library, made.id).entry.details["status"] == status
+    assert entries.show(world.library, made.id).entry.status == status
 
 
 def test_many_wrong_lessons_do_not_push_out_the_right_one(world: World) -> None:

@@ -46,8 +46,8 @@ def only(world: World, **options: object) -> EntrySummary:
 
 
 def standing(world: World) -> tuple[bool, str]:
-    details = only(world).details
-    return bool(details["firm"]), str(details["stated_by"])
+    lesson = only(world)
+    return bool(lesson.firm), str(lesson.stated_by)
 
 
 ME = "Test Person <person@example.com>"
@@ -150,10 +150,10 @@ def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, auto
     lessons.add(agent, PATTERN, by="user")
     editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
     mine = [x for x in listed_lessons(world.fresh()).entries if x.title.startswith(("WHEN", "Another", "committing"))]
-    assert {x.details["from"] for x in listed_lessons(world.fresh()).entries} == {"ai"}, mine
+    assert {x.from_ for x in listed_lessons(world.fresh()).entries} == {"ai"}, mine
     handle = next(x.handle for x in listed_lessons(world.fresh()).entries if x.title == "Another")
     editing.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
-    assert not any(x.details.get("firm") for x in listed_lessons(world.fresh()).entries)
+    assert not any(x.firm for x in listed_lessons(world.fresh()).entries)
 
 
 def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(world: World) -> None:
@@ -207,7 +207,7 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
 def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
     editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
-    assert only(world).details["firm"]
+    assert only(world).firm
 
 
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
@@ -234,7 +234,7 @@ SEEN = "seen:\n  calls: 900\n  failures: 890\n  sessions: 300\n"
 
 
 def counted(world: World) -> list[int]:
-    seen = only(world).details["seen"]
+    seen = only(world).seen
     assert isinstance(seen, list)
     return seen
 

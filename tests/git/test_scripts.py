@@ -149,7 +149,7 @@ def test_the_script_reads_from_the_terminal_and_gets_ctrl_c(tmp_path: Path) -> N
         "a",
         "#!/bin/sh\ntrap 'echo interrupted; exit 6' INT\nread word\necho got $word\nwhile :; do sleep 0.05; done\n",
     )
-    with pexpect.spawn(sys.executable, ["-c", RUN, str(file)], encoding="utf-8", timeout=600) as terminal:
+    with pexpect.spawn(sys.executable, ["-c", RUN, str(file)], encoding="utf-8", timeout=180) as terminal:
         terminal.sendline("hello")
         terminal.expect("got hello")
         terminal.sendintr()
@@ -162,7 +162,7 @@ def test_the_script_reads_from_the_terminal_and_gets_ctrl_c(tmp_path: Path) -> N
 def test_ctrl_z_stops_the_script_and_us_and_both_go_on(tmp_path: Path) -> None:
     file = script(tmp_path, "a", "#!/bin/sh\necho ready\nread word\necho got $word\nexit 8\n")
     with pexpect.spawn(
-        "bash", ["--norc", "--noprofile", "-i"], encoding="utf-8", timeout=600, cwd=str(tmp_path)
+        "bash", ["--norc", "--noprofile", "-i"], encoding="utf-8", timeout=180, cwd=str(tmp_path)
     ) as shell:
         (tmp_path / "run.py").write_text(RUN)
         shell.sendline(f"{sys.executable} run.py {file}")

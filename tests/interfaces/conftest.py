@@ -97,7 +97,7 @@ def spawn() -> Iterator[Spawn]:
         if more.get("NO_COLOR") == "":
             del environ["NO_COLOR"]
         child = pexpect.spawn(
-            PROGRAM[0], [*PROGRAM[1:], *args], env=environ, encoding="utf-8", timeout=600, dimensions=(24, 100)
+            PROGRAM[0], [*PROGRAM[1:], *args], env=environ, encoding="utf-8", timeout=180, dimensions=(24, 100)
         )
         started.append(child)
         return child

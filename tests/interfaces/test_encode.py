@@ -39,14 +39,17 @@ LESSON = EntrySummary(
     "p/lessons/x.md",
     "said",
     score=0.5,
-    details={"confidence": "high", "source": "tested", "status": "active", "from": "ai"},
+    confidence="high",
+    source="tested",
+    status="active",
+    from_="ai",
 )
 COMMON = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
 
 
 def test_a_light_entry_has_the_common_keys_and_those_of_its_kind() -> None:
     assert list(LESSON.as_json(scored=True)) == [*COMMON, "score", "confidence", "source", "status"]
-    rule = EntrySummary("01R", "R-1", Kind.RULE, "t", "p", (), (), "x", details={"rationale": "why"})
+    rule = EntrySummary("01R", "R-1", Kind.RULE, "t", "p", (), (), "x", rationale="why")
     assert list(rule.as_json(scored=True)) == [*COMMON, "score", "rationale", "applies_to"]
     assert rule.as_json()["applies_to"] is None
 

@@ -284,9 +284,8 @@ def test_the_workflow_of_promoting_to_a_skill(shell: Shell, hermetic: Path) -> N
 
 
 def light(number: str, scope: str, origin: str, pattern: str) -> EntrySummary:
-    details = {"from": origin, "status": "active", "created": "2024-02-10T08:00:00Z", "pattern": pattern}
-    said = {**details, "firm": origin == "user"}
-    return EntrySummary(LESSON, number, Kind.LESSON, "Title", scope, (), (), "x.md", details=said)
+    summary = EntrySummary(LESSON, number, Kind.LESSON, "Title", scope, (), (), "x.md", from_=origin, status="active")
+    return summary._replace(created="2024-02-10T08:00:00Z", pattern=pattern, firm=origin == "user")
 
 
 LISTED = """\
@@ -444,7 +443,7 @@ def test_who_calls_is_a_person_at_a_terminal_unless_an_agent_is_named(
 ) -> None:
     command = f"lesson add {options} '{READ_FIRST}'"
     child: Child = pexpect.spawn(
-        "bash", ["-c", command], env=shell.environ | {"AI_LESSONS_AGENT": agent}, encoding="utf-8", timeout=600,
+        "bash", ["-c", command], env=shell.environ | {"AI_LESSONS_AGENT": agent}, encoding="utf-8", timeout=180,
         dimensions=(24, 200),
     )  # fmt: skip
     child.expect(pexpect.EOF)

@@ -12,6 +12,7 @@ from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -264,8 +265,8 @@ def test_a_parameter_is_said_in_plain_numbers() -> None:
     )  # fmt: skip
 
 
-def doc(path: str, **details: str) -> EntrySummary:
-    return EntrySummary(path, f"D-{path}", Kind.DOC, path, "x", (), (), path, details=details)
+def doc(path: str, **fields: Any) -> EntrySummary:
+    return EntrySummary(path, f"D-{path}", Kind.DOC, path, "x", (), (), path, **fields)
 
 
 @pytest.mark.parametrize(

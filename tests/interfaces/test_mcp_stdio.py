@@ -306,7 +306,7 @@ def running(peer: Peer, knowledge: Path, run: Run) -> tuple[int, int]:
     script.write_text('#!/bin/sh\necho $$ > "$1.new"; mv "$1.new" "$1"; sleep 600\n')
     assert run("admin", "trust-script", SCRIPT).code == 0
     file = knowledge.parent / "pid"
-    number = peer.call("run_script", resource_id=SCRIPT, args=[str(file)], timeout=600)
+    number = peer.call("run_script", resource_id=SCRIPT, args=[str(file)], timeout=180)
     deadline = time.monotonic() + PATIENCE
     while not file.exists():
         assert time.monotonic() < deadline

@@ -41,7 +41,7 @@ def program(*words: str | bytes, cwd: Path, **environ: str) -> Outcome:
     if len(texts) == len(words) and "LD_PRELOAD" not in environ:
         return run_inside(texts, cwd, **environ)
     argv = [sys.executable, "-m", "ai_lessons", *words]
-    done = subprocess.run(argv, cwd=cwd, env=environment(**environ), capture_output=True, check=False, timeout=600)
+    done = subprocess.run(argv, cwd=cwd, env=environment(**environ), capture_output=True, check=False, timeout=180)
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -166,7 +166,7 @@ def test_a_writable_folder_is_enough_where_git_is_read_only(shop: Path) -> None:
     mount = "mount --bind .git .git && mount -o remount,ro,bind .git && exec "
     words = f'"{sys.executable}" -m ai_lessons add --title "From a sandbox" --content "Seen."'
     argv = ["unshare", "-m", "sh", "-c", mount + words]
-    done = subprocess.run(argv, cwd=shop, env=environment(), capture_output=True, check=False, timeout=600)
+    done = subprocess.run(argv, cwd=shop, env=environment(), capture_output=True, check=False, timeout=180)
     if b"mount" in done.stderr:
         pytest.skip("mounts are not allowed here")
     assert done.returncode == 0, done.stderr
@@ -208,7 +208,7 @@ def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(hermetic:
 @pytest.mark.parametrize("words", [("list",), ("search", "carts"), ("add", "--title", "T", "--content", "C")])
 def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Path, words: tuple[str, ...]) -> None:
     argv = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-m", "ai_lessons", *words]
-    assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=600).returncode == 0
+    assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=180).returncode == 0
 
 
 def test_bytes_on_the_command_line_that_are_no_text_are_named(hermetic: Path, user: Path) -> None:

@@ -52,7 +52,7 @@ RULE = light(
     "Always GET before PUT on Jira workflows",
     tags=("jira-api", "workflows"),
     score=0.95,
-    details={"rationale": "PUT replaces entire resource...", "applies_to": None},
+    rationale="PUT replaces entire resource...",
 )
 SCRIPT = light(
     Kind.SCRIPT,
@@ -69,7 +69,9 @@ LESSON = light(
     "PUT /workflows replaces entire resource",
     tags=("jira-api",),
     score=0.876,
-    details={"confidence": "high", "source": "tested", "status": "active"},
+    confidence="high",
+    source="tested",
+    status="active",
 )
 DOC = light(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score=0.82, path="jira-api/docs/v3/api.md")
 

@@ -259,7 +259,7 @@ def evil(value: Any, text: str) -> Any:
 
 def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
     bad = "\x1b]0;pwned\x07\r\x1b[2K\u202e"
-    entry = light(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, details={"rationale": bad})
+    entry = light(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, rationale=bad)
     diff = f"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+---\n+{bad}: {bad}\n+---\n"
     approval = evil(APPROVAL, bad)._replace(unapproved_change=diff)
     texts = [

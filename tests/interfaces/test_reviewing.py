@@ -188,7 +188,7 @@ click.echo = slowly
 print("pressed", command.key("Go on", {{"a", "\\r"}}))
 print("pressed", repr(command.key("And", {{"\\r"}})))
 """
-    child = pexpect.spawn(sys.executable, ["-c", code], env=environment(), encoding="utf-8", timeout=600)
+    child = pexpect.spawn(sys.executable, ["-c", code], env=environment(), encoding="utf-8", timeout=180)
     child.expect("Go on: ")
     child.send("a")
     pressed.touch()

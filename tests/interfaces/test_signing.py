@@ -128,7 +128,7 @@ def test_a_forge_that_moved_is_taken_from_its_new_address_after_a_person_agreed(
     assert (done.code, "no remote here has that address" in done.err, "audit --acknowledge" in done.err) == (1, 1, 1)
     assert run("admin", "audit", "--acknowledge").code == 8
     child = spawn("admin", "audit", "--acknowledge")
-    child.expect("new is")
+    child.expect(r"new\.git is\r?\n|new is\r?\n")
     reply(child, r"as it is now\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
     assert run("admin", "audit").code == 0

@@ -19,7 +19,7 @@ BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 
 
 def light(name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False) -> EntrySummary:
-    return EntrySummary(name, name, kind, name, project, tags, (), "", details={"firm": firm})
+    return EntrySummary(name, name, kind, name, project, tags, (), "", firm=firm)
 
 
 def fit(name: str, *about: Kind | str, firm: bool = False, **more: Any) -> Candidate:

@@ -91,7 +91,7 @@ YAML = "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest  # fast\n"
 def test_an_anchor_is_written_as_it_is_read_and_its_keys_give_it_back(text: str) -> None:
     anchor = parse(text)
     assert str(anchor) == text
-    (again,) = anchors.anchors_of({"about": [anchor._replace(seen="3f9a1c2d", repository="shop").fields]})
+    (again,) = anchors.anchors_of([anchor._replace(seen="3f9a1c2d", repository="shop").fields])
     assert (str(again), again.seen, again.repository) == (text, "3f9a1c2d", "shop")
 
 
@@ -125,7 +125,7 @@ def test_what_leads_out_of_the_repository_or_names_nothing_is_no_anchor(text: st
 )
 def test_what_is_no_list_of_anchors_is_named_and_left_out(about: object) -> None:
     assert list(anchors.faults(about))
-    assert len(anchors.anchors_of({"about": about})) in {0, anchors.MOST}
+    assert len(anchors.anchors_of(about)) in {0, anchors.MOST}
 
 
 def test_what_people_write_is_sorted_out_by_its_form() -> None:
@@ -133,8 +133,8 @@ def test_what_people_write_is_sorted_out_by_its_form() -> None:
     globs, commands = ["src/**", "*.py", "a?.py", "x.{ts,js}"], ["command: gh  pr create", "command:`git push`"]
     assert anchors.sorted_out([*code, *globs, *commands]) == (code, globs, ["gh pr create", "git push"])
     fields = {"about": [{"command": "git push"}, {"code": "a.py"}, {"command": "-x"}]}
-    assert anchors.commands_of(fields) == ("git push",)
-    assert [str(anchor) for anchor in anchors.anchors_of(fields)] == ["a.py"]
+    assert anchors.commands_of(fields["about"]) == ("git push",)
+    assert [str(anchor) for anchor in anchors.anchors_of(fields["about"])] == ["a.py"]
 
 
 ITEMS = st.dictionaries(st.sampled_from(["code", "package", "seen", "in", "x"]), st.none() | st.text(max_size=30))
@@ -142,7 +142,7 @@ ITEMS = st.dictionaries(st.sampled_from(["code", "package", "seen", "in", "x"]),
 
 @given(st.lists(ITEMS, max_size=7))
 def test_whatever_stands_in_about_is_read(about: list[dict[str, str | None]]) -> None:
-    stated = anchors.anchors_of({"about": about})
+    stated = anchors.anchors_of(about)
     assert len(stated) == len(about) or list(anchors.faults(about))
 
 

@@ -28,8 +28,8 @@ def written(kind: Kind) -> Entry:
 
 def light_of(kind: Kind) -> EntrySummary:
     entry = written(kind)
-    details = catalog_update.details_of(entry)
-    return EntrySummary(ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", details=details)
+    fields = catalog_update.summary_fields(entry)
+    return EntrySummary(ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", **fields)
 
 
 def test_letters_folders_and_names_tell_kinds_apart() -> None:
@@ -73,7 +73,7 @@ def test_a_kind_is_shown_in_text_json_and_graphs(kind: Kind) -> None:
     answer = Answer("q", (Hit(light),))
     assert KINDS[kind].heading in text.answer(answer, VIEW)
     assert output.encode(answer)[kind.folder][0]["handle"] == light.handle
-    assert set(KINDS[kind].light) <= light.as_json().keys()
+    assert set(KINDS[kind].in_results) <= light.as_json().keys()
     graph = Graph((light,))
     assert light.handle in text.dot(graph, VIEW)
     assert light.handle in text.mermaid(graph, VIEW)

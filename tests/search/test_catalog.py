@@ -91,7 +91,7 @@ def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> N
     location = world.catalog.locate(A)
     assert (location.path, location.side_path, location.hash) == ("p/scripts/run.sh", "p/scripts/run.sh.md", None)
     assert location.side_hash
-    assert world.catalog.get(A).details["path"] == "/opt/run.sh"
+    assert world.catalog.get(A).script_path == "/opt/run.sh"
 
 
 def test_a_bad_file_is_named_with_its_line_and_hides_no_other(world: World) -> None:

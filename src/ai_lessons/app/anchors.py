@@ -439,7 +439,7 @@ def code_around(repo: RepositorySession, questions: int | None = None) -> CodeFo
 def judge(
     reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False, questions: int | None = None
 ) -> list[EntrySummary]:
-    """The entries, those that state anchors with `verdict` (of the worst), `warning` and `anchors` in their details.
+    """The entries, those that state anchors with `verdict` (of the worst), `warning` and `anchors`.
 
     Where the caller's folder is not their code they stay as they are. `unasked`: history is asked little, else so
     many `questions` (None: all that there are).
@@ -448,7 +448,7 @@ def judge(
     judged = []
     for light in lights:
         rows = list[AnchorVerdict]()
-        if stated := anchors_of(light.details):
+        if stated := anchors_of(light.about):
             repo = reading.of(light.id)
             if id(repo) not in codes:
                 codes[id(repo)] = code_around(repo, UNASKED if unasked else questions)
@@ -456,9 +456,7 @@ def judge(
             rows = [code.look(anchor, light.project) for anchor in stated] if code else []
         worst = max(rows, key=lambda row: row.verdict.rank, default=None)
         if worst and worst.verdict is not Verdict.ELSEWHERE:
-            warning = {"warning": worst.detail} if worst.detail else {}
-            facts = {**light.details, "verdict": worst.verdict.value, "anchors": rows, **warning}
-            light = light._replace(details=facts)  # noqa: PLW2901
+            light = light._replace(verdict=worst.verdict.value, warning=worst.detail, anchors=rows)  # noqa: PLW2901
         judged.append(light)
     for code in codes.values():
         if code:
@@ -468,14 +466,14 @@ def judge(
 
 def _judged(reading: Reading) -> list[EntrySummary]:
     """The active entries that speak of code, as `judge` has them."""
-    lights = [light for light in reading.catalog.select(Filter()) if light.details.get("about")]
+    lights = [light for light in reading.catalog.select(Filter()) if light.about]
     return judge(reading, lights, questions=AT_MOST)
 
 
 def outdated(reading: Reading) -> list[EntrySummary]:
     """Active entries that speak of code here that changed or is gone, or of versions not in use, most changed first."""
-    lights = [light for light in _judged(reading) if light.details.get("verdict") in _OUTDATED]
-    return sorted(lights, key=lambda light: -sum(row.changes for row in light.details["anchors"]))
+    lights = [light for light in _judged(reading) if light.verdict in _OUTDATED]
+    return sorted(lights, key=lambda light: -sum(row.changes for row in light.anchors))
 
 
 def unmatched(repo: RepositorySession, applies_to: object, project: str) -> list[str]:
@@ -486,8 +484,8 @@ def unmatched(repo: RepositorySession, applies_to: object, project: str) -> list
 
 def elsewhere(reading: Reading) -> list[str]:
     """The names of the code that active entries speak of and that is not here, so nothing is known of them."""
-    lights = [light for light in _judged(reading) if "verdict" not in light.details]
-    stated = [(anchor, light) for light in lights for anchor in anchors_of(light.details) if not anchor.package]
+    lights = [light for light in _judged(reading) if not light.verdict]
+    stated = [(anchor, light) for light in lights for anchor in anchors_of(light.about) if not anchor.package]
     return sorted({anchor.repository or light.project for anchor, light in stated})
 
 
@@ -497,7 +495,7 @@ def stale(reading: RepositorySession) -> list[Stale]:
     return [
         Stale(light.handle, light.title, row.anchor, row.detail)
         for light in outdated(reading)
-        for row in light.details["anchors"]
+        for row in light.anchors
         if row.verdict in _OUTDATED
     ]
 
@@ -518,12 +516,12 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
     hits = [
         EntryAbout(light, glob, Verdict.HOLDS)
         for light in reading.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON}))
-        for glob in layout.stated(light.details.get("applies_to"))
+        for glob in layout.stated(light.applies_to)
         if not asked.symbol and layout.any_match([glob], [asked.path])
     ]
     for light in _judged(reading):
-        verdicts = {row.anchor: row for row in light.details.get("anchors", ())}
-        for anchor in anchors_of(light.details):
+        verdicts = {row.anchor: row for row in light.anchors}
+        for anchor in anchors_of(light.about):
             row = verdicts.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
             if _concerns(anchor, asked) or (row.place and _concerns(anchors.parse(row.place), asked)):
                 hits.append(EntryAbout(light, str(anchor), row.verdict, row.detail))
@@ -531,7 +529,7 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
 
 
 def _commands(light: EntrySummary) -> tuple[str, ...]:
-    return anchors.commands_of(light.details)
+    return anchors.commands_of(light.about)
 
 
 def _same(stated: str, asked: str) -> bool:
@@ -570,7 +568,7 @@ def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> lis
     code = code_around(library.primary)
     hits = []
     for light in _judged(reading):
-        for row in light.details.get("anchors", ()):
+        for row in light.anchors:
             anchor = anchors.parse(row.anchor)
             for path, lines in touched.items():
                 if row.verdict is not Verdict.ELSEWHERE and not anchor.package and _concerns(anchor, Anchor(path)):
@@ -760,7 +758,7 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
 
     None: nothing of it is to be changed. What is gone is left out, because nothing is there to look at.
     """
-    stated_anchors = anchors_of(light.details)
+    stated_anchors = anchors_of(light.about)
     code = code_around(repo) if stated_anchors else None
     if code is None:
         return None, ["its code is not here, so it was not looked at"] if stated_anchors else []
@@ -786,12 +784,12 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
     code.close()
     if renewed == list(stated_anchors):
         return None, notes
-    commands = ({"command": command} for command in anchors.commands_of(light.details))
+    commands = ({"command": command} for command in anchors.commands_of(light.about))
     return [*(anchor.fields for anchor in renewed), *commands], notes
 
 
 def code_diff(repo: RepositorySession, light: EntrySummary) -> str:
     """How the code that an entry speaks of differs from what it was when the entry was written, as far as git knows."""
     code = code_around(repo)
-    parts = [code.diff(anchor, code.look(anchor, light.project)) for anchor in anchors_of(light.details) if code]
+    parts = [code.diff(anchor, code.look(anchor, light.project)) for anchor in anchors_of(light.about) if code]
     return "\n".join(filter(None, parts))

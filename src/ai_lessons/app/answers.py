@@ -9,7 +9,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from ai_lessons.model.entries import KINDS, WEAKEST, EntrySummary, Filter, Kind, Status, json_fields, record
+from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Status, json_fields, record
 from ai_lessons.model.texts import one_line
 
 if TYPE_CHECKING:
@@ -169,16 +169,16 @@ class Hit(NamedTuple):
 
     def for_agents(self, approvals: Mapping[str, Approval]) -> dict[str, Any]:
         """Handle, title, score and the sentence that answers; of a rule its reason and who approved it."""
-        entry, details, rule = self.entry, self.entry.details, self.entry.kind is Kind.RULE
+        entry, rule = self.entry, self.entry.kind is Kind.RULE
         data: dict[str, Any] = {"id": entry.id, "handle": entry.handle, "title": entry.title, "project": entry.project}
         data["score"] = round(entry.score or 0.0, 2)
-        data |= {"rationale": details.get("rationale")} if rule else {"snippet": entry.snippet}
+        data |= {"rationale": entry.rationale} if rule else {"snippet": entry.snippet}
         if rule and (approval := approvals.get(entry.id)):
             data["approval"] = {"approved_by": approval.approved_by, "approved_at": approval.approved_at}
         extra = {
             "tier": "" if entry.tier == "user" else entry.tier, "versions": entry.versions, "also_in": self.also_in,
-            "section": self.section, "warning": details.get("warning"), "stated_by": details.get("stated_by"),
-            WEAKEST: details.get(WEAKEST), "factors": self.factors,
+            "section": self.section, "warning": entry.warning, "stated_by": entry.stated_by, "weakest": entry.weakest,
+            "factors": self.factors,
         }  # fmt: skip
         return data | {key: value for key, value in extra.items() if value}
 
@@ -212,10 +212,7 @@ class Answer(NamedTuple):
     @property
     def paid(self) -> tuple[Hit, ...]:
         """What an agent reads: as many results as have room, at least one; none where nothing answers."""
-        sentences = (
-            hit.entry.details.get("rationale") if hit.entry.kind is Kind.RULE else hit.entry.snippet
-            for hit in self.hits
-        )
+        sentences = (hit.entry.rationale if hit.entry.kind is Kind.RULE else hit.entry.snippet for hit in self.hits)
         sizes = accumulate(
             len(hit.entry.title) + len(text or "") + AROUND for hit, text in zip(self.hits, sentences, strict=True)
         )

@@ -205,7 +205,7 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
         ends = {link.target for link in entry.links if link.relation in SILENCING}
         ends -= {edge.target for edge in repo.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
         for end in repo.catalog.many(ends).values():
-            if end.details.get("firm"):
+            if end.firm:
                 refuse(repo, end, f"let {entry.title!r} take its place")
 
 
@@ -218,7 +218,7 @@ def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySum
             light = repo.catalog.resolve(path)
         except AiLessonsError:
             continue
-        old = _read(repo, light) if light.details.get("firm") else None
+        old = _read(repo, light) if light.firm else None
         if old:
             yield light, old
 
@@ -238,7 +238,7 @@ def remember_link(repo: OpenRepository, source: str, target: str) -> None:
 
 def may_silence(repos: Iterable[OpenRepository], source: str, target: str, lights: Mapping[str, EntrySummary]) -> bool:
     """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own."""
-    firm = [bool(entry_id in lights and lights[entry_id].details.get("firm")) for entry_id in (source, target)]
+    firm = [bool(entry_id in lights and lights[entry_id].firm) for entry_id in (source, target)]
     if firm[0] or not firm[1]:
         return True
     return any(f"link {source} {target}" in _marks(repo).marks() for repo in repos)

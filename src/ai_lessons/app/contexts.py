@@ -22,12 +22,10 @@ from ai_lessons.learning.selection import FEW, Candidate, NotShown, Thresholds, 
 from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
-from ai_lessons.model.anchors import LARGEST, Anchor, anchors_of, definition, is_silenced
+from ai_lessons.model.anchors import LARGEST, SILENCED, Anchor, anchors_of, definition
 from ai_lessons.model.entries import (
-    ABOUT,
     GLOBAL_PROJECT,
     KINDS,
-    WEAKEST,
     Confidence,
     EntrySummary,
     Filter,
@@ -67,7 +65,7 @@ def edges_of(catalog: Reader, entry_id: str, relation: str) -> list[Edge]:
 
 def judged(repo: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
     """The entries with what became of the code they speak of: see `anchors.judge`, which is loaded where one does."""
-    speaking = any(light.details.get(ABOUT) for light in lights)
+    speaking = any(light.about for light in lights)
     return app.anchors.judge(repo, lights, unasked=unasked) if speaking else list(lights)
 
 
@@ -141,13 +139,13 @@ def weakest_origin(repo: Reading, light: EntrySummary) -> EntrySummary | None:
 
 
 def vouched(repo: Reading, light: EntrySummary) -> EntrySummary:
-    """The entry with the weakest of its origins in its details: a copy says no more than what it was made of."""
+    """The entry with the weakest of its origins: a copy says no more than what it was made of."""
     weakest = weakest_origin(repo, light)
     if weakest is None:
         return light
-    stated = {key: weakest.details.get(key) for key in KINDS[weakest.kind].light}
+    stated = {key: getattr(weakest, key) for key in KINDS[weakest.kind].in_results}
     named = {"id": weakest.id, "handle": weakest.handle, "title": weakest.title, "tier": weakest.tier}
-    return light._replace(details={**light.details, WEAKEST: named | stated})
+    return light._replace(weakest=named | stated)
 
 
 def superseded_by(repo: Reading, entry_id: str, light: EntrySummary | None = None) -> EntrySummary | None:
@@ -180,7 +178,7 @@ def superseded(repo: Reading) -> frozenset[str]:
 
 
 def _is_active(light: EntrySummary) -> bool:
-    return light.details.get("status") != Status.WRONG
+    return light.status != Status.WRONG
 
 
 def contradictions(repo: Reading, lights: Iterable[EntrySummary]) -> list[tuple[EntrySummary, EntrySummary]]:
@@ -299,7 +297,7 @@ def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySumm
     opposed_lessons = []
     for light in lessons:
         with suppress(UsageError):  # no pattern: a file may say anything
-            stated = parse(str(light.details.get("pattern") or ""))
+            stated = parse(light.pattern)
             same_case = same_text(stated.when, pattern.when) and same_text(stated.action, pattern.action)
             if stated.negative != pattern.negative and same_case:
                 opposed_lessons.append(light)
@@ -409,7 +407,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
         result = helping(repo, query.error, query.budget)
         entries = [*result.entries]
         for n, light in enumerate(entries):  # each with its pattern and its text
-            parts = str(light.details.get("pattern") or ""), " ".join(result.texts.get(light.id, "").split())
+            parts = light.pattern, " ".join(result.texts.get(light.id, "").split())
             entries[n] = light._replace(snippet=" | ".join(filter(None, parts)) or light.snippet)
         return result._replace(entries=tuple(entries))
     injecting = Injecting(repo, query.budget)
@@ -479,14 +477,14 @@ def helping(
     calls = commands.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
     # a title that names a command is no answer to a failure of it, unless a person says so
-    about = [x for x in about if x.kind is Kind.RULE or x.details.get("firm") or x.details.get("seen")]
+    about = [x for x in about if x.kind is Kind.RULE or x.firm or x.seen]
     for light in about:
-        seen = commands.seen_in(light.details)
+        seen = commands.seen_in(light.seen)
         chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else transcripts.BAR)
     # what is known to hold for some commands helps with no other one, however alike the messages are
     for light in repo.catalog.about_commands() if shown_ids is not None else ():
-        pattern = str(light.details.get("pattern") or "")  # about running it, and not about one way in which it fails
-        if light not in about and commands.seen_in(light.details) and _ABOUT_RUNNING.match(pattern):
+        pattern = light.pattern  # about running it, and not about one way in which it fails
+        if light not in about and commands.seen_in(light.seen) and _ABOUT_RUNNING.match(pattern):
             chances.pop(light.id, None)
     likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:_LIKELIEST]
     lights = repo.catalog.many(likeliest)
@@ -531,18 +529,18 @@ def named_commands(light: EntrySummary) -> tuple[commands.Form, ...]:
 
     A program alone counts in `about`, and in the WHEN of what rests on calls of it or of what a person stated.
     """
-    pattern, stated_about = _pattern(light), light.details.get(ABOUT)
+    pattern, stated_about = _pattern(light), light.about
     texts = [item.get("command") for item in stated_about or () if isinstance(item, dict)]
     about = (form for text in texts if isinstance(text, str) for form in commands.named_forms(f"`{text}`"))
     refused = pattern.partition("-> DO NOT ")[2]
-    spoken = () if light.details.get("seen") else commands.named_forms(f"{light.title} {refused}")
-    surely = bool(light.details.get("seen") or light.details.get("firm"))
+    spoken = () if light.seen else commands.named_forms(f"{light.title} {refused}")
+    surely = bool(light.seen or light.firm)
     stated_when = [form for form in commands.forms_of(pattern) if surely or len(form.words) > 1]
     return (*about, *stated_when, *(form for form in spoken if len(form.words) > 1))
 
 
 def _pattern(light: EntrySummary) -> str:
-    return str(light.details.get("pattern") or "")
+    return light.pattern
 
 
 def fit(light: EntrySummary, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Candidate:
@@ -559,7 +557,7 @@ def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
         for name in dict.fromkeys((project, GLOBAL_PROJECT))
     ]
     lights = [light for query in filters if query.project for light in repo.catalog.select(query)]
-    return [x for x in lights if x.project == project or x.kind is Kind.RULE or x.details.get("firm")]
+    return [x for x in lights if x.project == project or x.kind is Kind.RULE or x.firm]
 
 
 def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dict[str, EntrySummary]:
@@ -570,7 +568,7 @@ def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dic
     scored = {entry: score for entry, score in terms.scores(*repo.catalog.postings(asked)).items() if score >= bar}
     lights = repo.catalog.many(scored) if scored else {}
     # what is known of a command waits for that command
-    near = (light for light in lights.values() if light.project in here and not light.details.get("seen"))
+    near = (light for light in lights.values() if light.project in here and not light.seen)
     return {light.id: light._replace(score=scored[light.id]) for light in near}
 
 
@@ -588,9 +586,9 @@ def naming(
     for light in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
         inside = light.project in here
         # a lesson about all files of a kind holds in each project; a rule and what speaks of code, in their own
-        patterns = globs(light.details.get("applies_to")) if inside or light.kind is Kind.LESSON else []
+        patterns = globs(light.applies_to) if inside or light.kind is Kind.LESSON else []
         near = [specificity(patterns, within)] if any_match(patterns, within) else []
-        levels = (_names(anchor, within, changed) for anchor in (anchors_of(light.details) if inside else ()))
+        levels = (_names(anchor, within, changed) for anchor in (anchors_of(light.about) if inside else ()))
         near += [level for level in levels if level is not None]
         if near:
             named.append((light, max(near)))
@@ -663,8 +661,8 @@ class _Asked:
 
     def _nearest(self, lights: Iterable[EntrySummary]) -> list[EntrySummary]:
         scored = [light._replace(score=score) for light in lights if (score := self._score(light)) > 0]
-        scored.sort(key=lambda light: (str(light.details.get("created") or ""), light.id), reverse=True)
-        scored.sort(key=lambda light: (-(light.score or 0), -_SURE.get(light.details.get("confidence") or "", 2)))
+        scored.sort(key=lambda light: (light.created, light.id), reverse=True)
+        scored.sort(key=lambda light: (-(light.score or 0), -_SURE.get(light.confidence or "", 2)))
         return scored
 
     def _score(self, light: EntrySummary) -> float:
@@ -680,16 +678,16 @@ class _Asked:
         score += context_boost(self._weights, frozenset(light.tags), self._aliases) - 1
         if light.project == self._project:
             score += _BY_PROJECT
-        elif light.project == GLOBAL_PROJECT and (rule or light.details.get("firm")):
+        elif light.project == GLOBAL_PROJECT and (rule or light.firm):
             score += _BY_GLOBAL
         return score
 
     def _may_come(self, light: EntrySummary) -> bool:
-        return not self._paths or not globs(light.details.get("applies_to")) or self._names_a_path(light)
+        return not self._paths or not globs(light.applies_to) or self._names_a_path(light)
 
     def _names_a_path(self, light: EntrySummary) -> bool:
-        about = (_names(anchor, self._paths, ()) is not None for anchor in anchors_of(light.details))
-        return any_match(globs(light.details.get("applies_to")), self._paths) or any(about)
+        about = (_names(anchor, self._paths, ()) is not None for anchor in anchors_of(light.about))
+        return any_match(globs(light.applies_to), self._paths) or any(about)
 
     def _with_searched(self, lights: list[EntrySummary], kinds: frozenset[Kind], kind: Kind) -> list[EntrySummary]:
         """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
@@ -760,7 +758,7 @@ class Injecting:
         most = LOOKED_THROUGH * self.budget
         seen = judged(self._repo, [candidate.entry for candidate in could[:most]], unasked=unasked)
         gone = {candidate.entry.id: ("budget", "too many fit to look at their code") for candidate in could[most:]}
-        gone |= {x.id: (x.details["verdict"], x.details["warning"]) for x in seen if is_silenced(x.details)}
+        gone |= {x.id: (x.verdict, x.warning) for x in seen if x.verdict in SILENCED}
         gone = {light.id: gone[light.id] for light in lessons if unasked and light.id in gone}
         away = suppressed(self._repo, [light for light in lessons if light.id not in gone], project) | gone
         left_out += [NotShown(light, *away[light.id]) for light in lessons if light.id in away]

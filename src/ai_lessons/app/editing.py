@@ -213,10 +213,10 @@ def keep(opened: Library, ref: str) -> Written:
     about, notes = app.anchors.looked_again(repo, light)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
     changes |= {} if about is None else {ABOUT: about or REMOVE}
-    if light.details.get("seen") and not repo.options.agent:  # from now on its counts are the person's
+    if light.seen and not repo.options.agent:  # from now on its counts are the person's
         authorship.remember(repo, authorship.USER, repo.load(light.id)[0])
     done = change(repo, light, changes, f"Keep {light.kind}: {light.title}")
-    repo.usages.note_status(light, light.details.get("status"))
+    repo.usages.note_status(light, light.status)
     return done._replace(notes=(*done.notes, *notes))
 
 
@@ -362,7 +362,7 @@ def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedbac
     usages = repo.usages
     if not usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    if outcome == CONTRADICTED and repo.options.agent and light.details.get("firm"):
+    if outcome == CONTRADICTED and repo.options.agent and light.firm:
         authorship.ask(repo, light, f"says that it is contradicted{f': {note}' if note else ''}")
         kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
         return Feedback(light, outcome, usages.of(light), (kept,))

@@ -15,7 +15,7 @@ from ai_lessons.app.contexts import judged, origins, related_of, superseded, vou
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.model import lessons, links
 from ai_lessons.model.approval import BranchView, Evidence, Verdict, moment
-from ai_lessons.model.entries import UNVERSIONED, WEAKEST, Entry, EntrySummary, Filter, Kind, Relation, Status
+from ai_lessons.model.entries import UNVERSIONED, Entry, EntrySummary, Filter, Kind, Relation, Status
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.lessons import ScopePlace, place_of
 from ai_lessons.model.texts import may_have_headings, texts_of
@@ -211,7 +211,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     if light.kind is Kind.RULE:
         notes = repo.rules.notes
     else:  # most are kept here, and need no look elsewhere
-        notes = tuple(app.health.told_of_scripts(opened, [light]) if light.details.get("path") else ())
+        notes = tuple(app.health.told_of_scripts(opened, [light]) if light.script_path else ())
     return Shown(
         entry=vouched(opened.reading, judged(opened.reading, [light])[0]),
         body=text,
@@ -275,7 +275,7 @@ def list_entries(
         why = opened.reading.usages.silent(lights)
         quiet = tuple(light for light in lights if light.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
-    entries = tuple(light for light in catalog.select(query) if origin in {None, light.details.get("from")})
+    entries = tuple(light for light in catalog.select(query) if origin in {None, light.from_})
     total = len(entries) if limit is None else catalog.count(query)
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
     unknown = [] if entries else not_here(catalog, asked)
@@ -466,13 +466,13 @@ def why(library: Library, ref: str) -> Why:
     stated = {key: lessons.source_line(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
     chain, neighbours = _linked(library.reading.catalog, light)
     lines = [*_author_lines(approval, revisions)]
-    if light.details.get("stated_by"):
-        lines.append(f"stated by {light.details['stated_by']}")
+    if light.stated_by:
+        lines.append(f"stated by {light.stated_by}")
     prefix = "its file says " if light.kind is Kind.LESSON else ""
     lines += [f"{prefix}{key}: {value}" for key, value in stated.items()]
     lines += [f"derived from {_title(related)}" for related in chain]
     light = vouched(library.reading, light)
-    if weakest := light.details.get(WEAKEST):
+    if weakest := light.weakest:
         lines.append(lessons.vouching(weakest))
     for related in neighbours:
         relation = related.relation.replace("_", " ") + ("" if related.outgoing else " (said there):")

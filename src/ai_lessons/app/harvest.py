@@ -351,7 +351,7 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
         warned = any(commands.fits(named_commands(light), call) for light in warnings.values())
         result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {light.id for light in result.entries}
-        does = [str(light.details.get("pattern") or result.texts.get(light.id, "")) for light in result.entries]
+        does = [(light.pattern or result.texts.get(light.id, "")) for light in result.entries]
         does += [result.ran_next] if result.ran_next else []
         worked = [later.text for later in steps[at + 1 :] if later.failed is False][:NEXT]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)
@@ -365,7 +365,7 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
 
 def _length(result: Context) -> int:
     """Characters of the entries that are told."""
-    characters = sum(len(f"{x.title} {x.details.get('pattern') or result.texts.get(x.id, '')}") for x in result.entries)
+    characters = sum(len(f"{x.title} {x.pattern or result.texts.get(x.id, '')}") for x in result.entries)
     return characters + len(result.ran_next)
 
 
@@ -442,7 +442,7 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
     """A test whether a candidate says what a stored lesson says, or was decided about."""
     catalog = repo.current()
     lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    stated = [str(lesson.details.get("pattern") or "") for lesson in lessons]
+    stated = [lesson.pattern for lesson in lessons]
     forms = {form for text in stated for form in commands.forms_of(text)}
     texts = [*stated, *catalog.openings(lesson.id for lesson in lessons).values()]
     stored_shapes = [shape for _, shape in catalog.failures()]

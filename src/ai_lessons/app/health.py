@@ -275,7 +275,7 @@ class _Review:
                 yield from findings
 
     def _findings(self, light: EntrySummary) -> Iterator[Outdated]:
-        by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
+        by, seen = day_of(light.review_by), day_of(light.reviewed)
         rests = seen is not None and self._today < seen + REST
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
             yield Outdated(light, "review_by", f"it was to be reviewed by {by}")
@@ -285,7 +285,7 @@ class _Review:
             if seen is None or str(seen) < day
         )
         if light.id in self._speaking:
-            yield Outdated(light, "about", self._speaking[light.id].details["warning"])
+            yield Outdated(light, "about", self._speaking[light.id].warning)
         if rests:
             return
         tally = self._tallies.get(light.id)
@@ -293,7 +293,7 @@ class _Review:
             helps = "make it a check, say in its title what to do, or name its code with `about`"
             times = f"in {tally.unheeded} session{'s' * (tally.unheeded > 1)}"
             yield Outdated(light, "not_followed", f"told and not followed {times}, and said again: {helps}")
-        for fault in self._code.unmatched(light.details.get("applies_to"), light.project) if self._code else ():
+        for fault in self._code.unmatched(light.applies_to, light.project) if self._code else ():
             yield Outdated(light, "applies_to", fault)
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
@@ -616,7 +616,7 @@ def told_of_scripts(library: Library, lights: Iterable[EntrySummary]) -> list[st
     """A sentence about each of these scripts whose file outside the repository changed since it was read."""
     sentences = []
     for light in lights:
-        if light.kind is Kind.SCRIPT and light.details.get("path"):
+        if light.kind is Kind.SCRIPT and light.script_path:
             repo = library.holding(light.id)[0]
             if reason := _moved_on(repo, light, known_sources(repo)):
                 sentences.append(f"[{light.handle}] {reason}")
@@ -625,7 +625,7 @@ def told_of_scripts(library: Library, lights: Iterable[EntrySummary]) -> list[st
 
 def _moved_on(repo: RepositorySession, light: EntrySummary, sources: frozenset[str]) -> str:
     """What became of the file that an entry was read from; empty where it is as it was, a page, or not known here."""
-    where, hashed = source_of(repo, light), light.details.get("content_hash")
+    where, hashed = source_of(repo, light), light.content_hash
     if not where or is_url(where):
         return ""
     file, was_read = files.expanded(where), bool(hashed) and source_mark(light.id, where) in sources

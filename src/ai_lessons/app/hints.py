@@ -26,7 +26,7 @@ from ai_lessons.learning.selection import FEW, Candidate, NotShown, ShownEntry, 
 from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, UNHEEDED, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
-from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, EntrySummary, Moment
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.statements import LONGEST, SURE_BAR, is_pasted, stated, weight
@@ -219,10 +219,10 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
     usages, failures = repo.usages.several(holding), {entry for entry, _ in repo.catalog.failures()}
     fits = []
     for light in holding:
-        tally, details = usages[light.id].tallies, light.details
-        if details.get("seen") or light.id in failures:
+        tally = usages[light.id].tallies
+        if light.seen or light.id in failures:
             continue
-        waits = bool(details.get("applies_to") or details.get(ABOUT) or commands.forms_of(str(details.get("pattern"))))
+        waits = bool(light.applies_to or light.about or commands.forms_of(light.pattern))
         needed = tally.needed + tally.unheeded
         if not waits or needed >= AGAIN:
             candidate = fit(light, f"needed in {needed} sessions", project)
@@ -347,8 +347,8 @@ def _about_a_command(
     inside = [x for x in app.contexts.about_inside(near, calls, folders[0]) if x not in named] if named else []
     usages = repo.usages.several([*named, *inside]) if named else {}
     for light in (*named, *inside):
-        pattern = str(light.details.get("pattern") or "")
-        seen, why = commands.seen_in(light.details), "names this command"
+        pattern = light.pattern
+        seen, why = commands.seen_in(light.seen), "names this command"
         if carried_out(pattern, command):
             fitting.pop(light.id, None)  # the line does already what it says
             continue
@@ -367,8 +367,7 @@ def _about_a_command(
 
 def _destroys(light: EntrySummary) -> bool:
     """Whether an entry must not be told before a command, whoever wrote it."""
-    pattern, why = (str(light.details.get(key) or "") for key in ("pattern", "rationale"))
-    return commands.destroys(light.title, pattern, why)
+    return commands.destroys(light.title, light.pattern, light.rationale)
 
 
 def at_a_failure(
@@ -648,7 +647,7 @@ def _tell(
             session.failed[-1] = session.failed[-1]._replace(missing=missing)
         command = event.command[:_DOES]
         for entry in entries:
-            does, why = str(entry.details.get("pattern") or offered.texts.get(entry.id, "")), offered.why[entry.id]
+            does, why = (entry.pattern or offered.texts.get(entry.id, "")), offered.why[entry.id]
             names = entry.id, entry.handle, entry.title
             session.told.append(ShownEntry(*names, event.moment, why, command, [*shape], does[:_DOES]))
     # a title at the start is not the entry: that one was told and not used says nothing of it

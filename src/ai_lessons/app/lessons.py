@@ -42,12 +42,12 @@ def lesson(
 
 def is_firm(light: EntrySummary) -> bool:
     """Whether the user stated it in person, as far as this machine and git's history tell; see `authorship`."""
-    return bool(light.details.get("firm"))
+    return bool(light.firm)
 
 
 def refuse_wrong(light: EntrySummary) -> None:
     """What is marked wrong goes nowhere. Raises Conflict."""
-    if light.details.get("status") == Status.WRONG:
+    if light.status == Status.WRONG:
         hint = f"if it is right after all: ai-lessons contribute update {light.handle} --status active"
         raise Conflict(f"{light.handle} is marked wrong, so it is not promoted", hint=hint)
 
@@ -88,9 +88,9 @@ class Loaded(NamedTuple):
 
 def lesson_json(light: EntrySummary, *, scored: bool = False) -> dict[str, Any]:
     """A lesson of a list in the form of the program `lesson`."""
-    details = light.details
-    data: dict[str, Any] = {"id": light.id, "handle": light.handle, "scope": named(light.project, details.get("scope"))}
-    data |= {key: details.get(key) for key in ("from", "status", "created", "pattern")}
+    data: dict[str, Any] = {"id": light.id, "handle": light.handle, "scope": named(light.project, light.scope)}
+    data |= {"from": light.from_ or None, "status": light.status or None, "created": light.created or None}
+    data |= {"pattern": light.pattern or None}
     data |= {"title": light.title, "path": light.path}
     return data | {"score": light.score} if scored else data
 
@@ -141,8 +141,8 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     by = "ai" if repo.options.agent else by
     at = place_of(scope)
     in_scope = Filter(kinds=LESSONS, project=project_name(at.project), status=None, scopes=frozenset((at.stated,)))
-    same = [light for light in repo.current().select(in_scope) if light.details.get("pattern") == str(pattern)]
-    active = [light for light in same if light.details.get("status") == Status.ACTIVE]
+    same = [light for light in repo.current().select(in_scope) if light.pattern == str(pattern)]
+    active = [light for light in same if light.status == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return _unchanged(active[0], by)
     if active:  # a person states what is written already, whoever wrote it: it is firm here from now on
@@ -157,7 +157,7 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     for light in same:  # those that are not active any more
         fields = repo.catalog.fields(light.id)
         history = f"was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
-        if light.details.get("status") == Status.WRONG:
+        if light.status == Status.WRONG:
             history = "was marked wrong" + (f": {fields['reason']}" if fields.get("reason") else "")
         notes.append(f"{light.handle} says the same and {history}")
     return written._replace(notes=tuple(notes), change="added", origin=by)
@@ -170,7 +170,7 @@ def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Wri
     """
     repo, light = lesson(opened.writing, ref)
     reason = " ".join(reason.split())
-    settled = light.details.get("status") == Status.WRONG and not reason
+    settled = light.status == Status.WRONG and not reason
     if is_firm(light) and (by != "user" or repo.options.agent) and not settled:
         why = f" ({reason})" if reason else ""
         authorship.refuse(repo, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
@@ -193,7 +193,7 @@ def change(
 ) -> Written:
     """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
     done = app.editing.change(repo, light, changes, subject)
-    origin = str(changes.get("from") or light.details.get("from") or "")
+    origin = str(changes.get("from") or light.from_ or "")
     if app.editing.UNCHANGED in done.notes:
         return _unchanged(light, origin)
     return done._replace(change=what, origin=origin)
@@ -269,7 +269,7 @@ def addition(text: str, light: EntrySummary) -> str:
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     headings = [row.rstrip() for row in text.split("\n") if row.startswith("#")]
     rows = [] if headings[-1:] == [HEADING] else ["", HEADING, ""]
-    lesson_text = str(light.details.get("pattern") or light.title)
+    lesson_text = light.pattern or light.title
     words = " ".join("".join(c if c.isprintable() else " " for c in lesson_text).split())
     rows.append(f"- {words} <!-- lesson {light.id} -->")
     end = "" if not text or text.endswith("\n") else newline

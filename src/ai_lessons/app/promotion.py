@@ -506,9 +506,9 @@ class _Promotion:
         """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
         light = self.light
         used = self.source.usages.of(light) if light.kind is Kind.LESSON else None
-        start = light.details.get("start")
+        start = light.start
         if used and used.tallies.outcomes:
-            start = statistics.inherited(statistics.prior(light.details.get("confidence")), [used])
+            start = statistics.inherited(statistics.prior(light.confidence), [used])
         if not isinstance(start, float):
             return None
         return statistics.PRIOR_STRENGTH * start, statistics.PRIOR_STRENGTH * (1 - start)

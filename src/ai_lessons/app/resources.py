@@ -244,10 +244,10 @@ def _look_at(
 def source_of(repo: RepositorySession, light: EntrySummary) -> str | None:
     """The file or page that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
     if light.kind is Kind.DOC:
-        source = light.details.get("source_path") or light.details.get("source_url")
+        source = light.source_path or light.source_url
     else:
-        source = light.details.get("path") if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else None
-    return str(source) if source else None
+        source = light.script_path if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else ""
+    return source or None
 
 
 def _text_of(entry: Entry, path: Path, data: bytes) -> str:
@@ -392,10 +392,10 @@ class Planner:
         self._taken: set[str] = set()
         docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
         self._known = {
-            (str(light.details[key]), frozenset(light.versions)): light
+            (source, frozenset(light.versions)): light
             for light in docs
             for key in _SOURCES[Kind.DOC]
-            if light.details.get(key)
+            if (source := getattr(light, key))
         }
 
     def bring(self, plans: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
@@ -709,7 +709,7 @@ def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, EntrySummary]]:
     """Packages whose installed version has no docs here while another one has, with a doc of the newest of those."""
     stored: dict[tuple[str, str], dict[str, EntrySummary]] = defaultdict(dict)
     for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
-        if match := _REF.fullmatch(str(light.details.get("source_ref") or "")):
+        if match := _REF.fullmatch(light.source_ref):
             versions = stored[match[1], match[2]]
             versions[match[3]] = min(versions.get(match[3], light), light, key=lambda doc: (len(doc.path), doc.path))
     places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False) if stored else ()
@@ -739,7 +739,7 @@ def refresh_package(repo: RepositorySession) -> list[Refreshed]:
     answers = []
     for written in done.written:
         package, light = new[f"{written.path.split('/')[0]}/"]
-        old = str(light.details.get("source_ref"))
+        old = light.source_ref
         waiting = f"waiting: {done.notes[0]}" if done.notes else ""
         answer = Refreshed(written.handle, written.title, written.path, changed=True, old_ref=old, new_ref=package.ref)
         answers.append(answer._replace(warning=waiting))

@@ -29,9 +29,9 @@ from ai_lessons.model.rule_checks import (
     InvalidPattern,
     Prefilter,
     TooSlow,
-    from_details,
     matches,
     runs,
+    stored,
 )
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tupl
     They are global, of the folder's project (or of these `projects`), or of the repository inside the code.
     """
     lights = repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
-    checks = [_Rule(light, check) for light in lights if (check := from_details(light.details))]
+    checks = [_Rule(light, check) for light in lights if (check := stored(light.check))]
     names = projects or (files.names_of(cwd) if checks else ())
     here = [rule for rule in checks if _holds(rule.light, names)]
     farther = app.contexts.farther_copies(repo, [rule.light for rule in here])
@@ -175,7 +175,7 @@ def check(
     lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
     baselined = len(findings) - len(fresh)
     for light, anchor, line, path in touched:
-        message = f"{light.title} ({light.details.get('warning') or f'speaks of {anchor}'})"
+        message = f"{light.title} ({light.warning or f'speaks of {anchor}'})"
         fresh.append(Finding(path, line, NOTE, light.id, light.handle, light.title, message))
     notes += repo.notes()
     return CheckReport(
@@ -331,7 +331,7 @@ def broken_by(
     here, left = rules_here(repo, cwd)
     rules, unrun = ({rule.light.id: rule for rule in part} for part in (here, left))
     for light in named:
-        if check := from_details(light.details):
+        if check := stored(light.check):
             (rules if runs(check) else unrun).setdefault(light.id, _Rule(light, check))
     run, by_path = _Run(rules.values(), _hurry(PER_EDIT)), dict[str, list[Edit]]()
     for edit in edits if rules or unrun else ():

@@ -164,7 +164,7 @@ def search(library: Library, query: Query) -> Answer:
     if not query.typing or any(monotonic() - part.refreshed_at > TYPED for part in repo.every):
         repo.current()
     answer = find(repo, query)
-    if any(hit.entry.details.get("path") for hit in answer.hits):
+    if any(hit.entry.script_path for hit in answer.hits):
         from ai_lessons.app.health import told_of_scripts
 
         moved = told_of_scripts(library, [hit.entry for hit in answer.hits])
@@ -515,7 +515,7 @@ def _hits(
 def _passes(light: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
     """Whether it is not wrong, and, as a rule, of a context that is asked for."""
     in_context = light.kind is not Kind.RULE or not query.context_tags or belongs(light, query, aliases)
-    return in_context and light.details.get("status") != Status.WRONG
+    return in_context and light.status != Status.WRONG
 
 
 def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, EntrySummary]) -> Sequence[Ranked]:

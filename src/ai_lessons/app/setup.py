@@ -361,7 +361,7 @@ def reindex(
         lights += catalog.select(Filter(kinds=frozenset(kinds), status=None))
     notes = []
     for light in lights:  # scripts that are kept elsewhere are read again
-        place = source_of(repo, light) if light.details.get("path") else None
+        place = source_of(repo, light) if light.script_path else None
         if place and (refs or source_mark(light.id, place) in known_sources(repo)):
             try:
                 refresh(library, [light.handle])

@@ -211,7 +211,7 @@ def _chosen(
     def worth(light: EntrySummary) -> tuple[bool, bool, bool, float, str]:
         proven = usages[light.id].confidence if light.id in usages else 1.0
         everywhere = light.project == GLOBAL_PROJECT
-        return light.kind is not Kind.RULE, everywhere, not light.details.get("applies_to"), -proven, light.id
+        return light.kind is not Kind.RULE, everywhere, not light.applies_to, -proven, light.id
 
     lights.sort(key=worth)
     repo.expect([light.id for light in lights])
@@ -235,11 +235,11 @@ def _chosen(
 
 
 def _is_personal(lesson: EntrySummary) -> bool:
-    return str(lesson.details.get("scope", "")).startswith(f"{USER}:")
+    return lesson.scope.startswith(f"{USER}:")
 
 
 def _is_for_all(lesson: EntrySummary) -> bool:
-    return lesson.details.get("status") != Status.WRONG and is_firm(lesson) and not _is_personal(lesson)
+    return lesson.status != Status.WRONG and is_firm(lesson) and not _is_personal(lesson)
 
 
 def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:

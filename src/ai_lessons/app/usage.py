@@ -285,7 +285,7 @@ class Usages:
 
     def note_status(self, light: EntrySummary, status: str | None) -> None:
         """Write down that an entry, which stood as `light` says, was marked wrong or is active again."""
-        wrong, before = Status.WRONG.value, light.details.get("status")
+        wrong, before = Status.WRONG.value, light.status
         word = statistics.WRONG if status == wrong != before else ""
         if status == Status.ACTIVE.value and (before == wrong or self.silent([light])):
             word = statistics.RESTORED
@@ -428,14 +428,10 @@ def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
 def _usage(
     light: EntrySummary, tallies: Mapping[str, statistics.Tallies], parents: Sequence[EntrySummary]
 ) -> UsageTally:
-    prior = statistics.prior(light.details.get("confidence"))
-    proven = [
-        statistics.usage(tallies[x.id], statistics.prior(x.details.get("confidence")))
-        for x in parents
-        if x.id in tallies
-    ]
+    prior = statistics.prior(light.confidence)
+    proven = [statistics.usage(tallies[x.id], statistics.prior(x.confidence)) for x in parents if x.id in tallies]
     start = statistics.inherited(prior, proven)
-    brought = light.details.get("start")
+    brought = light.start
     if not proven and isinstance(brought, float):  # the events of its original lie in another tier
         start = brought
     usage = statistics.usage(tallies.get(light.id, statistics.NOTHING), start)

@@ -458,7 +458,7 @@ class Catalogs:
 
 def created(light: EntrySummary) -> tuple[object, ...]:
     """A key that sorts entries by when they were made."""
-    return (str(light.details.get("created") or ""), light.id)
+    return (light.created, light.id)
 
 
 # The orders of `search.catalog`, each a list of (key, backward), the first key deciding
@@ -467,7 +467,7 @@ _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
     "created": ((created, False),),
     "title": ((lambda light: (light.title.lower(), light.id), False),),
     "path": ((lambda light: (light.path, light.id), False),),
-    "firm": ((lambda light: (bool(light.details.get("firm")),), True), (created, True)),
+    "firm": ((lambda light: (bool(light.firm),), True), (created, True)),
 }
 
 

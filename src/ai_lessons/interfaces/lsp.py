@@ -57,7 +57,7 @@ def applying(library: Library, path: Path, _text: str) -> Iterable[Note]:
     """Rules in force and lessons whose `applies_to` names the file."""
     context = app.contexts.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
     for entry in context.entries:
-        why = entry.details.get("rationale") if entry.kind is Kind.RULE else entry.details.get("pattern")
+        why = entry.rationale if entry.kind is Kind.RULE else entry.pattern
         approval = context.approvals.get(entry.id)
         by = f" (approved by {line(approval.approved_by)})" if approval else ""
         text = ": ".join(line(str(part)) for part in (entry.title, why) if part)

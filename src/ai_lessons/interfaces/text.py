@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import lessons as model_lessons
 from ai_lessons.model.anchors import anchors_of, commands_of
-from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, WEAKEST, EntrySummary, Kind, pattern_of
+from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, KINDS, UNVERSIONED, EntrySummary, Kind, pattern_of
 from ai_lessons.model.lessons import title_of, vouching
 from ai_lessons.model.rule_checks import described
 from ai_lessons.model.texts import entry_lines, scalar
@@ -66,7 +66,7 @@ def _nothing(result: Answer, view: View) -> str:
 
 def _hit(hit: Hit, result: Answer, view: View) -> str:
     """A result in two lines, its title and what it says; where the view is verbose, all that is known of it."""
-    entry, details = hit.entry, hit.entry.details
+    entry = hit.entry
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
     score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
     title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), result.query)}"
@@ -74,10 +74,10 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     extra = origin(entry, result.approvals) if view.framed else []
     extra += [f"score: {factors}"] if factors else []
     extra += warning(entry, view)
-    text = line(str(details.get("rationale") or "") if rule else entry.snippet)
+    text = line(entry.rationale if rule else entry.snippet)
     if view.framed or not view.verbose:
-        facts = [str(details.get(key)) for key in ("confidence", "source") if lesson and details.get(key)]
-        facts += [vouching(details[WEAKEST])] if lesson and WEAKEST in details else []
+        facts = list(filter(None, (entry.confidence, entry.source))) if lesson else []
+        facts += [vouching(entry.weakest)] if lesson and entry.weakest else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         # of a section its number: a path of headings would take the place of the sentence
         section = (("section", str(hit.section)),) if hit.section and entry.kind is Kind.DOC else ()
@@ -87,12 +87,10 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
             title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= WIDE else 3), result.query), *extra]
         )
     if rule:
-        facts = [
-            _joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(details.get("applies_to") or ""))))))
-        ]
+        facts = [_joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(entry.applies_to or ""))))))]
     elif lesson:
-        facts = [_joined(*((key, details.get(key)) for key in ("confidence", "source")))]
-        facts += [line(vouching(details[WEAKEST]))] if WEAKEST in details else []
+        facts = [_joined(("confidence", entry.confidence), ("source", entry.source))]
+        facts += [line(vouching(entry.weakest))] if entry.weakest else []
     else:
         facts = [_joined(_versions(entry), *_place(hit))]
     facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
@@ -102,7 +100,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
 
 def warning(entry: EntrySummary, view: View) -> list[str]:
     """What became of the code that it speaks of, unless that is as it was."""
-    text = entry.details.get("warning")
+    text = entry.warning
     return [view.paint(f"! {line(str(text))}", "warn")] if text else []
 
 
@@ -110,7 +108,7 @@ def origin(entry: EntrySummary, approvals: Mapping[str, Approval]) -> list[str]:
     """Who approved a rule, and who stated what a person stands behind."""
     if entry.kind is Kind.RULE:
         return [approved(approvals.get(entry.id))]
-    by = entry.details.get("stated_by")
+    by = entry.stated_by
     return [f"stated by {line(str(by))}"] if by else []
 
 
@@ -124,7 +122,7 @@ def approved(approval: Approval | None) -> str:
 
 def _where(entry: EntrySummary, view: View) -> str:
     """Where its file is; a script that is kept elsewhere is there."""
-    kept = entry.details.get("path") if entry.kind is Kind.SCRIPT else None
+    kept = entry.script_path if entry.kind is Kind.SCRIPT else None
     return line(str(kept)) if kept else view.place(entry.path, entry.tier)
 
 
@@ -194,11 +192,11 @@ def is_used(usage: answers.Usage | None) -> bool:
 
 def _about(value: Shown, view: View) -> Iterator[str]:
     """What is known of an entry; ids, hashes and the figures behind a confidence only where the view is verbose."""
-    entry, details, approval = value.entry, value.entry.details, value.approval
+    entry, approval = value.entry, value.approval
     yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier))
-    yield _joined(*((key, details.get(key)) for key in ("confidence", "source", "status")))
-    if WEAKEST in details:
-        yield line(vouching(details[WEAKEST]))
+    yield _joined(("confidence", entry.confidence), ("source", entry.source), ("status", entry.status))
+    if entry.weakest:
+        yield line(vouching(entry.weakest))
     yield _joined(_versions(entry))
     yield _joined(("tags", ", ".join(entry.tags)))
     for key, stated in value.frontmatter.items():
@@ -210,8 +208,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         yield _joined(("suggested by", approval.suggested_by))
     if value.usage and is_used(value.usage):
         yield from usage(value.usage, view)
-    commands = (f"`{line(command)}`" for command in commands_of(value.frontmatter))
-    yield _joined(("about", ", ".join((*map(str, anchors_of(value.frontmatter)), *commands))))
+    commands = (f"`{line(command)}`" for command in commands_of(value.frontmatter.get(ABOUT)))
+    yield _joined(("about", ", ".join((*map(str, anchors_of(value.frontmatter.get(ABOUT))), *commands))))
     yield from warning(entry, view)
     if value.silent:
         yield view.paint(silent(value.entry.handle, value.silent), "warn")
@@ -466,21 +464,19 @@ FIRM = "[firm]"
 
 def says(entry: EntrySummary) -> str:
     """The pattern of a lesson; a lesson of free text is told by its title."""
-    return str(entry.details.get("pattern") or entry.title)
+    return entry.pattern or entry.title
 
 
 def _scope(entry: EntrySummary) -> str:
-    return model_lessons.named(entry.project, entry.details.get("scope"))
+    return model_lessons.named(entry.project, entry.scope)
 
 
 def rows(entries: Sequence[EntrySummary], view: View, *, every: bool = False) -> str:
     """One line a lesson; with `every` its status, too."""
-    keys = ("from", "status") if every else ("from",)
     cells = [
-        (entry.handle, _scope(entry), *(str(entry.details.get(k) or "") for k in keys), says(entry))
-        for entry in entries
+        (entry.handle, _scope(entry), entry.from_, *([entry.status] if every else []), says(entry)) for entry in entries
     ]
-    return table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view, "No lessons.")
+    return table(("ID", "SCOPE", "FROM", *(["STATUS"] if every else []), "PATTERN"), cells, view, "No lessons.")
 
 
 def search_results(answer: answers.Answer, view: View) -> str:
@@ -506,18 +502,18 @@ def loaded(value: lessons.Loaded, _view: View) -> str:
 
 def _standing(entry: EntrySummary) -> str:
     """Who stated a lesson that claims to be a person's; nothing where git's history does not tell."""
-    if entry.details.get("firm"):
+    if entry.firm:
         return f" {FIRM}"
-    by = entry.details.get("stated_by") if entry.details.get("from") == "user" else ""
+    by = entry.stated_by if entry.from_ == "user" else ""
     return f" [stated by {line(str(by))}]" if by else ""
 
 
 def lesson_shown(value: answers.Shown, _view: View) -> str:
     """One lesson as YAML."""
-    entry, details, pattern = value.entry, value.entry.details, pattern_of(value.frontmatter)
-    head = {"id": entry.handle, "scope": _scope(entry), "from": details.get("from"), "status": details.get("status")}
+    entry, pattern = value.entry, pattern_of(value.frontmatter)
+    head = {"id": entry.handle, "scope": _scope(entry), "from": entry.from_, "status": entry.status}
     yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
-    yaml += [f"created: {str(details['created'])[:10]}"] if details.get("created") else []
+    yaml += [f"created: {entry.created[:10]}"] if entry.created else []
     for key in ("reason", "promoted_to"):
         yaml += entry_lines(key, value.frontmatter[key]) if value.frontmatter.get(key) else []
     if pattern:

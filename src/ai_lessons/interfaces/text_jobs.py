@@ -167,7 +167,7 @@ def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
         {
             "id": light.handle,
             "shortDescription": {"text": line(light.title)},
-            "fullDescription": {"text": line(str(light.details.get("rationale") or light.title))},
+            "fullDescription": {"text": line(light.rationale or light.title)},
             "help": {"text": f"ai-lessons show {light.handle}"},
         }
         for light in value.checked
@@ -556,15 +556,15 @@ def _rows(offered: answers.Context, room: int) -> dict[str, str]:
 def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
     """One entry on one line: whose word it is, and what it says, `long`: with its text; empty if that is not whole."""
     rule = light.kind is Kind.RULE
-    reason = line(str(light.details.get("rationale" if rule else "pattern") or ""))
+    reason = line(light.rationale if rule else light.pattern)
     title, whole = line(light.title), offered.texts.get(light.id, "")
     body = line(whole) if long or not reason else ""
     if body and len(whole) >= OPENING:
         return ""
-    title = "" if light.details.get("seen") and reason else title  # the pattern says what it says, in more words
+    title = "" if light.seen and reason else title  # the pattern says what it says, in more words
     words = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
     name = f"{line(offered.why[light.id])}:" if light.id in offered.breaks else f"[{line(light.handle)}]"
-    warning = f" ! {line(str(light.details['warning']))}" if light.details.get("warning") else ""
+    warning = f" ! {line(str(light.warning))}" if light.warning else ""
     return f"- {name} {words} ({_whose(light, offered)}){warning}"
 
 
@@ -573,10 +573,10 @@ def _whose(light: EntrySummary, offered: answers.Context) -> str:
     if light.kind is Kind.RULE:
         approval = offered.approvals.get(light.id)
         state = f"rule, approved by {line(approval.approved_by)}" if approval else "rule, approved"
-    elif stated := light.details.get("stated_by"):
+    elif stated := light.stated_by:
         state = f"lesson, stated by {line(str(stated))}"
     else:
-        facts = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
+        facts = list(filter(None, (light.confidence, light.source)))
         state = ", ".join(["lesson, not approved", *facts])
     return state if light.tier == "user" else f"{line(light.tier)}: {state}"
 

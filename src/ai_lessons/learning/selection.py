@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
     @property
     def firm(self) -> bool:
         """Whether a person stated or approved it: then no usage keeps it away, because any clone can push usage."""
-        return self.entry.kind is Kind.RULE or bool(self.entry.details.get("firm"))
+        return self.entry.kind is Kind.RULE or bool(self.entry.firm)
 
 
 class Thresholds(NamedTuple):
@@ -202,9 +202,9 @@ def silent(light: EntrySummary, used: statistics.UsageTally, bar: float) -> str:
 
     `bar`: the confidence that a lesson needs; it counts only once outcomes moved the confidence.
     """
-    if light.details.get("status") == Status.WRONG:
+    if light.status == Status.WRONG:
         return "marked wrong"
-    if light.kind is not Kind.LESSON or light.details.get("firm"):
+    if light.kind is not Kind.LESSON or light.firm:
         return ""
     tallies = used.tallies
     low = (tallies.outcomes or tallies.recurred) and used.confidence < bar

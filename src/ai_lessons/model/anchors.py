@@ -48,11 +48,6 @@ SILENCED = frozenset({Verdict.GONE, Verdict.OUT_OF_RANGE})
 """Verdicts that keep a lesson from those who did not ask."""
 
 
-def is_silenced(details: Mapping[str, Any]) -> bool:
-    """Whether the details of an entry have such a verdict."""
-    return details.get("verdict") in SILENCED
-
-
 class Anchor(NamedTuple):
     """A place in code: `path`, perhaps a `symbol` or key in it and its `value`; or `versions` of a `package`.
 
@@ -132,16 +127,15 @@ def sorted_out(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
     return code, globs, commands
 
 
-def commands_of(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """The commands that frontmatter says an entry is about."""
-    stated = fields.get("about")
+def commands_of(stated: object) -> tuple[str, ...]:
+    """The commands that a value of `about` names."""
     items = stated[:MOST] if isinstance(stated, list) else ()
     return tuple(item["command"] for item in items if isinstance(item, dict) and "command" in item and not _fault(item))
 
 
-def anchors_of(fields: Mapping[str, Any]) -> tuple[Anchor, ...]:
-    """The anchors that frontmatter states; what is none is left out."""
-    stated, anchors = fields.get("about"), list[Anchor]()
+def anchors_of(stated: object) -> tuple[Anchor, ...]:
+    """The anchors in a value of `about`; what is none is left out."""
+    anchors = list[Anchor]()
     for item in stated[:MOST] if isinstance(stated, list) else ():
         if not _fault(item) and "command" not in item:
             text, seen, repository = item.get("code") or item["package"], item.get("seen"), item.get("in")

@@ -139,9 +139,8 @@ def seen_of(fields: Mapping[str, Any]) -> Seen | None:
     return Seen(*counts) if len(counts) == len(Seen._fields) else None
 
 
-def seen_in(details: Mapping[str, Any]) -> Seen | None:
-    """The counts in the details of an `EntrySummary`."""
-    counts = details.get("seen")
+def seen_in(counts: Sequence[int] | None) -> Seen | None:
+    """The counts that an `EntrySummary` has."""
     return Seen._make(counts) if counts else None
 
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 class JsonFields(NamedTuple):
     """Names of fields or properties that are keys; `optional` ones are left out while empty.
 
-    `entry`: the keys of the light entry in the field `entry` stand in front, on the same level. A name such as `from_`
+    `entry`: the keys of the summary in the field `entry` stand in front, on the same level. A name such as `from_`
     is the key `from`.
     """
 
@@ -158,8 +158,8 @@ class KindFacts(NamedTuple):
 
     `heading` stands above its group of results. `fields` are the keys of its frontmatter besides those of every kind,
     with the value of a new entry (None: left out); `required` must be stated, `choices` have one of these words.
-    `details` are always in `EntrySummary.details`, `if_stated` only with a value; `light` are those of them that a
-    result shows in JSON. `opening` is the key whose text is embedded in front of the body.
+    `summarised` are those that an `EntrySummary` has, `in_results` those of them that a result shows in JSON.
+    `opening` is the key whose text is embedded in front of the body.
     """
 
     letter: str
@@ -170,9 +170,8 @@ class KindFacts(NamedTuple):
     statuses: frozenset[Status] = frozenset({Status.ACTIVE})
     required: tuple[str, ...] = ()
     choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    details: tuple[str, ...] = ()
-    if_stated: tuple[str, ...] = ()
-    light: tuple[str, ...] = ()
+    summarised: tuple[str, ...] = ()
+    in_results: tuple[str, ...] = ()
     opening: str = ""
 
 
@@ -184,12 +183,12 @@ _OF_PAGE = ("source_url", "source_date", "etag")
 KINDS: Mapping[Kind, KindFacts] = {
     Kind.RULE: KindFacts(
         "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to", "check")),
-        required=("rationale",), details=("rationale", "applies_to"), if_stated=REVIEW_KEYS,
-        light=("rationale", "applies_to"), opening="rationale",
+        required=("rationale",), summarised=("rationale", "applies_to", *REVIEW_KEYS),
+        in_results=("rationale", "applies_to"), opening="rationale",
     ),
     Kind.SCRIPT: KindFacts(
         "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", "source_ref", "content_hash", "interpreter")),
-        versioned=True, if_stated=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
+        versioned=True, summarised=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
     ),
     Kind.LESSON: KindFacts(
         "L", "lessons", "Lessons (context):",
@@ -200,13 +199,12 @@ KINDS: Mapping[Kind, KindFacts] = {
             "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),
             "category": tuple(Category),
         },
-        details=("confidence", "source", "from", "category"),
-        if_stated=("scope", "contexts", "applies_to", *REVIEW_KEYS),
-        light=("confidence", "source", "status"), opening="pattern",
+        summarised=("confidence", "from", "category", "scope", "contexts", "applies_to", *REVIEW_KEYS),
+        in_results=("confidence", "source", "status"), opening="pattern",
     ),
     Kind.DOC: KindFacts(
         "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")),
-        versioned=True, if_stated=(*_COPIED, *_OF_PAGE, *REVIEW_KEYS),
+        versioned=True, summarised=(*_COPIED, *_OF_PAGE, *REVIEW_KEYS),
     ),
 }  # fmt: skip
 """Every kind, in the order of the groups of an answer. All other tables by kind derive from this one."""
@@ -337,15 +335,13 @@ def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
     return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
 
 
-WEAKEST = "weakest"  # In the details: what the lesson says that an entry comes from and that vouches for less
-
-
 class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
-    `handle` is unique in the repository at the time it was read. `details` carries what differs by kind:
-    lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`. `about` is
-    what it says of code, `verdict` and `warning` what became of that: see `app.anchors.judge`.
+    `handle` is unique in the repository at the time it was read. Below `score` stands what its file states,
+    empty where it does not: `from_` is the key `from`, `script_path` the key `path` of a script that is kept elsewhere,
+    `seen` the numbers of `command_patterns.Seen`, `check` what is needed to run it, `start` where the confidence of a
+    promoted lesson begins.
     """
 
     id: str
@@ -359,10 +355,43 @@ class EntrySummary(NamedTuple):
     snippet: str = ""
     tier: str = "user"
     score: float | None = None
-    details: Mapping[str, Any] = MappingProxyType({})
+    created: str = ""
+    about: Sequence[Mapping[str, Any]] = ()
+    applies_to: str | Sequence[str] | None = None
+    review_by: str = ""
+    reviewed: str = ""
+    rationale: str = ""
+    check: Mapping[str, Any] | None = None
+    status: str = ""
+    confidence: str | None = None
+    source: str | None = None
+    from_: str = ""
+    category: str = ""
+    scope: str = ""
+    contexts: str | Sequence[str] = ""
+    pattern: str = ""
+    seen: Sequence[int] | None = None
+    start: float | None = None
+    script_path: str = ""
+    interpreter: str = ""
+    source_path: str = ""
+    source_ref: str = ""
+    source_url: str = ""
+    source_date: str = ""
+    content_hash: str = ""
+    etag: str = ""
+    # what the history tells of a lesson: who stated it, and whether that is a person who works here
+    stated_by: str = ""
+    firm: bool = False
+    # what `app.anchors.judge` found: the worst verdict on its anchors, the same in words, and each one's
+    verdict: str = ""
+    warning: str = ""
+    anchors: Sequence[Any] = ()
+    # of what an entry comes from, the lesson that vouches for less than the entry itself
+    weakest: Mapping[str, Any] | None = None
 
     def as_json(self, *, scored: bool = False) -> dict[str, Any]:
-        """What every entry has, and the details of its kind; only a result of a search is `scored`."""
+        """What every entry has, and what results of its kind show; only a result of a search is `scored`."""
         data: dict[str, Any] = {
             "id": self.id,
             "handle": self.handle,
@@ -377,8 +406,9 @@ class EntrySummary(NamedTuple):
         }
         if scored:
             data["score"] = self.score
-        data |= {key: self.details.get(key) for key in KINDS[self.kind].light}
-        return data | {key: self.details[key] for key in ("verdict", "warning", WEAKEST) if key in self.details}
+        data |= {key: getattr(self, key) for key in KINDS[self.kind].in_results}
+        judged = {"verdict": self.verdict, "warning": self.warning, "weakest": self.weakest}
+        return data | {key: value for key, value in judged.items() if value}
 
 
 _LETTERS = frozenset(kind.letter for kind in Kind)

@@ -180,8 +180,7 @@ _SOURCES = {word.value: level for level, word in enumerate(reversed(Source))}
 
 def trust(light: EntrySummary) -> tuple[bool, int, int]:
     """How far a lesson goes by its own words, the least first: not marked wrong, its confidence, its source."""
-    details = light.details
-    return details.get("status") != Status.WRONG, _level(details.get("confidence")), _level_of(details.get("source"))
+    return light.status != Status.WRONG, _level(light.confidence), _level_of(light.source)
 
 
 def _level(confidence: object) -> int:
@@ -194,7 +193,7 @@ def _level_of(source: object) -> int:
 
 def weakened(fields: Mapping[str, Any], weakest: EntrySummary) -> dict[str, Any]:
     """The fields of a lesson that say more than the weakest of its origins, as they are where that one is not."""
-    words = {key: value for key in ("confidence", "source") if (value := weakest.details.get(key))}
+    words = {key: value for key in ("confidence", "source") if (value := getattr(weakest, key))}
     source = fields.get("source")
     how = source.get(HOW, source.get(TYPE)) if isinstance(source, dict) else source
     changes = dict[str, Any]()

@@ -103,7 +103,7 @@ def described(fields: Mapping[str, Any]) -> list[str]:
 
 
 def to_run(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a check is needed to run it, as `from_details` reads it; empty if there is none."""
+    """What of a check is needed to run it, as `stored` reads it; empty if there is none."""
     check = check_of(fields)
     return as_fields(check._replace(bad=(), good=())) if check else {}
 
@@ -113,10 +113,9 @@ def as_fields(check: Check) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
 
 
-def from_details(details: Mapping[str, Any]) -> Check | None:
-    """The check that stands in `EntrySummary.details`, without its samples."""
-    needed: dict[str, Any] = details.get("check") or {}
-    parts: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in needed.items()}
+def stored(check: Mapping[str, Any] | None) -> Check | None:
+    """The check that an `EntrySummary` has, without its samples."""
+    parts: dict[str, Any] = {k: tuple(part) if isinstance(part, list) else part for k, part in (check or {}).items()}
     return Check(**parts) if parts else None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
 from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
-from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, Entry, EntrySummary, Filter, Kind, handle, handle_lengths
+from ai_lessons.model.entries import HANDLE_LENGTH, Entry, EntrySummary, Filter, Kind, handle, handle_lengths
 from ai_lessons.model.links import Edge
 from ai_lessons.model.versions import listed
 from ai_lessons.search.catalog_update import (
@@ -44,7 +44,7 @@ _ORDERS = {
     "created": "created, id",
     "title": "title COLLATE NOCASE, id",
     "path": "path, id",
-    "firm": "json_extract(details, '$.firm') IS 1 DESC, created DESC, id DESC",
+    "firm": "json_extract(summary, '$.firm') IS 1 DESC, created DESC, id DESC",
 }
 _CONDITIONS = {
     "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
@@ -58,23 +58,23 @@ _CONDITIONS = {
         GROUP BY key HAVING count(*) = json_array_length(:versions))""",
     "since": "created >= :since",
     "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
-    "scopes": """CASE WHEN instr(details, '"scope":') THEN json_extract(details, '$.scope') ELSE '' END
+    "scopes": """CASE WHEN instr(summary, '"scope":') THEN json_extract(summary, '$.scope') ELSE '' END
         IN (SELECT value FROM json_each(:scopes))""",
     "title": "title = :title COLLATE NOCASE",
-    "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
+    "category": "CASE WHEN instr(summary, '\"category\":') THEN json_extract(summary, '$.category') END = :category",
 }
 BESIDE_INDEX = ("since", "scopes", "title", "category", "without")
 """The filters that the index has no columns for."""
 
-_SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
-# a match in the text leaves few rows to parse; the parsed details decide
+_SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, summary FROM shown WHERE "
+# a match in the text leaves few rows to parse; the parsed fields decide
 _LIKELY_FILES = """
-status = 'active' AND kind IN (SELECT value FROM json_each(?)) AND (instr(details, '"about":')
-OR instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null'))
+status = 'active' AND kind IN (SELECT value FROM json_each(?)) AND (instr(summary, '"about":')
+OR instr(summary, '"applies_to":'))
 """
 _LIKELY_COMMANDS = """
 status = 'active' AND kind IN ('lesson', 'rule')
-AND (instr(title, '`') OR instr(details, '"command":') OR kind = 'lesson' AND instr(details, '"pattern":"'))
+AND (instr(title, '`') OR instr(summary, '"command":') OR kind = 'lesson' AND instr(summary, '"pattern":'))
 """
 # each once, however many problems it has
 UNREADABLE = """
@@ -327,7 +327,7 @@ class CatalogReader(Database):
 
         def read() -> list[EntrySummary]:
             lights = self._lights(_SELECT + _LIKELY_FILES, (_array(kinds) or "[]",))
-            return [light for light in lights if light.details.get("applies_to") or light.details.get(ABOUT)]
+            return [light for light in lights if light.applies_to or light.about]
 
         return self._once(("files", frozenset(kinds)), read)
 
@@ -410,14 +410,14 @@ class CatalogReader(Database):
         """The entries of a query that begins with `_SELECT`."""
         rows = self._rows(query, values)
         # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
-        details = json.loads(f"[{','.join(row[9] for row in rows)}]")
+        fields = json.loads(f"[{','.join(row[9] for row in rows)}]")
         return [
             EntrySummary(
                 row[0], row[1], _KINDS[row[2]], row[3], row[4],
                 tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
-                row[7], row[8], self._tier, None, detail,
+                row[7], row[8], self._tier, **stated,
             )
-            for row, detail in zip(rows, details, strict=True)
+            for row, stated in zip(rows, fields, strict=True)
         ]  # fmt: skip
 
 
@@ -465,7 +465,7 @@ CREATE TABLE entries (
     standing INTEGER NOT NULL CHECK (standing <> 0 OR kind <> 'rule' OR source = 'approved'),
     stated TEXT NOT NULL, id TEXT NOT NULL, tail TEXT NOT NULL, handle TEXT NOT NULL, kind TEXT NOT NULL,
     project TEXT NOT NULL, path TEXT NOT NULL, side_path TEXT, status TEXT NOT NULL, created TEXT NOT NULL,
-    title TEXT NOT NULL, tags TEXT NOT NULL, versions TEXT NOT NULL, snippet TEXT NOT NULL, details TEXT NOT NULL,
+    title TEXT NOT NULL, tags TEXT NOT NULL, versions TEXT NOT NULL, snippet TEXT NOT NULL, summary TEXT NOT NULL,
     hash TEXT, side_hash TEXT
 );
 CREATE UNIQUE INDEX entries_file ON entries (file, source);
@@ -509,15 +509,15 @@ CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY
 """
 
 _UNATTESTED = """
-SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
-AND (instr(details, '"from":"user"') OR instr(details, '"start":') OR instr(details, '"seen":'))
+SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(summary, '"stated_by":')
+AND (instr(summary, '"from_":"user"') OR instr(summary, '"start":') OR instr(summary, '"seen":'))
 """
 
 _STATED = """
-UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0
+UPDATE entries SET summary = json_set(summary, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0
 """
 _UNPROVEN = """
-UPDATE entries SET details = json_replace(json_remove(details, '$.start'), '$.seen', json('[0,0,0]'))
+UPDATE entries SET summary = json_replace(json_remove(summary, '$.start'), '$.seen', json('[0,0,0]'))
 WHERE id = ? AND standing = 0
 """
 
@@ -533,7 +533,7 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 18  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 19  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 
@@ -637,7 +637,7 @@ class Catalog(CatalogReader):
     def _ids_titled(self, name: str) -> list[str]:
         """The entries with this title, in any case, and scripts that are kept elsewhere, at this path."""
         title = " ".join(normalize("NFC", name).casefold().split())
-        rows = self._rows("SELECT id, title, json_extract(details, '$.path') FROM shown")
+        rows = self._rows("SELECT id, title, json_extract(summary, '$.script_path') FROM shown")
         titled = [entry_id for entry_id, text, _ in rows if normalize("NFC", text).casefold() == title]
         return titled or [entry_id for entry_id, _, path in rows if path == name]
 

@@ -328,7 +328,7 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         "tags": SEPARATOR.join(tags),
         "versions": SEPARATOR.join(versions),
         "snippet": snippet(entry),
-        "details": _json(details_of(entry), ascii_only=False),
+        "summary": _json(summary_fields(entry), ascii_only=False),
         "hash": None if in_place else file_hash,
         "side_hash": file_hash if in_place else side_hash,
     }
@@ -354,33 +354,28 @@ def _values(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.replace(SEPARATOR, " ") for text in texts))
 
 
-def details_of(entry: Entry) -> dict[str, Any]:
-    """The fields that differ by kind, as in `EntrySummary.details`. Lessons and rules always have the same keys.
+_FIELDS = {"from": "from_", "path": "script_path"}  # Keys of files that cannot be a field's name, or are another's
 
-    But for `start`, which only a promoted lesson may have: where its confidence begins, see `lessons.start_of`; and
-    for `check`, with what is needed to run it.
-    """
-    # a list or a mapping in the place of a word is left out; `validate` reports it
-    fields = {key: value for key, value in entry.fields.items() if key in _LISTS or not isinstance(value, list | dict)}
-    kind = KINDS[entry.kind]
-    details = {key: fields.get(key) for key in kind.details}
-    details |= {key: fields[key] for key in kind.if_stated if fields.get(key) is not None}
-    if "check" in kind.fields and (check := to_run(entry.fields)):
-        details["check"] = check
-    if details.get("rationale"):
-        details["rationale"] = entry.rationale
+
+def summary_fields(entry: Entry) -> dict[str, Any]:
+    """What an `EntrySummary` has of an entry's frontmatter, by field; what is not stated is left out."""
+    kind, stated = KINDS[entry.kind], entry.fields
+    fields: dict[str, Any] = {}
+    for key in ("created", *kind.summarised):
+        value = stated.get(key)
+        # a list or a mapping in the place of a word is left out; `validate` reports it
+        if value is not None and (key in _LISTS or not isinstance(value, list | dict)):
+            fields[_FIELDS.get(key, key)] = value if isinstance(value, list | dict) else str(value)
+    if "rationale" in fields:
+        fields["rationale"] = entry.rationale
+    if "check" in kind.fields:
+        fields["check"] = to_run(stated)
     if entry.kind is Kind.LESSON:
-        details["source"] = entry.source
-        details["status"] = entry.status.value
-        details["pattern"] = str(entry.pattern) if entry.pattern else None
-        if (seen := seen_of(entry.fields)) is not None:
-            details["seen"] = list(seen)
-        if (start := start_of(entry.fields.get("source"))) is not None:
-            details["start"] = start
-    if anchors_of(entry.fields) or commands_of(entry.fields):
-        details[ABOUT] = entry.fields[ABOUT]
-    details["created"] = fields.get("created")
-    return details
+        fields |= {"source": entry.source, "status": entry.status.value, "seen": seen_of(stated)}
+        fields |= {"pattern": str(entry.pattern or ""), "start": start_of(stated.get("source"))}
+    if anchors_of(about := stated.get(ABOUT)) or commands_of(about):
+        fields[ABOUT] = about
+    return {key: value for key, value in fields.items() if value not in ("", None, {})}
 
 
 def snippet(entry: Entry) -> str:

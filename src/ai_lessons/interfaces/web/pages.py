@@ -31,7 +31,7 @@ from ai_lessons.interfaces.output import View, count
 from ai_lessons.model import rule_checks
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
-from ai_lessons.model.entries import ENTERPRISE, KINDS, EntrySummary, Kind
+from ai_lessons.model.entries import ABOUT, ENTERPRISE, KINDS, EntrySummary, Kind
 from ai_lessons.model.frontmatter import listed, read_entry
 from ai_lessons.model.texts import escaped
 
@@ -184,7 +184,7 @@ class LinkTargets:
 
 def _places(entry: EntrySummary) -> list[str]:
     """Where an entry lies, and where it came from."""
-    return [entry.path, *(str(entry.details[key]) for key in ("source_path", "source_url") if entry.details.get(key))]
+    return [entry.path, *filter(None, (entry.source_path, entry.source_url))]
 
 
 def _plain(path: str) -> str:
@@ -459,9 +459,9 @@ def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str
 def _applies(light: EntrySummary, fields: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
     """Where an entry applies: a name, and what is stated; of code what became of it."""
     rows = [(name, listed(fields.get(key))) for key, name in SCOPES.items()]
-    judged = {row.anchor: row for row in light.details.get("anchors", ())}
+    judged = {row.anchor: row for row in light.anchors}
     places = []
-    for anchor in map(str, anchors_of(fields)):
+    for anchor in map(str, anchors_of(fields.get(ABOUT))):
         detail = judged[anchor].detail if anchor in judged else "not compared: that code is not here"
         places.append(f"{anchor} ({detail})" if detail else anchor)
     return [(name, values) for name, values in [*rows, ("Code", tuple(places))] if values]
@@ -619,7 +619,7 @@ def health(opened: Library, asked: Asked) -> Page:
     checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
     every = Link("Compare every entry with its sources and with each other", "health?all=yes")  # takes seconds
-    changed = [(light, light.details["warning"]) for light in app.anchors.outdated(opened.primary)]
+    changed = [(light, light.warning) for light in app.anchors.outdated(opened.primary)]
     stale = [*changed, (every, "")]
     if asked.get("all"):
         stale = [(row.entry, row.detail) for row in app.health.review(opened)]
