@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from real_world import AGENTS, Git
+from real_world import AGENTS, Git, put_program
 
 # The same examples in every run, so that a change is judged by what it changes.
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=20)  # a busy machine is slow
@@ -109,3 +109,15 @@ def git_repo(tmp_path: Path, git: Git, tmp_path_factory: pytest.TempPathFactory)
     for sign in ("HEAD", "logs/HEAD", "refs/heads/main", "COMMIT_EDITMSG"):
         os.utime(copied / ".git" / sign, (0, 0))  # nobody is at work there, so that no write waits for them
     return copied
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file with a line for each git process, by a program of that name that stands before it."""
+    notes, git = tmp_path / "started", shutil.which("git")
+    put_program(
+        tmp_path / "bin/git", f'#!/bin/sh\nprintf "%s " "$@" >> "{notes}"\necho >> "{notes}"\nexec {git} "$@"\n'
+    )
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+        yield notes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,22 +9,10 @@ import pytest
 from ai_lessons.app import editing, sharing
 from ai_lessons.app.answers import LessonDraft
 from app.world import World
-from real_world import Git, commit_all, put_file, put_program
+from real_world import Git, commit_all, put_file
 
 
-@pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file with a line for each git process, by a program of that name that stands before it."""
-    notes, git = tmp_path / "started", shutil.which("git")
-    put_program(
-        tmp_path / "bin/git", f'#!/bin/sh\nprintf "%s " "$@" >> "{notes}"\necho >> "{notes}"\nexec {git} "$@"\n'
-    )
-    with monkeypatch.context() as patched:
-        patched.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-        yield notes
-
-
-def test_a_sync_starts_few_programs_and_reads_the_settings_once(
+def test_a_sync_starts_few_programs_and_reads_the_once(
     world: World, git: Git, tmp_path: Path, started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(world.root), "hub.git")
@@ -70,7 +56,7 @@ def test_settings_that_are_read_once_are_as_git_says(
     git(world.root, "config", "--add", key, "before")
     git(world.root, "config", "--replace-all", key, value)
     singly = plumbing.setting(worktree, key, kind=kind)
-    with plumbing.settings_once():
+    with plumbing.once():
         assert plumbing.setting(worktree, key, kind=kind) == singly
         assert plumbing.setting(worktree, "no.such.key") is None
         plumbing.run(worktree, "config", "--unset", key)

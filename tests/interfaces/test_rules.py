@@ -207,6 +207,13 @@ def test_of_several_approvals_those_that_were_made_are_told_even_if_the_next_fai
     assert (done.code, f"Approved [{proposal}]" in done.out, "R-000000" in done.err) == (3, True, True)
 
 
+def test_an_approval_starts_few_programs_and_reads_the_settings_once(run: Run, proposal: str, started: Path) -> None:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    rows = started.read_text().splitlines()
+    assert len(rows) <= 13, "\n".join(rows)
+    assert [" config " in row for row in rows].count(True) == 1
+
+
 def test_an_audit_tells_a_rule_that_nobody_approved_by_its_exit_code(
     run: Run, knowledge: Path, in_force: str, git: Git
 ) -> None:

@@ -30,7 +30,16 @@ from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import OpenProposal, Rejection
 from ai_lessons.approval.signatures import LIMIT, PinnedSigners, lists_named, parse_signers, signers_of
 from ai_lessons.approval.state import odd_commits
-from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.errors import (
+    AiLessonsError,
+    AmbiguousName,
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Problem,
+    Refused,
+    UsageError,
+)
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import contained
 from ai_lessons.git.objects import blob_of
@@ -59,6 +68,7 @@ if TYPE_CHECKING:
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.entries import Entry
 
+one_job = plumbing.once  # For interfaces: what several calls ask of git is asked once
 AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
 
 
@@ -185,6 +195,7 @@ def _of_one(batch: Batch, every: Sequence[OpenProposal]) -> list[OpenProposal]:
     return [proposal for proposal in covered if proposal.makers in makers]
 
 
+@plumbing.once()
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
     """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
 
@@ -203,6 +214,7 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     return done
 
 
+@plumbing.once()
 def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False) -> tuple[Decided, ...]:
     """Merge many proposals of rules (branch: the `Pending.commit` shown) in as few commits as may be, all or none each.
 
@@ -233,6 +245,10 @@ def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *
         _checked(at, proposal, {})
     sign = sign or (first.is_rule and require == "signed")
     done = decisions.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
+    with suppress(
+        AiLessonsError
+    ):  # readers are told; this only spares them a look for what the approval is known to bring
+        state.derive(repo.store.worktree, at.trunk.ref, at.trunk.signers, anew=True)
     repo.current()
     notes = list(done.notes)
     if not first.is_rule and repo.store.head().ref != at.trunk.ref:
@@ -262,6 +278,7 @@ def _checked(
     return entry
 
 
+@plumbing.once()
 def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Decided:
     """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
 
@@ -296,6 +313,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
     return Decided(proposal.entry, handle, title, path, proposal.branch, done.commit, done.notes)
 
 
+@plumbing.once()
 def take_back(opened: Library, commit: str) -> Suggested:
     """Take a decision about one proposal back by the next one: it waits again, as its author proposed it.
 
@@ -328,6 +346,7 @@ def take_back(opened: Library, commit: str) -> Suggested:
     return Suggested(*names, again.branch, again.commit, again.notes)
 
 
+@plumbing.once()
 def edit_proposal(
     opened: Library, ref: str, editor: Callable[[str, str], str | None], expect: str | None = None
 ) -> Suggested | None:
@@ -361,6 +380,7 @@ def edit_proposal(
     return Suggested(proposal.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))
 
 
+@plumbing.once()
 def audit(library: Library) -> Audit:
     """Who approved which rule, when, by which commit and evidence; and all that violates the policy."""
     repo = library.primary

@@ -165,7 +165,7 @@ class Undone(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@plumbing.settings_once()
+@plumbing.once()
 def sync(library: Library, remote: str | None = None, *, ask: bool = False, take: str = "") -> Synced:
     """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons.approval.signatures import plain_address
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
+from ai_lessons.git import plumbing
 from ai_lessons.git.commits import RawCommit, read_texts
 from ai_lessons.git.files import read_json, write_json
 from ai_lessons.git.worktree import (
@@ -285,13 +286,21 @@ def _evidence(level: int, how: How, by: Any, at: int, suggested: Any, commit: st
     return Evidence(level, how, Person(*by) if by else None, at, people, commit, reason)
 
 
+@plumbing.once()
 def derive(
-    worktree: Worktree, ref: str, signers: Signers = NO_SIGNERS, *, merges_only: bool = False, only_look: bool = False
+    worktree: Worktree,
+    ref: str,
+    signers: Signers = NO_SIGNERS,
+    *,
+    merges_only: bool = False,
+    only_look: bool = False,
+    anew: bool = False,
 ) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
     `signers`: whose signatures count under `signed`; under `forge` `ref` is the remote-tracking branch, or, with
-    `merges_only`, what a merge brought there counts. `only_look`: nothing is remembered. Raises UnsupportedRepository.
+    `merges_only`, what a merge brought there counts. `only_look`: nothing is remembered. `anew`: what came is known to
+    concern approval. Raises UnsupportedRepository.
     """
     tip = read_ref(worktree, ref)
     if tip is None:
@@ -299,7 +308,8 @@ def derive(
     if merges_only or only_look:
         view = with_alarms(worktree, _Derivation(worktree, ref, tip, signers, merges_only=merges_only).run())
     else:
-        cached = _advanced(worktree, ref, tip, signers) or _Derivation(worktree, ref, tip, signers).run()
+        cached = None if anew else _advanced(worktree, ref, tip, signers)
+        cached = cached or _Derivation(worktree, ref, tip, signers).run()
         with suppress(AiLessonsError):  # a repository that cannot be written is derived anew every time
             note(worktree, ref, cached)
         view = with_alarms(worktree, cached)
@@ -460,8 +470,7 @@ class Trunk:
         """Those commits that the branch has."""
         unknown = [commit for commit in commits if commit not in self._has]
         if unknown:
-            inside = git_commits.contained(self.worktree, self.tip, unknown)
-            self._has |= {commit: commit in inside for commit in unknown}
+            self._has |= git_commits.around(self.worktree, self.tip, unknown)
         return {commit for commit in commits if self._has[commit]}
 
     def newest(self, commits: Iterable[str]) -> str | None:

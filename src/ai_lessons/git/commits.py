@@ -77,11 +77,8 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     """Commits reachable from `tips` and not from `without`, parents first. Raises UnsupportedRepository."""
     history = commits(worktree, tips, without=without)
     trees = {commit.id: commit.tree for commit in history}
-    outside = {parent for commit in history for parent in commit.parents} - trees.keys()
-    names = "".join(f"{parent}^{{tree}}\n" for parent in outside).encode()
-    ask = ("cat-file", "--batch-check=%(objectname)", "--buffer")
-    rows = _git(worktree, *ask, stdin=names).decode().splitlines() if names else []
-    trees |= {parent: row.partition(" ")[0] for parent, row in zip(outside, rows, strict=True)}
+    outside = sorted({parent for commit in history for parent in commit.parents} - trees.keys())
+    trees |= dict(zip(outside, _trees(worktree, outside), strict=True))
     pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(EMPTY_TREE, commit.tree)] for commit in history]
     changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
     for commit, several in zip(history, pairs, strict=True):
@@ -100,11 +97,15 @@ def imagined_merge(worktree: Worktree, into: str, side: str, message: str) -> Ra
     tree, who = merged.text.split("\n")[0], "nobody <nobody@ai-lessons.invalid> 0 +0000"
     body = f"tree {tree}\nparent {into}\nparent {side}\nauthor {who}\ncommitter {who}\n\n    {message}\n"
     commit = RawCommit(f"{'0' * 40} {into} {side}\n{body}".encode())
-    names = f"{into}^{{tree}}\n{side}^{{tree}}\n".encode()
-    trees = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().split()
+    trees = _trees(worktree, [into, side])
     changed = _changes(worktree, {(before, tree) for before in trees if before != tree})
     commit.changes = tuple(changed.get((before, tree), ()) for before in trees)
     return commit
+
+
+def _trees(worktree: Worktree, commits: Sequence[str]) -> list[str]:
+    names = [f"{commit}^{{tree}}" for commit in commits]
+    return [row[0].decode() for row, _ in plumbing.objects(worktree, names, contents=False)]
 
 
 def commits(
@@ -120,18 +121,24 @@ def commits(
 
 def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
     """Those of the commits that are `tip` or an ancestor of it; never one that is missing or has missing ancestors."""
+    inside = around(worktree, tip, commits)
+    return {commit for commit in commits if inside.get(commit)}
+
+
+def around(worktree: Worktree, tip: str, commits: Collection[str]) -> dict[str, bool]:
+    """Whether `tip` is or contains each of the commits, those that it lacks behind them, and where these left it."""
     names = [commit for commit in dict.fromkeys(commits) if commit]
-    if not names:
-        return set()
-    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(names).encode() + b"\n")
-    present = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
+    rows = [row for row, _ in plumbing.objects(worktree, names, contents=False)]
+    present = [row[0].decode() for row in rows if row[1:2] == [b"commit"]]
 
     def outside(part: Sequence[str]) -> list[str]:
         revisions = "\n".join([*part, f"^{tip}"]).encode() + b"\n"
-        return _git(worktree, "rev-list", "--stdin", stdin=revisions).decode().split()
+        return _git(worktree, "rev-list", "--boundary", "--stdin", stdin=revisions).decode().split()
 
-    not_contained, broken = readable(present, outside)
-    return set(present) - set(not_contained) - broken
+    lines, broken = readable(present, outside) if present else ([], set())
+    edges = {line[1:] for line in lines if line[0] == "-"}
+    lacking = {line for line in lines if line[0] != "-"} | broken | ({*commits} - {*present})
+    return dict.fromkeys([*present, *edges], True) | dict.fromkeys(lacking, False)
 
 
 def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> tuple[list[T], set[str]]:
@@ -155,28 +162,20 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
     ids = sorted({*blobs})
     # in a partial clone git stops at the first one that it may not fetch
-    names = "".join(f"{blob}\n" for blob in (_here(worktree, ids) if is_partial(worktree) else ids)).encode()
-    if not names:
-        return {}
-    sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
-    rows = [line.split() for line in sizes.splitlines()]
+    rows = [row for row, _ in plumbing.objects(worktree, _here(worktree, ids), contents=False)]
     small = [row[0].decode() for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
 
     def read(part: Sequence[str]) -> list[tuple[str, bytes]]:
-        names = "".join(f"{name}\n" for name in part).encode()
-        out, at, contents = _git(worktree, "cat-file", "--batch", "--buffer", stdin=names) if names else b"", 0, []
-        while at < len(out):
-            end = out.index(b"\n", at)
-            name, *_, size = out[at:end].split(b" ")
-            contents.append((name.decode(), out[end + 1 : end + 1 + int(size)]))
-            at = end + 2 + int(size)
-        return contents
+        answers = plumbing.objects(worktree, part, contents=True)
+        return [(row[0].decode(), data) for row, data in answers if len(row) == 3]
 
     return dict(readable(small, read)[0])
 
 
-def _here(worktree: Worktree, ids: Sequence[str]) -> list[str]:
+def _here(worktree: Worktree, ids: list[str]) -> list[str]:
     """The objects that are not missing."""
+    if not is_partial(worktree):
+        return ids
     from dulwich.objects import ObjectID  # only partial clones lack any
     from dulwich.repo import Repo
 

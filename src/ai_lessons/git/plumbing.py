@@ -8,7 +8,7 @@ import secrets
 import shlex
 import shutil
 import subprocess
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
@@ -39,9 +39,19 @@ OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
 """What keeps git from fetching the missing objects of a partial clone; git before 2.45 knows only the second."""
 
 _ONLINE: ContextVar[bool] = ContextVar("online", default=False)
-_SETTINGS: ContextVar[dict[Path, dict[str, str]] | None] = ContextVar("settings", default=None)
 _NOT_LITERAL = frozenset(("check-ignore", "config"))  # One refuses literal paths, one has to find the user's hooks
 _WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
+
+
+class _Kept(NamedTuple):
+    """The settings by git folder, and by that and its flag each `git cat-file` that goes on answering."""
+
+    settings: dict[Path, dict[str, str]]
+    readers: dict[tuple[Path, str], subprocess.Popen[bytes]]
+
+
+_ONCE: ContextVar[_Kept | None] = ContextVar("once", default=None)
+_ASKED_TOGETHER: Final = 500  # So many names fit into a pipe, so that neither side waits for the other
 
 
 class Done(NamedTuple):
@@ -76,9 +86,7 @@ def run(
     `worktree` None: on no repository, in `/` (`init`, `clone`, `--version`). `terminal`: see `processes.run`.
     Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
     """
-    if (program := shutil.which("git")) is None:
-        raise GitMissing
-    argv = (program, *fixed(worktree, arguments), *arguments)
+    argv = _argv(worktree, arguments)
     folder = cwd or (worktree.top if worktree else Path("/"))
     env = environment(worktree, extra or {})
     try:
@@ -87,9 +95,15 @@ def run(
         raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
     except OSError as error:
         raise StorageFailed(f"git could not be started: {error.strerror}") from error
-    if _command(arguments) == "config" and (read := _SETTINGS.get()):
-        read.clear()
+    if _command(arguments) == "config" and (kept := _ONCE.get()):
+        kept.settings.clear()
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
+
+
+def _argv(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...]:
+    if (program := shutil.which("git")) is None:
+        raise GitMissing
+    return (program, *fixed(worktree, arguments), *arguments)
 
 
 @contextmanager
@@ -184,7 +198,7 @@ _PERSON: Final = re.compile(r"author\.|committer\.")
 
 def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
-    kept = settings(worktree) if _SETTINGS.get() is not None else {}
+    kept = settings(worktree) if _ONCE.get() else {}
     if kept and not (any(name in os.environ for name in _PEOPLE) or any(_PERSON.match(key) for key in kept)):
         role = "AUTHOR"  # both are the same
     if (person := kept.get(f"var {role}")) is None:
@@ -208,19 +222,77 @@ def stood(worktree: Worktree, span: str, path: str, blob: str) -> bool:
 
 
 @contextmanager
-def settings_once() -> Iterator[None]:
-    """What is asked of git's settings meanwhile is read once, and again after we change one."""
-    before = _SETTINGS.set({})
+def once() -> Iterator[_Kept]:
+    """What is asked of git's settings meanwhile is read once, and again after we change one; objects by two processes.
+
+    For one job: what somebody else sets meanwhile is not seen.
+    """
+    if outer := _ONCE.get():
+        yield outer
+        return
+    kept = _Kept({}, {})
+    before = _ONCE.set(kept)
     try:
-        yield
+        yield kept
     finally:
-        _SETTINGS.reset(before)
+        _ONCE.reset(before)
+        for reader in kept.readers.values():
+            _end(reader)
+
+
+def objects(worktree: Worktree, names: Sequence[str], *, contents: bool) -> list[tuple[list[bytes], bytes]]:
+    """The row of `git cat-file` for each of these names (id, type, size; or why not), and with `contents` its bytes.
+
+    Raises UnsupportedRepository: git ended, as it does at a damaged object. StorageFailed: it could not be started.
+    """
+    if not names:
+        return []
+    flag = "--batch" if contents else "--batch-check"
+    key = (worktree.git_dir, flag)
+    with once() as kept, ExitStack() as left_halfway:
+        readers = kept.readers
+        if key not in readers:
+            argv = _argv(worktree, ("--no-replace-objects", "cat-file", flag))
+            env, pipe, nothing = environment(worktree, OFFLINE), subprocess.PIPE, subprocess.DEVNULL
+            readers[key] = processes.start(argv, cwd=worktree.top, env=env, stdin=pipe, stdout=pipe, stderr=nothing)
+        left_halfway.callback(lambda: _end(readers.pop(key)))
+        parts = (names[at : at + _ASKED_TOGETHER] for at in range(0, len(names), _ASKED_TOGETHER))
+        try:
+            answers = [answer for part in parts for answer in _asked(readers[key], part, contents=contents)]
+        except (OSError, EOFError) as error:
+            message = f"the history of {worktree.top} cannot be read: git cat-file ended"
+            raise UnsupportedRepository(message, hint=missing_hint(worktree)) from error
+        left_halfway.pop_all()
+        return answers
+
+
+def _asked(
+    reader: subprocess.Popen[bytes], names: Sequence[str], *, contents: bool
+) -> Iterator[tuple[list[bytes], bytes]]:
+    """Raises OSError, EOFError: it has ended."""
+    if reader.stdin is None or reader.stdout is None:
+        raise EOFError
+    reader.stdin.write("".join(f"{name}\n" for name in names).encode())
+    reader.stdin.flush()
+    for _ in names:
+        row, data = reader.stdout.readline(), b""
+        fields = row.split()
+        if contents and len(fields) == 3:
+            data = reader.stdout.read(int(fields[2]) + 1)
+        if not (data or row).endswith(b"\n"):
+            raise EOFError
+        yield fields, data[:-1]
+
+
+def _end(reader: subprocess.Popen[bytes]) -> None:
+    reader.kill()
+    reader.communicate()
 
 
 def settings(worktree: Worktree) -> dict[str, str]:
     """Every setting that applies here, the last of each name: `section.Subsection.key`."""
-    read = _SETTINGS.get()
-    read = {} if read is None else read
+    kept = _ONCE.get()
+    read = kept.settings if kept else {}
     if worktree.git_dir not in read:
         rows = (row.partition("\n") for row in run(worktree, "config", "--list", "-z").names)
         read[worktree.git_dir] = {name: value if newline else "true" for name, newline, value in rows}
@@ -235,7 +307,7 @@ def remotes(worktree: Worktree) -> list[str]:
 
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
-    if _SETTINGS.get() is not None:
+    if _ONCE.get():
         section, _, below = key.partition(".")
         middle, dot, name = below.rpartition(".")
         value = settings(worktree).get(f"{section.lower()}.{middle}{dot}{name.lower()}")

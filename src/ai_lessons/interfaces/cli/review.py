@@ -461,8 +461,9 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
         )
     approved: list[app.answers.Decided] = []
     try:
-        for ref, commit in shown_and_confirmed(call, refs, yes=yes):
-            approved.append(app.review.approve_rule(call.library, ref, sign=sign, expect=commit))
+        with app.review.one_job():
+            for ref, commit in shown_and_confirmed(call, refs, yes=yes):
+                approved.append(app.review.approve_rule(call.library, ref, sign=sign, expect=commit))
     finally:  # also after an error, print what was approved before it
         if approved:
             call.answer(tuple(approved), text_jobs.approved)
