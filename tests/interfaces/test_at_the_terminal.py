@@ -5,8 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import pexpect
+import pytest
+
 from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
-from interfaces.world import Run
+from interfaces.world import PROGRAM, Run, environment
 from real_world import Git
 
 
@@ -138,3 +141,15 @@ def test_an_interrupted_import_leaves_nothing_half_done(
     git(knowledge, "fsck", "--strict")
     assert run("recall", "list", "--json").code == 0
     assert run("admin", "validate").code == 0
+
+
+@pytest.mark.parametrize("streams", ["--content x", "--content x > out", "- < text"])
+def test_what_a_person_adds_at_a_terminal_is_theirs_also_where_one_stream_is_a_file(
+    knowledge: Path, tmp_path: Path, streams: str
+) -> None:
+    (tmp_path / "text").write_text("In the river.")
+    line = f"{shlex.join(PROGRAM)} add --title Otters --project zoo {streams}"
+    child = pexpect.spawn("sh", ["-c", line], cwd=str(tmp_path), env=environment(), encoding="utf-8", timeout=60)
+    code, text = finish(child)
+    (file,) = (knowledge / "zoo/lessons").rglob("*.md")
+    assert (code, "\nfrom: user\n" in file.read_text()) == (0, True), text

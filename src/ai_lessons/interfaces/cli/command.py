@@ -674,8 +674,12 @@ class Call:
 
     @property
     def caller(self) -> str:
-        """Who writes: `user` if both ends are a terminal and the settings name no agent, else `ai`."""
-        return "user" if not self.by_agent and is_terminal(sys.stdin) and is_terminal(sys.stdout) else "ai"
+        """Who writes: `user` at a terminal, if the settings name no agent, else `ai`.
+
+        One of the three streams may be a file or a pipe; a program that captures what is printed holds two of them.
+        """
+        terminals = sum(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr)))
+        return "user" if not self.by_agent and terminals > 1 else "ai"
 
     @property
     def by_agent(self) -> bool:
