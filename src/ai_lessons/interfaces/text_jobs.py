@@ -761,10 +761,10 @@ def signers(value: PinnedList, view: View) -> str:
 
 def audit(value: Audit, view: View) -> str:
     """Every rule of the approval branch: its evidence, who approved it; all that violates the policy; then the rest."""
-    header = ("ID", "IN FORCE", "BY", "APPROVED BY", "ON", "COMMIT", "TITLE")
+    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
     rows = [
         (
-            row.handle, "yes" if row.in_force else "no", row.how,
+            row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".strip(),
             row.approved_by, view.day(row.approved_at), row.commit[:10], row.title,
         )
         for row in value.rows
