@@ -17,6 +17,7 @@ from ai_lessons.model.transcripts import (
     keeps_one,
     looks_failed,
     programs,
+    quoted_in,
     rarity,
     recorded,
     shape,
@@ -187,3 +188,11 @@ def test_a_failure_that_a_text_keeps_is_read_again(command: str, output: str) ->
     assert keeps_one(f"Do this.\n\n{block}")
     entry = Entry("x", Kind.LESSON, "t", "p/lessons/x.md", "p", body=block)
     assert list(recorded(entry)) == [shape(said)]
+
+
+def test_a_message_that_a_lesson_quotes_is_met_with_the_names_that_the_program_prints() -> None:
+    quoted = [("L", shape("Reverse accessor clashes with reverse accessor for")), ("short", shape("clashes with"))]
+    line = "shop.Cart.owner: (fields.E304) Reverse accessor 'User.cart_set' for 'shop.Cart.owner' clashes with reverse"
+    output = "\n".join(("Error: 2 issues", *map(str, range(20)), f"{line} accessor for 'shop.Cart.buyer'.", "2 issues"))
+    assert quoted_in(output, quoted) == {"L"}
+    assert quoted_in(output.replace("clashes", "agrees"), quoted) == set()

@@ -474,6 +474,7 @@ def helping(
         telling = f"{command}\n{transcripts.telling(output)}"
         similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
+    chances |= dict.fromkeys(transcripts.quoted_in(output, kept), transcripts.chance(1.0))
     calls = commands.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
     # a title that names a command is no answer to a failure of it, unless a person says so

@@ -24,6 +24,7 @@ _WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from w
 _FEW, _LINE, _OUTPUT = 6, 300, 20_000
 SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
+_QUOTED = 4  # Words of a kept line from which on its failure is the same one wherever a line of the output has them all
 _ERROR = re.compile(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
     r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
@@ -135,9 +136,23 @@ def shape(output: str) -> Shape:
     >>> [sorted(line) for line in shape("fatal: pathspec 'a.py' did not match any files")]
     [['any', 'did', 'fatal', 'files', 'match', 'not', 'pathspec']]
     """
-    lines = (_WORD.findall(line) for line in NAMES.sub(" ", telling(output)).splitlines())
+    return _words_by_line(telling(output))
+
+
+def _words_by_line(text: str) -> Shape:
+    lines = (_WORD.findall(line) for line in NAMES.sub(" ", text).splitlines())
     words = (frozenset(word.lower() for word in line if not any(map(str.isdigit, word))) for line in lines)
     return tuple(dict.fromkeys(filter(None, words)))
+
+
+def quoted_in(output: str, messages: Collection[tuple[str, Shape]]) -> set[str]:
+    """Of kept failures by entry, the entries with one line that stands in an output: its words in one line there.
+
+    A lesson quotes a message, and the program prints it with names, in the midst of other lines.
+    """
+    lines = _words_by_line(_ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
+    single = ((entry, kept[0]) for entry, kept in messages if len(kept) == 1 and len(kept[0]) >= _QUOTED)
+    return {entry for entry, words in single if any(words <= line for line in lines)}
 
 
 def words_of(words: Shape) -> frozenset[str]:
