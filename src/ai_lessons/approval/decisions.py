@@ -136,6 +136,7 @@ def _commit_on(store: Store, draft: Draft, branch: str, base: str, old: str | No
     return Made(branch, commit, by.notes)
 
 
+@plumbing.once()
 def approve(
     store: Store,
     repo: Repo,

@@ -265,24 +265,34 @@ class PinnedSigners:
         tip = read_ref(self._worktree, self._ref)
         if tip is None or cut_off(self._worktree):
             return frozenset()
-        noted = noted_names(self._worktree).get(self._ref)
-        if noted is not None and noted[0] == tip:
-            return frozenset(noted[1].split())
-        done = plumbing.run(self._worktree, "--no-replace-objects", "rev-list", "--max-parents=0", tip, "--")
-        if done.code:
+        before, names = noted_names(self._worktree).get(self._ref, ("", ""))
+        if before == tip:
+            return frozenset(names.split())
+        since = self._listed("--parents", "--boundary", tip, f"^{before}") if before else []
+        if [f"-{before}"] in [row[:1] for row in since or ()]:  # it is behind the tip, so only what came since is new
+            new = [row[0] for row in since or () if len(row) == 1 and row[0][0] != "-"]
+            firsts = frozenset((*names.split(), *new))
+        elif (rows := self._listed("--max-parents=0", tip)) is not None:
+            firsts = frozenset(row[0] for row in rows)
+        else:
             raise UnsupportedRepository(f"the history of {self._worktree.top} cannot be read", hint="git fsck")
         with suppress(AiLessonsError):  # then it is read again the next time
-            names = {**noted_names(self._worktree), self._ref: (tip, done.text)}
-            write_json(folder(self._worktree.state_dir) / NAMES, names)
-        return frozenset(done.text.split())
+            noted = {**noted_names(self._worktree), self._ref: (tip, " ".join(sorted(firsts)))}
+            write_json(folder(self._worktree.state_dir) / NAMES, noted)
+        return firsts
 
     def _first_on_trunk(self) -> str:
         """Of several first commits that of the line of first parents."""
         tip = read_ref(self._worktree, self._ref)
         if tip is None or cut_off(self._worktree):
             return ""
-        flags = ("--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0")
-        return (plumbing.run(self._worktree, *flags, tip, "--").text.split() or [""])[-1]
+        rows = self._listed("--first-parent", "--max-parents=0", tip)
+        return rows[-1][0] if rows else ""
+
+    def _listed(self, *asked: str) -> list[list[str]] | None:
+        """The rows of `git rev-list`; None where the history cannot be read."""
+        done = plumbing.run(self._worktree, "--no-replace-objects", "rev-list", *asked, "--")
+        return None if done.code else [row.split() for row in done.text.splitlines()]
 
     def _valid(self) -> list[Signer]:
         """The signers whose keys are valid now: a commit can be dated back to when a key was valid."""
