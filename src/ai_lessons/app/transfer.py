@@ -193,6 +193,9 @@ def export_site(
 
 # --- rules in force and firm lessons, for the agents of other tools ---
 
+MOST_OF_SKILLS, MOST_FILES = 10_000_000, 512
+"""Characters of all skills that are served, and files of one: what every host takes has 16 MiB and so many files."""
+
 
 def _chosen(
     repo: RepositorySession, project: str | None, globs: Sequence[str], most: int
@@ -232,6 +235,27 @@ def _chosen(
         key=lambda pair: (pair[1].project != GLOBAL_PROJECT, pair[1].project, pair[1].title.casefold(), pair[1].id)
     )
     return chosen, left_out
+
+
+def skills(library: Library) -> dict[str, dict[str, bytes]]:
+    """Of each project with rules in force or firm lessons the files of a skill, by name: SKILL.md first, then rules.
+
+    A rule's file holds the bytes that were approved. Hosts take 512 files of a skill, so no more are there.
+    """
+    repo = library.primary
+    entries, _ = _chosen(repo, None, (), MOST_OF_SKILLS)
+    projects = dict.fromkeys(entry.project for _, entry in entries)
+    made: dict[str, dict[str, bytes]] = {}
+    for project in projects:
+        group = [pair for pair in entries if pair[1].project == project]
+        path, text = exporters.skill(project, group, projects)
+        name, file = path.split("/")
+        made[name] = {file: text.encode()}
+        for label, rule in [pair for pair in group if pair[1].kind is Kind.RULE][: MOST_FILES - 1]:
+            data, _ = repo.files_of(repo.catalog.locate(rule.id))
+            with suppress(UnicodeDecodeError):  # a resource is text, and no text has the digest of these bytes
+                made[name] |= {f"rules/{label}.md": data.decode().encode()}
+    return made
 
 
 def _is_personal(lesson: EntrySummary) -> bool:

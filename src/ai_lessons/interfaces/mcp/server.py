@@ -15,6 +15,7 @@ import stat
 import sys
 from contextlib import aclosing, nullcontext, suppress
 from functools import partial
+from hashlib import sha256
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -24,12 +25,24 @@ import anyio
 import anyio.to_thread
 import uvicorn
 from mcp.server.caching import CacheHint
+from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import Completion, ErrorData, Icon, JSONRPCError, JSONRPCNotification, Resource, jsonrpc_message_adapter
+from mcp_types import (
+    Completion,
+    ErrorData,
+    Icon,
+    JSONRPCError,
+    JSONRPCNotification,
+    PaginatedRequestParams,
+    RequestParams,
+    Resource,
+    jsonrpc_message_adapter,
+)
 from starlette.responses import PlainTextResponse
 
 from ai_lessons import app
@@ -39,6 +52,7 @@ from ai_lessons.interfaces import text
 from ai_lessons.interfaces.cli import ABOUT
 from ai_lessons.interfaces.mcp.tools import ENTRY_URI, tools
 from ai_lessons.interfaces.output import View, line
+from ai_lessons.model import markdown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -51,6 +65,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library
     from ai_lessons.interfaces.mcp.tools import SessionPool
+
+    Data = dict[str, Any]
 
 PATH = "/mcp"
 BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files are named, not sent
@@ -334,6 +350,67 @@ def _resources(library: Library) -> list[Resource]:
     ]  # fmt: skip
 
 
+SKILL_URI = "skill://{name}/{+path}"
+SPARE = CacheHint(10_000)  # As the list of resources: a merge changes what is in force
+
+
+class GetSkill(RequestParams):
+    """Which skill is meant: the address of its SKILL.md."""
+
+    uri: str
+
+
+class Skills(Extension):
+    """Rules in force and firm lessons as one skill a project (extension `io.modelcontextprotocol/skills`).
+
+    Each file has its digest; of a rule the file is the one that was approved, byte by byte.
+    https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
+    """
+
+    identifier = "io.modelcontextprotocol/skills"
+
+    def __init__(self, pool: SessionPool) -> None:
+        self._pool = pool
+
+    def methods(self) -> Sequence[MethodBinding]:
+        """`skills/list` and `skills/get`."""
+        return (
+            MethodBinding("skills/list", PaginatedRequestParams, self._list),
+            MethodBinding("skills/get", GetSkill, self._get),
+        )
+
+    async def files(self) -> dict[str, dict[str, bytes]]:
+        """The files of each skill, as they are now."""
+        return await anyio.to_thread.run_sync(self._pool.read, app.transfer.skills)
+
+    async def _list(self, _context: Any, _params: Any) -> Data:
+        return _complete(skills=[_skill(name, files) for name, files in (await self.files()).items()])
+
+    async def _get(self, _context: Any, params: GetSkill) -> Data:
+        named = {_skill_uri(name, "SKILL.md"): (name, files) for name, files in (await self.files()).items()}
+        if params.uri not in named:
+            raise MCPError(code=_INVALID_PARAMS, message=f"no skill is at {params.uri}")
+        return _complete(skill=_skill(*named[params.uri]))
+
+
+def _complete(**result: Any) -> Data:
+    return {"resultType": "complete", **result, "ttlMs": SPARE.ttl_ms, "cacheScope": SPARE.scope}
+
+
+def _skill_uri(name: str, path: str) -> str:
+    return f"skill://{name}/{path}"
+
+
+def _skill(name: str, files: Mapping[str, bytes]) -> Data:
+    """A skill's entry: its head as it stands in SKILL.md, and every file with digest and size."""
+    listed = [
+        {"uri": _skill_uri(name, path), "digest": f"sha256:{sha256(data).hexdigest()}", "size": len(data)}
+        for path, data in files.items()
+    ]
+    head = markdown.parse(files["SKILL.md"].decode()).fields
+    return {"uri": _skill_uri(name, "SKILL.md"), "frontmatter": head, "resources": listed}
+
+
 def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
     """A server with the tools of a set, or with those of them that only read. Opens nothing."""
     server = LessonServer(
@@ -346,9 +423,18 @@ def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
         tools=tools(pool, log, chosen, read_only=read_only),
         cache_hints=FRESH,
         subscriptions=False,
+        extensions=[skills := Skills(pool)],
     )
     server.pool = pool
     _offer_resources(server, pool, log)
+
+    @server.resource(SKILL_URI, name="skill", title="A file of a skill", mime_type=TEXT_TYPE)
+    async def skill(name: str, path: str) -> str:
+        files = (await skills.files()).get(name, {})
+        if path not in files:
+            raise ResourceNotFoundError(f"no such file of a skill: {name}/{path}")
+        return files[path].decode()
+
     server.prompt()(before_task)
     server.prompt()(after_task)
     return server
@@ -393,7 +479,7 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         return await text_of("context", project=project)
 
 
-_PARSE_ERROR, _INVALID_REQUEST, _CLOSED = -32700, -32600, -32000  # Codes of JSON-RPC
+_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _CLOSED = -32700, -32600, -32602, -32000  # Codes of JSON-RPC
 TICK = 0.02  # seconds between two looks whether all is answered
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
