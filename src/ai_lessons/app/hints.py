@@ -306,6 +306,8 @@ def before_a_tool(
     fits = [_fit(light, why, project, titles, level) for light, level, why in entries.values()]
     shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
     offered = Injecting(repo, None, max(FEW, len(breaks))).tell(Moment.BEFORE_TOOL, fits, shown, project)
+    if command:
+        offered = offered._replace(texts={x: y for x, y in offered.texts.items() if not commands.destroys(y, "")})
     return offered._replace(breaks=breaks, why={id_: why for id_, (_, _, why) in entries.items()} | {**offered.why})
 
 
