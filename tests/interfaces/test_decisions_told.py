@@ -94,10 +94,10 @@ RULE = "No, from now on we should use tox instead of make here, because make hid
 
 
 def test_at_the_end_the_agent_is_asked_once_for_what_a_person_stated(host: Host) -> None:
-    asks(host, RULE, "s")
+    asks(host, f"{RULE}, says bob@shop.example", "s")
     edit(host, "a", "b", "s", "tox.ini")
     told = host.hear("stop", session_id="s")
-    assert RULE in told
+    assert (RULE in told, "bob" in told) == (True, False)
     assert "--about tox.ini;" in told
     assert host.hear("stop", session_id="s") == ""
     asks(host, RULE.replace("tox", "nox"), "s")

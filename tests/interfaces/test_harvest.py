@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
 from interfaces.agent_host import Host, add
 from interfaces.mcp_world import inside, over_stdio
-from interfaces.world import Run
+from interfaces.world import Run, environment, program_in
+from real_world import Git, commit_all, put_file
 
 RECORDED = Path(__file__).parents[1] / "model/transcripts/claude-code.jsonl"
+EXAMPLES = Path(__file__).parents[2] / "template-repo/examples"
 FATAL = "fatal: The current branch till has no upstream branch."
 ASKED = r"\[k\]eep, \[n\]ever, \[s\]kip, \[q\]uit, \[\?\]: "
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -287,3 +291,72 @@ def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(ru
     assert "either         100% of the failures" in shown.out
     assert run("recall", "why-told", "cb2cfbaf").code == 3, "nothing is written down"
     assert run("recall", "replay", "nowhere").code == 3
+
+
+SAID = "No, from now on we should use tox instead of make, because make hides which test failed; ask bob@shop.example"
+
+
+def kept_by_a_team(code: Path, git: Git) -> None:
+    """Sessions as Entire keeps them on a branch of the code: of one of them two versions, of Claude Code and Gemini."""
+    code.mkdir()
+    git(code, "init", "-q", "-b", "entire/checkpoints/v1")
+    written = {"file_path": "/Users/ann/till/tox.ini", "content": "x"}
+    call = {"type": "tool_use", "id": "1", "name": "Write", "input": written}
+    at = {"sessionId": "s1", "cwd": "/Users/ann/till", "timestamp": "2026-11-20T10:00:00.123Z"}
+    claude = [
+        {"type": "user", "message": {"role": "user", "content": SAID}, **at},
+        {"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at},
+    ]
+    asked = {"type": "user", "content": SAID.replace("; ask", "! ask"), "timestamp": "2026-11-21T10:00:00.123Z"}
+    gemini = {"sessionId": "s2", "projectHash": "x", "messages": [asked]}
+    lines = [json.dumps(row) for row in claude]
+    for folder, session, text in (
+        ("aa/1/0", "s1", "\n".join(lines)), ("bb/2/0", "s1", lines[0]), ("cc/3/0", "s2", json.dumps(gemini, indent=1)),
+    ):  # fmt: skip
+        put_file(code / folder / "metadata.json", json.dumps({"session_id": session}))
+        put_file(code / folder / "full.jsonl", text)
+    commit_all(git, code, "checkpoints")
+    git(code, "checkout", "-q", "--orphan", "main")
+    git(code, "rm", "-rfq", ".")
+
+
+def test_what_a_team_keeps_in_git_is_read_without_people_and_proposed_once(
+    run: Run, knowledge: Path, tmp_path: Path, git: Git
+) -> None:
+    kept_by_a_team(tmp_path / "till", git)
+    (one,) = run("contribute", "harvest", "--from", str(tmp_path / "till"), "--json").json
+    assert ([quote["session"] for quote in one["quotes"]], one["project"]) == (["s2", "s1"], "till")
+    assert (one["edited"], "bob" in json.dumps(one)) == (["tox.ini"], False)
+    assert one["evidence"][0]["place"] == "entire/checkpoints/v1:cc/3/0/full.jsonl:1"
+    assert (
+        run("contribute", "harvest", "--from", str(tmp_path / "till/.git"), "--json").json[0]["quotes"] == one["quotes"]
+    )
+    harvest = "contribute", "harvest", "--from", str(tmp_path / "till"), "--propose", "all"
+    (made,) = run(*harvest, "--json").json
+    text = git(knowledge, "show", f"{made['branch']}:{made['path']}")
+    assert ("said in 2 sessions, last on 2026-11-21" in text, "session s1" in text, "bob" in text) == (
+        True,
+        True,
+        False,
+    )
+    assert run(*harvest, "--json").json == []
+    assert run("contribute", "harvest", "--from", str(tmp_path / "till"), "--ref", "no").code == 3
+
+
+def test_the_example_workflow_sends_what_a_team_said_twice_as_a_proposal(
+    knowledge: Path, tmp_path: Path, git: Git
+) -> None:
+    kept_by_a_team(tmp_path / "till", git)
+    git(tmp_path, "clone", "-q", "--bare", str(knowledge), "hub.git")
+    git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "runner")
+    stated = yaml.safe_load((EXAMPLES / "harvest.github.yml").read_text())
+    script = [step["run"] for step in stated["jobs"]["harvest"]["steps"] if "run" in step]
+    where = {
+        "CODE": str(tmp_path / "till"),
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "SESSIONS": stated["env"]["SESSIONS"],
+    }
+    path = f"{program_in(tmp_path / 'programs')}:{os.environ['PATH']}"
+    lines = "\n".join(["set -e", *(line for line in script if not line.startswith("pip install"))])
+    subprocess.run(["bash", "-c", lines], cwd=tmp_path / "runner", env=environment(PATH=path, **where), check=True)
+    assert git(tmp_path / "hub.git", "branch", "--list", "rules/R-*").count("no-from-now-on") == 1

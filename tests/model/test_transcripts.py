@@ -265,7 +265,7 @@ def test_what_a_person_stated_is_quoted_with_what_was_edited_after(text: str) ->
     (quote,) = one.quotes
     assert (one.sort, one.do, quote.session, quote.text, quote.pasted) == ("stated", "", "s1", text, False)
     assert quote.at.startswith("2026-11-20T")
-    assert one.edited == ("/home/ann/shop/a.py",)
+    assert one.edited == ("a.py",)
 
 
 def test_what_was_said_in_several_sessions_is_one_draft_and_comes_first() -> None:
@@ -284,6 +284,9 @@ def test_of_one_session_few_are_quoted_and_a_pasted_comment_is_marked() -> None:
     assert sum(len(one.quotes) for one in proposed(many)) == 2
     comment = "I got this feedback: we should use `rune` instead, because slicing by byte breaks names"
     ((quote,),) = [one.quotes for one in proposed(Session().says(comment).edits("a.py"))]
+    assert quote.pasted
+    page = f"See what the page says: {STATED} " + "It is so for each of the tools that we know. " * 15
+    ((quote,),) = [one.quotes for one in proposed(Session().says(page).edits("a.py"))]
     assert quote.pasted
 
 

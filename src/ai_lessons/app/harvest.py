@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import secrets
-from ai_lessons.app.answers import LessonDraft, Written
+from ai_lessons.app.answers import LessonDraft, RuleDraft, Suggested, Written
 from ai_lessons.app.contexts import named_commands
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
@@ -143,13 +143,13 @@ def statements_of(of: Transcript, project: str) -> list[Statement]:
     rows = []
     for at, end in zip(turns, [*turns[1:], len(of.steps)], strict=False):  # there may be none
         step = of.steps[at]
-        files = [later.text for later in of.steps[at + 1 : end] if later.sort == "edit"]
+        edits = (later.text for later in of.steps[at + 1 : end] if later.sort == "edit")
+        files = [file.removeprefix(f"{of.first_cwd}/") for file in edits]
         much = statements.weight(step.text, len(files))
         if much >= statements.BAR:
-            text, place = " ".join(step.text.split())[: statements.LONGEST], f"{of.file}:{step.line}"
             names = tuple(dict.fromkeys(files))[:MOST_EDITED]
-            pasted = statements.is_pasted(step.text)
-            rows.append(Statement(text, much, pasted, names, of.session, project, place, step.at, of.host))
+            pasted, place = statements.is_pasted(step.text), f"{of.file}:{step.line}"
+            rows.append(Statement(quoted(step.text), much, pasted, names, of.session, project, place, step.at, of.host))
     return sorted(rows, key=lambda row: -row.much)[:PER_SESSION]
 
 
@@ -389,19 +389,24 @@ class Harvest(NamedTuple):
     notes: tuple[str, ...]
 
 
-def harvest(
-    opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = ""
-) -> Harvest:
-    """What happened in the sessions of agents that could become a lesson: of all hosts, or in `folder`.
+ENTIRE = "entire/checkpoints/v1"  # The branch on which Entire keeps the sessions of a team
 
-    Left out: what a stored lesson is about, and what was kept or turned down for ever. A transcript that did not
-    change is not read again. Raises NotFound: no such folder.
+
+def harvest(
+    opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = "",
+    team: str = "", ref: str = ENTIRE,
+) -> Harvest:  # fmt: skip
+    """What happened in the sessions of agents that could become a lesson: of all hosts, in `folder`, or of a `team`.
+
+    A team keeps them at a `ref` of its code. Left out: what a stored entry is about, and what was kept or turned down
+    for ever. A transcript on this machine that did not change is not read again. Raises NotFound: no such folder, ref.
     """
     repo = opened.reading
     memory = _Memory(repo.options.state_dir / FOLDER)
-    files = transcripts(where, repo.options.cwd, folder, since)
-    seen = list[TranscriptContents]()
-    unread_files: dict[str, list[Path]] = {}
+    seen, unread_files = list[TranscriptContents](), dict[str, list[Path]]()
+    if team:
+        seen += _of_team(git_files.typed(git_files.expanded(team), repo.options.cwd), ref)
+    files = [] if team else transcripts(where, repo.options.cwd, folder, since)
     try:
         for file, status in repo.options.each("reading transcripts", files):
             try:
@@ -417,7 +422,7 @@ def harvest(
     every = sorted(once.values(), key=lambda event: event.at)
     stated = [row for transcript in seen for row in transcript.stated if row.at >= first]
     candidates = drafts(every, stated, _stored_already(repo, memory.decided))
-    if not folder and not since:
+    if not (folder or since or team):
         helping = (each for each in candidates if each.do and each.content)
         rows = ((x.id, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
         git_files.write_json(repo.options.state_dir / FOLDER / NEXT_STEP, list(rows))
@@ -425,6 +430,15 @@ def harvest(
     effect, every_note = measured(in_sessions(every), chosen), (*_named(unread_files), *repo.notes())
     unread = sum(transcript.unread for transcript in seen)
     return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
+
+
+def _of_team(folder: Path, ref: str) -> Iterator[TranscriptContents]:
+    """What the sessions hold that a team keeps at a ref of its code; the project is that code's."""
+    from ai_lessons.git import objects
+
+    project = next(iter(git_files.names_of(folder)), "")
+    for name, file, data in objects.transcripts(folder, ref):
+        yield _contents(_sessions(git_files.records_in(data), Transcript(name, "", f"{ref}:{file}")), project)
 
 
 def _named(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:
@@ -444,7 +458,9 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
     lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
     stated = [lesson.pattern for lesson in lessons]
     forms = {form for text in stated for form in commands.forms_of(text)}
-    texts = [*stated, *catalog.openings(lesson.id for lesson in lessons).values()]
+    every = catalog.select(Filter(kinds=frozenset({Kind.LESSON, Kind.RULE})))
+    openings = catalog.openings(entry.id for entry in every)
+    texts = [*stated, *(f"{entry.title}\n{openings.get(entry.id, '')}" for entry in every)]
     stored_shapes = [shape for _, shape in catalog.failures()]
 
     def is_stored(candidate: HarvestedLesson) -> bool:
@@ -453,7 +469,7 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
         if candidate.sort == PATTERN:
             return not forms.isdisjoint(commands.named_forms(candidate.when))
         if candidate.sort == STATED:
-            return any(quote.text in text for quote in candidate.quotes for text in texts)
+            return any(quote.text[:_TITLE] in text for quote in candidate.quotes for text in texts)
         shapes = map(model_transcripts.shape, _output_lines(candidate))
         return any(_same(shape, other) for shape in shapes for other in stored_shapes)
 
@@ -495,6 +511,30 @@ def keep_these(opened: Library, harvested: Harvest, names: Sequence[str], origin
     if "all" in names:
         chosen = [candidate for candidate in harvested.candidates if candidate.do]
     return [written for candidate in chosen if (written := keep(opened, candidate, origin))]
+
+
+def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[Suggested]:
+    """Propose as rules the statements of these ids, or (`all`) each that a person made in several sessions.
+
+    What is proposed already is left out. Raises NotFound: no such candidate.
+    """
+    by_id = {candidate.id: candidate for candidate in harvested.candidates if candidate.quotes}
+    if unknown := [name for name in names if name not in {*by_id, "all"}]:
+        raise NotFound("statement", unknown[0], hint="ai-lessons contribute harvest names them")
+    chosen = [
+        x for x in by_id.values() if x.id in names or ("all" in names and x.sessions > 1 and not x.quotes[0].pasted)
+    ]
+    waiting = {proposal.title for proposal in app.review.pending_rules(opened)}
+    made = []
+    for candidate in chosen:
+        if candidate.title in waiting:
+            continue
+        _, _, quotes = draft(candidate).partition("\n\n")
+        about = app.anchors.of_session(opened.primary, candidate.edited, (), candidate.project)
+        why = f"{candidate.because}, last on {candidate.quotes[0].at[:10]}; drafted from transcripts: give it a title"
+        rule = RuleDraft(candidate.title, why, quotes, project=candidate.project, about=about or None)
+        made.append(app.proposals.suggest_rule(opened, rule))
+    return made
 
 
 def decide(opened: Library, candidate: HarvestedLesson, how: str) -> None:
@@ -573,12 +613,16 @@ def transcripts(
 def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
     root = git_files.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
-    now = Transcript(file.stem, root, str(file))
-    for line, record in git_files.records(file):
+    yield from _sessions(git_files.records(file), Transcript(file.stem, root, str(file)))
+
+
+def _sessions(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[Transcript]:
+    root, file = now.cwd, now.file
+    for line, record in records:
         session = record.get("session") if isinstance(record, dict) else None
         if isinstance(session, str) and session != now.session:  # of a file with many
             yield now.closed()
-            now = Transcript(session, root, str(file))
+            now = Transcript(session, root, file)
         now.take(line, record)
     yield now.closed()
 
@@ -590,6 +634,11 @@ def without_people(text: str) -> str:
     'ask … (…), see /Users/…/shop'
     """
     return _PEOPLE.sub(_UNKNOWN, text)
+
+
+def quoted(text: str) -> str:
+    """Words of a person as they are stored and shown: in short, without secrets and people."""
+    return without_people(secrets.masked(" ".join(text.split())))[: statements.LONGEST]
 
 
 def _masked(command: Happened) -> Happened:
@@ -629,6 +678,19 @@ class TranscriptContents(NamedTuple):
     stated: list[Statement]
 
 
+def _contents(played: Iterable[Transcript], project: str = "") -> TranscriptContents:
+    """What these sessions hold, of the project or, without one, of the one that each worked in."""
+    name_of = cache(project_of)
+    seen = TranscriptContents(0, 0, [], [])
+    for session in played:
+        name = project or name_of(session.first_cwd)
+        events = commands.happened(session.steps, session.session, name, session.host, session.file)
+        seen.happened.extend(map(_masked, events))
+        seen.stated.extend(statements_of(session, name))
+        seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
+    return seen
+
+
 def _remembered(row: list[Any]) -> Happened:
     words, folder, failed, output, ways, done, session, project, place, at, host, edits = row
     where = session, project, place, at, host, tuple(edits)
@@ -653,15 +715,7 @@ class _Memory:
             read, unread, events, stated = row[2:]
             rows = (Statement._make(row)._replace(files=tuple(row[3])) for row in stated)
             return TranscriptContents(read, unread, [*map(_remembered, events)], [*rows])
-        name_of = cache(project_of)
-        seen = TranscriptContents(0, 0, [], [])
-        for session in sessions(file):
-            project = name_of(session.first_cwd)
-            events = commands.happened(session.steps, session.session, project, session.host, session.file)
-            seen.happened.extend(map(_masked, events))
-            for row in statements_of(session, project):
-                seen.stated.append(row._replace(text=without_people(secrets.masked(row.text))))
-            seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
+        seen = _contents(sessions(file))
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen
 

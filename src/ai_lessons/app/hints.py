@@ -29,7 +29,7 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
-from ai_lessons.model.statements import LONGEST, SURE_BAR, is_pasted, stated, weight
+from ai_lessons.model.statements import SURE_BAR, is_pasted, stated, weight
 from ai_lessons.search.terms import BAR, EDIT_BAR
 
 if TYPE_CHECKING:
@@ -519,7 +519,7 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
         happened += [Event("", "", UNHEEDED, x) for x in again if session.fresh("", [f"again {x}"])]
         session.turn = len(earlier)
         new = bool(text.strip()) and not _matched(offered) and not is_pasted(text)
-        session.stated = secrets.masked(" ".join(text.split()))[:LONGEST] if new else ""
+        session.stated = app.harvest.quoted(text) if new else ""
         session.edited = []
     return _tell(asking, event, offered, fitting, happened=happened)
 

@@ -676,13 +676,21 @@ def records(file: Path) -> Iterator[tuple[int, Any]]:
             yield from _parts(file)
             return
         if file.suffix == ".json":
-            whole = _json(lines.read(_RECORD_LIMIT))
-            messages = whole.get("messages") if isinstance(whole, dict) else None
-            for record in (whole, *(messages if isinstance(messages, list) else ())):
-                yield 1, record
+            yield from records_in(lines.read(_RECORD_LIMIT))
             return
         for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
             yield number, _json(line)
+
+
+def records_in(data: bytes) -> Iterator[tuple[int, Any]]:
+    """The records of JSON lines, or of one JSON text with `messages`; see `records`."""
+    whole = _json(data)
+    if not isinstance(whole, dict):
+        yield from ((number, _json(line)) for number, line in enumerate(data.splitlines(), 1))
+        return
+    messages = whole.get("messages")
+    for record in (whole, *(messages if isinstance(messages, list) else ())):
+        yield 1, record
 
 
 def _json(data: bytes) -> Any:

@@ -47,7 +47,7 @@ _CUES = (
 )  # fmt: skip
 """What each adds, once; by its words in English, in German, French or Spanish, and in Chinese, without blanks."""
 
-_FEW, _SHORT, _LONG, _LINES = 6, 12, 80, 15
+_FEW, _SHORT, _LONG, _LINES, _TYPED = 6, 12, 80, 15, 150
 _PASTED = re.compile(
     r"(?im)^\s*>|\b(?:feedback|review(?:er)?|comments?|copilot|coderabbit|bugbot) (?:said|says|wrote|from|on|in|for)\b"
     r"|\b(?:got|have|received) (?:this|the following|some) (?:feedback|review|comment)\b"
@@ -89,5 +89,5 @@ def stated(text: str) -> bool:
 
 
 def is_pasted(text: str) -> bool:
-    """Whether a person hands on what another wrote, such as a comment of a review."""
-    return bool(_PASTED.search(text) or _QUOTES.search(text))
+    """Whether a person hands on what another wrote, such as a comment of a review or a page: nobody types so much."""
+    return bool(_PASTED.search(text) or _QUOTES.search(text)) or len(text.split()) > _TYPED

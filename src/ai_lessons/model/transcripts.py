@@ -312,7 +312,7 @@ def base_name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2] or program
 
 
-READER = 8
+READER = 9
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -331,7 +331,7 @@ _PATCHED = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.+?)\s*$")
 _NOT_SAID = (
     "<", "[Request interrupted", "Caveat:", "# AGENTS.md", "Stop hook feedback",
     "This session is being continued from a previous", "Another language model started to solve this problem",
-    "[Previous conversation summary]",
+    "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
 _TAGS = re.compile(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")

@@ -296,22 +296,35 @@ HARVEST_CHOICES: command.Choices = {
 HARVEST_PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
 
 
-@click.command("harvest", cls=Command, examples=["", "--since 2026-11-01 --project shop --json", ". --keep all --yes"])
+@click.command(
+    "harvest",
+    cls=Command,
+    examples=["", "--since 2026-11-01 --project shop --json", ". --keep all --yes", "--from ~/code/shop --propose all"],
+)
 @click.argument("folder", required=False, default="")
 @click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only what happened from this day on.")
 @options.project_option
 @options.several("--keep", "keep", metavar="all|ID", text="Add these drafts as they are; for people only;")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@click.option("--from", "team", metavar="REPO", help="Read the sessions that a team keeps in the git of its code.")
+@click.option("--ref", default=app.harvest.ENTIRE, show_default=True, help="Where in it: a branch or another ref.")
+@options.several("--propose", "propose", metavar="all|ID", text="Propose these statements as rules; all: said twice;")
 def harvest(
-    call: Call, folder: str, since: datetime | None, project: str | None, keep: tuple[str, ...], yes: bool
-) -> None:
+    call: Call, folder: str, since: datetime | None, project: str | None, keep: tuple[str, ...], yes: bool,
+    team: str | None, ref: str, propose: tuple[str, ...],
+) -> None:  # fmt: skip
     """Propose lessons from what happened in the sessions of your agents. Nothing is stored without your yes.
 
     FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI, opencode and Cursor keep.
     """
-    where = app.setup.where(os.environ, call.settings.cwd)
-    harvested = app.harvest.harvest(call.library, where, folder, since=since, project=project or "")
-    if keep:
+    if team and folder:
+        raise UsageError("transcripts are read from a folder or from git, not both", hint="--from REPO without FOLDER")
+    where, only = app.setup.where(os.environ, call.settings.cwd), project or ""
+    harvested = app.harvest.harvest(call.library, where, folder, since=since, project=only, team=team or "", ref=ref)
+    if propose:
+        call.answer(app.harvest.propose(call.library, harvested, propose), text_jobs.proposed)
+        call.note(harvested.notes)
+    elif keep:
         if not yes and not (call.can_ask and click.confirm(f"Add {', '.join(keep)}?", err=True)):
             raise Refused("drafts are added only after a yes", hint="ask on a terminal, or say --yes")
         call.answer(app.harvest.keep_these(call.library, harvested, keep, call.caller), text_jobs.writes)
