@@ -56,6 +56,9 @@ def symbols(file: Path) -> dict[str, str] | None:
     except (SyntaxError, ValueError, OSError):
         return None if file.exists() else {}
     trees: dict[str, str] = {}
+    for node in ast.walk(tree):  # a docstring is no code
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
 
     def visit(nodes: list[ast.stmt], within: str) -> None:
         for node in nodes:

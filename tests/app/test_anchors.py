@@ -98,6 +98,20 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert health.review(world.library) == ()
 
 
+def test_a_text_that_states_the_old_value_is_kept_by_a_yes_alone(world: World, git: Git, shop: Path) -> None:
+    limit = add(world, shop, "Thirty at most", "LIMIT is 30.", about=["src/cart.py::LIMIT=30"])
+    general = add(world, shop, "A constant", "Read it from there.", about=["src/cart.py::LIMIT"])
+    edit(shop, "LIMIT = 30", "LIMIT = 40")
+    commit_all(git, shop, "two")
+    with pytest.raises(Refused, match=r"still says 30: src/cart\.py::LIMIT was 30, and is 40"):
+        editing.keep(world.fresh(cwd=shop), limit)
+    assert look(world, shop, limit).verdict == "changed"
+    (note,) = editing.keep(world.fresh(cwd=shop), general).notes
+    assert note == "src/cart.py::LIMIT was LIMIT = 30, and is LIMIT = 40"
+    editing.keep(world.fresh(cwd=shop), limit, sure=lambda _: True)
+    assert look(world, shop, limit).verdict == "holds"
+
+
 def test_code_that_is_not_here_has_no_verdict(world: World, git: Git, shop: Path, tmp_path: Path) -> None:
     lesson = add(world, shop, about=[TOTAL, "pypi/click<8.2"])
     other = tmp_path / "other"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Commit = tuple[str, str, str]  # Its short name, its author, the day
 
-FOLDER = "anchors"
+FOLDER = "anchors-2"  # counted up where fingerprints are made another way
 UNASKED = 3  # Questions to git of one telling that nobody asked for
 AT_MOST = 20  # of a look at all entries; the next look asks about the rest
 _COMMITS_OF_ALL = 5_000  # that are looked through for every path that there ever was
@@ -47,6 +47,7 @@ _HOPS = 5  # Renames of a file that are followed
 _FILES = 40  # Files that are looked through for a name
 _MOST_QUOTED = 30  # Words in backticks that are looked for
 _FRESH = 50_000_000  # Nanoseconds after a change in which a stat may not show the next one
+_SENTENCE = 200  # Characters of code that a sentence quotes
 _MOST_KEPT = 5_000  # Files that the state folder has rows of
 _QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
 _FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
@@ -220,18 +221,23 @@ class CodeFolder:
         where = str(place._replace(value=None)) if place else ""
         return _verdict_of(anchor, verdict, commit, where, now)._replace(changes=changes), now
 
-    def diff(self, anchor: Anchor, row: AnchorVerdict) -> str:
-        """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
-        from ai_lessons.git.history import unified
-
+    def sides(self, anchor: Anchor, row: AnchorVerdict) -> tuple[str, str | None]:
+        """The text of a symbol before the change that a verdict names, as far as git has it, and as it is now."""
         if anchor.package or row.verdict not in {Verdict.CHANGED, Verdict.GONE}:
-            return ""
+            return "", None
         commit = f"{row.commit}^" if row.commit else "HEAD"
         before = self._git("cat-file", "blob", f"{commit}:{anchor.path}").out.decode("utf-8", "replace")
         place = anchors.parse(row.place) if row.place else anchor
         after = files.beginning(self.top / place.path, self.top, anchors.LARGEST)
         old, new = (anchors.definition(x.path, text, x.symbol) for x, text in ((anchor, before), (place, after)))
-        return unified(anchor.path, old.text.encode(), new.text.encode() if new else None) if old else ""
+        return old.text if old else "", new.text if new else None
+
+    def diff(self, anchor: Anchor, row: AnchorVerdict) -> str:
+        """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
+        from ai_lessons.git.history import unified
+
+        old, new = self.sides(anchor, row)
+        return unified(anchor.path, old.encode(), None if new is None else new.encode()) if old else ""
 
     # --- git's history ---
 
@@ -314,8 +320,8 @@ class CodeFolder:
             part = commits[start : start + _AT_ONCE]
             states = self._states([commit[0] for commit in part], paths, anchor.symbol)
             for (_, *commit), then in zip(part, states, strict=False):
-                changes += later is not None and then != latest
-                if anchors.judged(anchor, then) is Verdict.HOLDS or (later is None and then != now):
+                changes += later is not None and _differ(then, latest)
+                if anchors.judged(anchor, then) is Verdict.HOLDS or (later is None and _differ(then, now)):
                     return later, changes
                 later, latest = (commit[0], commit[1], commit[2]), then
             if len(states) < len(part):  # a partial clone lacks what was before
@@ -375,6 +381,11 @@ class CodeFolder:
 def _listed(state: State | None) -> list[str | None] | None:
     """As it comes back from JSON."""
     return list(state) if state else None
+
+
+def _differ(a: State | None, b: State | None) -> bool:
+    """Whether a symbol means another thing, whatever its comments and docstrings say."""
+    return (a and a[:2]) != (b and b[:2])
 
 
 def _package_name(anchor: Anchor) -> str:
@@ -753,16 +764,28 @@ def _place_named(code: CodeFolder, quoted: str) -> Anchor | None:
     return Anchor(path, symbol, seen=now.fingerprint) if now else None
 
 
-def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dict[str, str]] | None, list[str]]:
-    """The value of `about` as the code is now, for a person who says that an entry still holds; and notes.
+class Renewed(NamedTuple):
+    """What a new look at the code of an entry found: the value of `about` (None: nothing of it is to be changed).
 
-    None: nothing of it is to be changed. What is gone is left out, because nothing is there to look at.
+    `changed`: each changed place, old and new. `outdated`: what the text still states of the old code.
+    """
+
+    about: list[dict[str, str]] | None = None
+    notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
+
+
+def looked_again(repo: RepositorySession, light: EntrySummary, text: str) -> Renewed:
+    """The code of an entry as it is now, for a person who says that it still holds; `text` is all that it says.
+
+    What is gone is left out, because nothing is there to look at.
     """
     stated_anchors = anchors_of(light.about)
     code = code_around(repo) if stated_anchors else None
     if code is None:
-        return None, ["its code is not here, so it was not looked at"] if stated_anchors else []
-    renewed, notes = list[Anchor](), list[str]()
+        return Renewed(notes=("its code is not here, so it was not looked at",) if stated_anchors else ())
+    renewed, notes, changed, outdated = list[Anchor](), list[str](), list[str](), list[str]()
     for anchor in stated_anchors:
         row = code.look(anchor, light.project)
         if row.verdict in anchors.SILENCED:
@@ -774,6 +797,12 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
         unseen = row.verdict is Verdict.HOLDS and anchor.value is None and not (anchor.seen or anchor.package)
         look = unseen or row.verdict in {Verdict.CHANGED, Verdict.MOVED}
         now = code.state(place.path, place.symbol) if look else None
+        if now and row.verdict is Verdict.CHANGED:
+            old, new = code.sides(anchor, row)
+            if anchor.value is not None:
+                old, new = anchors.plain(anchor.value), now.value or new
+            changed.append(f"{anchor._replace(value=None)} {_old_and_new(old, new or '')}")
+            outdated += anchors.still_stated(text, old, new or "", value=anchor.value is not None)
         if now is None:
             renewed.append(anchor)
         elif anchor.value is not None and now.value is not None:
@@ -782,10 +811,21 @@ def looked_again(repo: RepositorySession, light: EntrySummary) -> tuple[list[dic
         else:
             renewed.append(place._replace(value=None, seen=now.fingerprint))
     code.close()
-    if renewed == list(stated_anchors):
-        return None, notes
-    commands = ({"command": command} for command in anchors.commands_of(light.about))
-    return [*(anchor.fields for anchor in renewed), *commands], notes
+    about = None
+    if renewed != list(stated_anchors):
+        commands = ({"command": command} for command in anchors.commands_of(light.about))
+        about = [*(anchor.fields for anchor in renewed), *commands]
+    return Renewed(about, tuple(notes), tuple(changed), tuple(dict.fromkeys(outdated)))
+
+
+def _old_and_new(old: str, new: str) -> str:
+    """The lines that differ, as a sentence has room for them."""
+    if not old:
+        return "changed, and git does not have it as it was"
+    before, after = ([line.strip() for line in text.splitlines()] for text in (old, new))
+    gone, come = ([x for x in ours if x not in theirs] for ours, theirs in ((before, after), (after, before)))
+    was, now = (" ".join(lines)[:_SENTENCE] or "less" for lines in (gone, come))
+    return f"was {was}, and is {now}"
 
 
 def code_diff(repo: RepositorySession, light: EntrySummary) -> str:

@@ -204,20 +204,29 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
     return rewrite(repo, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
 
 
-def keep(opened: Library, ref: str) -> Written:
+def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: False) -> Written:
     """Write down that an entry was looked at today and holds: `review` leaves it alone for half a year.
 
     What silenced it does not count any more, and the code that it speaks of is what that is now.
+    `sure` is asked about a text that states what the code does not have any more.
+    Raises Refused: it does not say yes.
     """
     repo, light = opened.writing(ref)
-    about, notes = app.anchors.looked_again(repo, light)
+    entry, _ = repo.load(light.id)
+    text = "\n".join((entry.title, str(entry.pattern or ""), entry.rationale, entry.body))
+    about, notes, changed, outdated = app.anchors.looked_again(repo, light, text)
+    if outdated:
+        question = f"[{light.handle}] still says {', '.join(outdated)}: {'; '.join(changed)}"
+        if not sure(question):
+            hint = f"ai-lessons contribute update {light.handle} --title … --content …, then keep it"
+            raise Refused(question, hint=hint)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
     changes |= {} if about is None else {ABOUT: about or REMOVE}
     if light.seen and not repo.options.agent:  # from now on its counts are the person's
-        authorship.remember(repo, authorship.USER, repo.load(light.id)[0])
+        authorship.remember(repo, authorship.USER, entry)
     done = change(repo, light, changes, f"Keep {light.kind}: {light.title}")
     repo.usages.note_status(light, light.status)
-    return done._replace(notes=(*done.notes, *notes))
+    return done._replace(notes=(*done.notes, *notes, *changed))
 
 
 def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:

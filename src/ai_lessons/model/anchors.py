@@ -79,13 +79,14 @@ class Anchor(NamedTuple):
 class Definition(NamedTuple):
     """What a file has under a name: its text, `lines` (first and last, from 1) of each part, and its value, if plain.
 
-    `meaning` is what of the text counts: without comments and blanks, of Python its syntax tree.
+    `meaning` is what of the text counts: without comments and blanks, of Python its syntax tree without docstrings.
     """
 
     text: str
     lines: tuple[tuple[int, int], ...]
     meaning: str
     value: str | None = None
+    documented: str = ""  # The meaning with docstrings, where there are any
 
 
 _PACKAGE = re.compile(
@@ -173,10 +174,14 @@ def _fault(item: object) -> str:
 
 
 class State(NamedTuple):
-    """How a file has a symbol: a fingerprint of its meaning, and its value where it has a plain one."""
+    """How a file has a symbol: a fingerprint of its meaning, and its value where it has a plain one.
+
+    `documented`: the fingerprint with docstrings, as entries of version 0.1 state it.
+    """
 
     fingerprint: str
     value: str | None = None
+    documented: str = ""
 
 
 UNREADABLE = State("unreadable")
@@ -190,7 +195,11 @@ def state(path: str, text: str, symbol: str) -> State | None:
         return None if symbol else State("")
     if not part.lines:
         return UNREADABLE
-    return State(sha256(part.meaning.encode("utf-8", "replace")).hexdigest()[:8], part.value)
+    meant, documented = (
+        sha256(text.encode("utf-8", "replace")).hexdigest()[:8] if text else ""
+        for text in (part.meaning, part.documented)
+    )
+    return State(meant, part.value, documented)
 
 
 def judged(anchor: Anchor, now: State | None) -> Verdict:
@@ -199,7 +208,33 @@ def judged(anchor: Anchor, now: State | None) -> Verdict:
         return Verdict.GONE if now is None else Verdict.ELSEWHERE
     if anchor.value is not None:
         return Verdict.HOLDS if now.value == plain(anchor.value) else Verdict.CHANGED
-    return Verdict.HOLDS if anchor.seen in {"", now.fingerprint} else Verdict.CHANGED
+    return Verdict.HOLDS if anchor.seen in {"", now.fingerprint, now.documented} else Verdict.CHANGED
+
+
+_A_WORD = re.compile(r"\d+(?:\.\d+)*%?|[^\W\d]\w*")
+_GROUPED = re.compile(r"(?<=\d)[_,](?=\d{3})")
+
+
+def still_stated(text: str, old: str, new: str, *, value: bool) -> list[str]:
+    """What of the old code a text still states, and does not state as it is now.
+
+    Of the `value` of a constant any word; of other code its numbers, and the words that the text has in backticks.
+
+    >>> still_stated("The rate is 19 %, read from `RATE`.", "0.19", "0.21", value=True)
+    ['19%']
+    """
+    quoted = " ".join(re.findall(r"`([^`\n]+)`", text))
+    stated, marked = (_words(re.sub(r"(?<=\d) %| percent\b", "%", x)) for x in (text, quoted))
+    before, after = _words(old, shares=True), _words(new)
+    if value and after - before and after - before <= stated:
+        return []
+    plainly = {word for word in stated if word[0].isdigit() or (value and len(word) > 2)}
+    return sorted((before - after) & (plainly | marked))
+
+
+def _words(text: str, *, shares: bool = False) -> set[str]:
+    words = {word.lower() for word in _A_WORD.findall(_GROUPED.sub("", text))}
+    return words | {f"{float(x) * 100:g}%" for x in words if shares and re.fullmatch(r"0\.\d+", x)}
 
 
 def in_range(versions: str, used: str) -> bool:
@@ -252,14 +287,20 @@ def names(path: str, text: str) -> list[str]:
     if len(text) > LARGEST:
         return []
     if path.endswith((".py", ".pyi")):
-        return list(_python_nodes(text) or ())
+        return [name for name in _python_nodes(text) or () if not name.endswith(_DOC)]
     if style(path) == "keys":
         return list(_keys(path, text))
     return list(dict.fromkeys(match[1] for match in re.finditer(_LISTED, skeleton(path, text))))
 
 
+_DOC = "__doc__"
+
+
 def _python_nodes(text: str) -> dict[str, list[Any]] | None:
-    """The nodes of functions, classes, methods and constants by their names, `Class.method`; None: it is no Python."""
+    """The nodes of functions, classes, methods and constants by their names; None: it is no Python.
+
+    `Class.method`, and `Class.method.__doc__` for its docstring.
+    """
     import ast  # noqa: PLC0415  # a look that finds nothing changed needs none of it
 
     nodes: dict[str, list[Any]] = {}
@@ -270,6 +311,8 @@ def _python_nodes(text: str) -> dict[str, list[Any]] | None:
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 nodes.setdefault(within + node.name, []).append(node)
+                if doc := _docstring(node):
+                    nodes[f"{within}{node.name}.{_DOC}"] = doc
                 if isinstance(node, ast.ClassDef):
                     visit(node.body, f"{within}{node.name}.")
             elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -284,24 +327,35 @@ def _python_nodes(text: str) -> dict[str, list[Any]] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an odd escape in other people's code
-            visit(ast.parse(text).body, "")
+            module = ast.parse(text)
+        if doc := _docstring(module):
+            nodes[_DOC] = doc
+        visit(module.body, "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return nodes
 
 
+def _docstring(node: Any) -> list[Any]:
+    """The statement that is the docstring of a module, class or function, if it has one."""
+    first = next(iter(node.body), None)
+    stated = getattr(getattr(first, "value", None), "value", None)
+    return [first] if isinstance(stated, str) and first and list(first._fields) == ["value"] else []
+
+
 def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
     import ast  # noqa: PLC0415  # as above
 
-    def meaning(node: Any) -> str:
+    def meaning(node: Any, *, docs: bool) -> str:
         """The tree without places and empty fields, which is the same by every version of Python."""
         if isinstance(node, ast.AST):
-            fields = (
-                (key, value) for key, value in ast.iter_fields(node) if key not in {"ctx", "kind", "type_comment"}
-            )
-            stated = (f"{key}={meaning(value)}" for key, value in fields if value not in (None, []))
+            fields = {key: value for key, value in ast.iter_fields(node) if key not in {"ctx", "kind", "type_comment"}}
+            if not docs and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                fields["body"] = node.body[len(_docstring(node)) :]
+            stated = (f"{key}={meaning(value, docs=docs)}" for key, value in fields.items() if value not in (None, []))
             return f"{type(node).__name__}({' '.join(stated)})"
-        return f"[{' '.join(map(meaning, node))}]" if isinstance(node, list) else repr(node)
+        several = " ".join(meaning(item, docs=docs) for item in node) if isinstance(node, list) else ""
+        return f"[{several}]" if isinstance(node, list) else repr(node)
 
     rows, spans, value = text.split("\n"), list[tuple[int, int]](), None
     for node in nodes:
@@ -313,8 +367,9 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
     spans = list(dict.fromkeys(spans))  # of many on one line
     parts = "\n".join("\n".join(rows[first - 1 : last]) for first, last in spans)
     try:
-        means = parts if len(parts) > _LARGEST_MEANING else "".join(map(meaning, nodes))
-        return Definition(parts, tuple(spans), means, value)
+        long = len(parts) > _LARGEST_MEANING
+        means, documented = (parts if long else "".join(meaning(x, docs=docs) for x in nodes) for docs in (False, True))
+        return Definition(parts, tuple(spans), means, value, documented if documented != means else "")
     except RecursionError:
         return Definition("", (), "")
 

@@ -672,6 +672,10 @@ class Call:
         """Whether a person can answer a question (stdout may be a pipe)."""
         return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not self.json
 
+    def sure(self, question: str) -> bool:
+        """Whether a person says yes at a terminal; nobody else can."""
+        return self.can_ask and not self.settings.agent and confirm("Is that right?", line(question))
+
     @property
     def caller(self) -> str:
         """Who writes: `user` at a terminal, if the settings name no agent, else `ai`.

@@ -137,8 +137,11 @@ def update(call: Call, /, ref: str, content: str | None, file: str | None, **fie
 @contribute.command("keep", examples=["L-8F3K2A"])
 @options.id_argument
 def keep(call: Call, ref: str) -> None:
-    """Say that an entry still holds: `admin review` leaves it alone, and its code is looked at anew."""
-    call.answer(app.editing.keep(call.library, ref), text_jobs.written)
+    """Say that an entry still holds: `admin review` leaves it alone, and its code is looked at anew.
+
+    Of code that changed you see old and new; a text that still states the old needs your word, at a terminal.
+    """
+    call.answer(app.editing.keep(call.library, ref, call.sure), text_jobs.written)
 
 
 @contribute.command("edit", examples=["EDITOR=nano {} L-8F3K2A"])

@@ -236,7 +236,7 @@ STALE_PAST = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wron
 def stale(call: Call, only_list: bool, ref: str | None) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
     if ref:
-        call.answer((app.editing.keep(call.library, ref),), text_jobs.writes)
+        call.answer((app.editing.keep(call.library, ref, call.sure),), text_jobs.writes)
         return
     outdated = app.health.review(call.library)
     if only_list or not outdated or not _person_reviews(call):
@@ -273,7 +273,10 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
         if choice == "edit":
             written = call.edit_until_valid(partial(app.editing.edit, call.library, entry.id))
         elif choice == "keep":
-            written = app.editing.keep(call.library, entry.id)
+            try:
+                written = app.editing.keep(call.library, entry.id, call.sure)
+            except Refused:  # at the question: another choice may fit
+                written = None
         elif choice == "wrong":
             reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
             written = app.lessons.wrong(call.library, entry.id, reason, by=call.caller)
