@@ -3,9 +3,10 @@
 The questions of each judged set are put to its own documents, where they have an answer, and to those of every other
 set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer, which
 would be among the results without that bar, is not shown. With `--fit` the six weights of `search.ranking`, `UNKNOWN`
-and `BAR` are searched for anew: those that hold back most foreign questions, tell no more of a set's own that nothing
-is near than the second edition did, and keep the scores of a set's own questions apart from each other the least, as
-the same question in other words must not lose its answer. Each set is left out once, and judged.
+and `BAR` are searched for anew, from round numbers: those that miss none of the bars below, hold back most foreign
+questions, and keep the scores of a set's own questions apart from each other the least, as the same question in other
+words must not lose its answer; and that tell least of a set's own, put to a part of it, that nothing is near, because
+most libraries are small. Each set is left out once, and judged: twelve minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from ai_lessons.app import search
 from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library, RepositorySession
 from ai_lessons.model.entries import Filter
-from ai_lessons.search import ranking
 from ai_lessons.search.ranking import (
     FEWEST,
     condition,
@@ -76,7 +76,15 @@ FOREIGN: Mapping[tuple[str, str], Pair] = {
 }
 """Share of the questions of the second set that it held back from the first, in the same two ways."""
 
-STARTS, STEPS, SOFT = 3, 3000, 0.12
+STARTS, ROUNDS, DRAWN, KEPT, SOFT = 3, 100, 80, 14, 0.1
+MARGIN = 0.01  # Beside the bar, for numbers that are rounded
+BEGIN = (-10.0, 15.0, -0.2, 2.0, 1.0, 0.2, 0.65, 0.35)
+SPREAD = 0.95
+"""How far apart the answers of a set's own questions end (see `Loss.spread`): no bar depends on it, but the share of a
+score that is lost where a question is asked in other words."""
+
+WIDTHS = np.array([0.3, 0.3, 0.5, 0.5, 0.5, 0.5, 0.02, 0.3])
+"""Where the search for the numbers begins, in the order of `WEIGHTS`, and how far around it looks."""
 
 
 class Seen(NamedTuple):
@@ -120,7 +128,7 @@ def main() -> None:
     print(table("answers of the library", head, answers))
     if asked.fit:
         head = ["left out", *map(str.lower, WEIGHTS), "nothing near", "held back"]
-        rows = [fitted(seen, one) for one in (*sets, "")]
+        rows = [fitted(seen, name) for name in (*sets, "")]
         print(table("fitted without one set, and judged on it", head, rows))
     outcome.finish(check=asked.check)
 
@@ -196,64 +204,85 @@ WEIGHTS = ("BIAS", "NEAR", "AMONG", "TOGETHER", "STORED", "ASKED", "UNKNOWN", "B
 
 
 def fitted(seen: list[Seen], left_out: str) -> list[str]:
-    """The numbers that a random search from today's finds for all sets but one, and what they make of that one.
+    """The numbers that fit all sets but one, and what they make of that one.
 
-    A question counts as told that nothing is near by a logistic function of its distance from the bar, whose slope is
-    `1 / SOFT`: counts themselves do not tell which way to go. Per pair of sets, what is missing to the share of the
-    second edition weighs most, with the model and by words alone.
+    A cross-entropy search (Rubinstein 1999): numbers are drawn around a mean, which moves to those that fit best. It
+    begins at round numbers, `STARTS` times, and takes the best.
     """
-    now = np.array([getattr(ranking, name) for name in WEIGHTS])
-    most = max(len(one.passages) for one in seen)
-    padded = np.array([[*one.passages, *[(np.nan, 0.0)] * (most - len(one.passages))] for one in seen])
-    fixed, free = np.array([one.fixed for one in seen]), np.array([not one.named for one in seen])
-    groups: dict[tuple[str, str, int], list[int]] = {}
-    for place, one in enumerate(seen):
-        if left_out not in {one.stored, one.asker}:
-            groups.setdefault((one.stored, one.asker, one.part), []).append(place)
+    judged = [question for question in seen if left_out not in {question.stored, question.asker}]
+    loss, start = Loss(judged), np.array(BEGIN)
+    tries = []
+    for seed in range(1, STARTS + 1):
+        dice, mean, spread = np.random.default_rng(seed), start, np.diag((abs(start) * WIDTHS) ** 2)
+        best = (loss(mean), tuple(mean))
+        for _ in range(ROUNDS):
+            drawn = np.vstack([dice.multivariate_normal(mean, spread, size=DRAWN), best[1]])
+            drawn[:, -1] = np.clip(drawn[:, -1], 0.05, 0.95)
+            losses = [loss(numbers) for numbers in drawn]
+            order = np.argsort(losses)
+            best = min(best, (losses[order[0]], tuple(map(float, drawn[order[0]]))))
+            mean, spread = drawn[order[:KEPT]].mean(axis=0), 0.4 * spread + 0.5 * np.cov(drawn[order[:KEPT]].T)
+            spread += 1e-9 * np.eye(len(mean))
+        tries.append(best)
+    numbers = np.array(min(tries)[1])
+    scale = SPREAD / loss.spread(numbers)
+    bar = 1 / (1 + (1 / numbers[-1] - 1) ** scale)
+    numbers = np.round([*(scale * numbers[:-2]), numbers[-2], bar], 3)
+    asked = Loss([question for question in seen if left_out in {"", question.stored} and not question.part])
+    far = asked.free & (asked.above(numbers, words=False) < 0)
+    own = np.array([question.stored == question.asker for question in asked.seen])
+    return [
+        left_out or "none",
+        *(f"{number_:.3f}" for number_ in numbers),
+        *(number(far[x].mean()) for x in (own, ~own)),
+    ]
 
-    def above(numbers: Floats, *, words: bool) -> Floats:
+
+class Loss:
+    """How badly numbers fit some questions: what is lost, missing to the second edition, not held back."""
+
+    def __init__(self, seen: list[Seen]) -> None:
+        self.seen, most = seen, max(len(question.passages) for question in seen)
+        rows = [[*question.passages, *[(np.nan, 0.0)] * (most - len(question.passages))] for question in seen]
+        self._near, self._held = np.moveaxis(np.array(rows), 2, 0)
+        self._fixed = np.array([question.fixed for question in seen])
+        self.free = np.array([not question.named for question in seen])
+        self._groups: dict[tuple[str, str, int], list[int]] = {}
+        for place, question in enumerate(seen):
+            self._groups.setdefault((question.stored, question.asker, question.part), []).append(place)
+
+    def above(self, numbers: Floats, *, words: bool) -> Floats:
         """How far each question is above the bar, as a logarithm of odds."""
         bias, near, among, together, stored, asked, unknown, bar = numbers
-        similar = np.where(np.isnan(padded[:, :, 0]), -9.0, unknown if words else padded[:, :, 0])
-        best = (near * similar + together * padded[:, :, 1]).max(axis=1)
-        whole: Floats = bias + best + fixed @ np.array([among, stored, asked]) - log(bar / (1 - bar))
+        similar = np.where(np.isnan(self._near), -9.0, unknown if words else self._near)
+        best = (near * similar + together * self._held).max(axis=1)
+        whole: Floats = bias + best + self._fixed @ np.array([among, stored, asked]) - log(bar / (1 - bar))
         return whole
 
-    def loss(numbers: Floats) -> float:
-        lost, missing, held, spread = 0.0, 0.0, [], []
+    def __call__(self, numbers: Floats) -> float:
+        """A missed bar weighs most. `SOFT` smooths the shares: counts do not tell which way to go."""
+        missed, soft_missed, held, spread = 0.0, 0.0, [], self.spread(numbers)
         for words in (False, True):
-            x = above(numbers, words=words)
-            far = free / (1 + np.exp(np.clip(x / SOFT, -50, 50)))
-            for (stored, asker, part), places in groups.items():
-                share = float(far[places].mean())
+            x = self.above(numbers, words=words) / spread
+            soft = self.free / (1 + np.exp(np.clip(x / SOFT, -50, 50)))
+            for (stored, asker, part), places in self._groups.items():
+                share, limit = float(soft[places].mean()), 0.0
                 if stored == asker:
-                    lost += max(0.0, share - (0.05 if part else OWN.get(stored, (0.0, 0.0))[words]))
-                    spread.append(float(x[places].std()))
+                    limit = 0.0 if part else OWN.get(stored, (0.0, 0.0))[words] + WORSE
+                    short, soft_short = float((self.free & (x < MARGIN))[places].mean()) - limit, share - limit
                 else:
+                    limit = 0.0 if part else FOREIGN[stored, asker][words] - WORSE
                     held.append(share)
-                    missing += 0.0 if part else max(0.0, FOREIGN[stored, asker][words] + WORSE - share)
-        return 25 * lost + 4 * missing + 1 - float(np.mean(held)) + 0.1 * float(np.mean(spread))
+                    short, soft_short = limit - float((self.free & (x < -MARGIN))[places].mean()), limit - share
+                soft_missed += max(0.0, soft_short) * (60 if stored == asker else 4)
+                missed += (max(0.0, short) * 500 + (short > 0)) * (not part)
+        return missed + soft_missed + 1 - float(np.mean(held))
 
-    dice = np.random.default_rng(corpora.SEED)
-    found = []
-    for _ in range(STARTS):
-        numbers, step = now, 0.1
-        least = loss(numbers)
-        for _ in range(STEPS):
-            moved = step * dice.normal(size=len(now)) * (dice.random(len(now)) < 0.5)
-            tried = np.round(numbers + abs(numbers) * moved, 3)
-            tried[-1] = min(max(tried[-1], 0.05), 0.95)
-            if (judged := loss(tried)) <= least:
-                numbers, least, step = tried, judged, min(0.2, step * 1.3)
-            else:
-                step = max(0.002, step * 0.99)
-        found.append((least, tuple(map(float, numbers))))
-    best = np.array(min(found)[1])
-    far = free * (above(best, words=False) < 0)
-    judged_on = [left_out in {"", one.stored} and not one.part for one in seen]
-    own = np.array([one.stored == one.asker for one in seen])
-    shares_of = (float(far[judged_on & kind].mean()) for kind in (own, ~own))
-    return [left_out or "none", *(f"{one:.2f}" for one in best), *map(number, shares_of)]
+    def spread(self, numbers: Floats) -> float:
+        """How far apart a set's own questions are: the deviation of the logarithms of odds, mean of all sets."""
+        x = self.above(numbers, words=False)
+        own = (places for (stored, asker, _), places in self._groups.items() if stored == asker)
+        return float(np.mean([x[places].std() for places in own]))
 
 
 if __name__ == "__main__":

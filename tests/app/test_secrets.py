@@ -67,6 +67,8 @@ EXAMPLES = (
     "dynamodb://aws_access_key_id:aws_secret_access_key@region:port/table",
     "https://bob:password123@proxy.example.com/simple and mysql://app:my-secret-pw@db:3306/x",
     "postgres://postgres:postgres@localhost/x and http://<user>:<secret>@host",
+    "https://user:he%2F%2Fo@pypi.company.com/simple shows how / is written",
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0.SflKxwRJSMeKKF2QT4fw",
     "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "01JD3Z8QK5W7M2X9V4T68F3K2A",
     "non-us, SKIP, ACCESS, eyJust, us-east-1, multi-user",

@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.texts import stem
 from ai_lessons.search.ranking import (
+    LOG,
     QUERY_WORD,
     SHORT_WORD,
     Match,
     RankingFacts,
     fold,
     fuse,
+    headed,
+    of_a_log,
     rank,
     snippet,
     stem_positions,
@@ -45,6 +49,31 @@ raw_hits = st.lists(
     max_size=20,
     unique_by=lambda hit: (hit.entry_id, hit.ordinal),
 )
+
+
+def test_a_page_whose_title_says_it_stands_before_one_that_mentions_it() -> None:
+    text = [Match("mentions", 0, 1.0, "1.0.3 > News"), Match("guide", 0, 0.95, "Crontab"), Match("far", 0, 0.1)]
+    assert fuse(text, ())[0].entry_id == "mentions"
+    titles = {"mentions": "Changes in 1.0", "guide": "Periodic tasks", "far": "Else"}
+    shares = headed("run a task every Monday", text, lambda hit: f"{titles[hit.entry_id]} {hit.heading}")
+    assert {key[0]: round(share, 2) for key, share in shares.items()} == {"mentions": 0.0, "guide": 0.25, "far": 0.0}
+    assert fuse(text, (), headed=shares)[0].entry_id == "guide"
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "question", "counts_less"),
+    [
+        ("p/docs/unversioned/history/changelog-1.0.rst.md", "Change history", "run a task every Monday", True),
+        ("p/docs/unversioned/news.md", "What's New in 5.0", "run a task every Monday", True),
+        ("p/docs/unversioned/changelog.md", "Changelog", "what changed in 5.0", False),
+        ("p/docs/unversioned/exchange-logs.md", "Exchange logs", "run a task every Monday", False),
+    ],
+)
+def test_a_list_of_changes_counts_less_unless_it_is_asked_for(
+    path: str, title: str, question: str, counts_less: bool
+) -> None:
+    light = EntrySummary("i", "D-1", Kind.DOC, title, "p", (), (), path)
+    assert of_a_log(question, light) == (LOG if counts_less else 1.0)
 
 
 @given(raw_hits, raw_hits)

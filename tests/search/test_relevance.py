@@ -93,6 +93,7 @@ def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_the
     both = frozenset({("a", 2), ("b", 0)})
     assert holders("ENOENT, EPERM and EJSON_5", hits, lambda hit: hit.text)[1] == {("b", 0)}
     assert holders("ENOENT", hits, lambda hit: hit.text) == (both, both)
+    assert holders("a grid with two columns in CSS", [Match("a", 0, 1.0, "", "CSS")], lambda hit: hit.text)[0] == set()
     any_of_them, meant = holders("EJSON_5", hits, lambda hit: hit.text)
     assert (len(any_of_them), meant) == (RARE + 1, frozenset())
 

@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from ai_lessons.connectors.packages import Package, Page
     from ai_lessons.connectors.web import Web
 
+_NO_PAGE = re.compile(r"(?i)\.(?:svg|css|scss|less|map|po|pot)$|^conf\.py$")
+"""What pages are drawn, built and translated with; in a folder of pages it is found in their place."""
+
 DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
 """How names end of what only the extra `intake` can read."""
 
@@ -421,6 +424,8 @@ class Planner:
         inside = self._repo.inside(str(file.path))
         if inside is not None:
             return self._describe(inside)
+        if self._draft.kind is Kind.DOC and self._draft.recursive and _NO_PAGE.search(file.path.name):
+            raise Refused("what pages are made with, and no page", hint="name the file itself, without --recursive")
         came = take(file, self._sources, self._repo.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 

@@ -277,13 +277,15 @@ def _is_phrase(query: Query) -> bool:
 class Judged(NamedTuple):
     """How likely the question is answered: by what passes the filters (`near`), by anything but rules, and by rules.
 
-    `lead` are the passages that hold what it is about, `rule_matches` the best passage of each rule.
+    `lead` are the passages that hold what it is about, `headed` those below a title or heading with words of it,
+    `rule_matches` the best passage of each rule.
     """
 
     near: Chance
     whole: Chance
     rules: Chance
-    lead: AbstractSet[tuple[str, int]]
+    lead: AbstractSet[ranking.JudgedPassage]
+    headed: Mapping[ranking.JudgedPassage, float]
     rule_matches: Mapping[str, Match]
     weak: bool
 
@@ -292,9 +294,11 @@ def judge(gathered: Gathered) -> Judged:
     """The chance that anything found answers the question; only what was not filtered away can."""
     asked, every, candidates, lights = gathered.asked, gathered.every, gathered.candidates, gathered.lights
 
+    def head_of(hit: Match) -> str:
+        return f"{lights[hit.entry_id].title if hit.entry_id in lights else ''} {hit.heading}"
+
     def text_of(hit: Match) -> str:
-        title = lights[hit.entry_id].title if hit.entry_id in lights else ""
-        return f"{title} {hit.heading} {hit.text}"
+        return f"{head_of(hit)} {hit.text}"
 
     text, passages, complete = asked.query.text, gathered.passages, not gathered.done.missing
     lists = [candidates, gathered.rules] if every is candidates else [candidates, gathered.rules, every]
@@ -308,7 +312,8 @@ def judge(gathered: Gathered) -> Judged:
     matches: dict[str, Match] = {}
     for hit in (*gathered.rules.vectors, *gathered.rules.text):
         matches.setdefault(hit.entry_id, hit)
-    return Judged(near, whole, rules, lead, matches, weak=near.best < BAR and not asked.query.phrases)
+    headed = ranking.headed(text, (*candidates.text, *candidates.vectors), head_of)
+    return Judged(near, whole, rules, lead, headed, matches, weak=near.best < BAR and not asked.query.phrases)
 
 
 def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
@@ -318,7 +323,7 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
     has_both = bool(candidates.text and candidates.vectors)
     weight = ranking.VECTOR_WEIGHT * candidates.read * (gathered.coverage if has_both else 1.0)
     scale = gathered.every.text, gathered.every.vectors
-    matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, scale)
+    matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, seen.headed, scale)
     matches = tuple(match._replace(score=match.score * seen.whole.best) for match in matches)
     hits = drop_superseded(repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.lights))
     hits = list(_few(hits)) if asked.few else hits
@@ -486,7 +491,7 @@ def _hits(
                 light.id,
                 frozenset(light.tags),
                 frozenset(light.versions),
-                standings.get(light.id, 1.0),
+                standings.get(light.id, 1.0) * ranking.of_a_log(query.text, light),
                 versioned=light.kind.is_resource,
                 asked=versions.of(light.project),
                 distance=repo.tier_distance(light.tier),

@@ -58,6 +58,9 @@ _LOCAL = re.compile(
 )
 """Hosts that are the machine of who reads it."""
 
+_ESCAPED = re.compile("%[0-9A-Fa-f]{2}")
+_JWT_IO = "eyJzdWIiOiIxMjM0NTY3ODkw"  # `{"sub":"1234567890`: the token that pages about tokens show
+_SHORTEST = 6  # Characters of a password that protects something; `he%2F%2Fo` shows how one is written
 _LONGEST_LINE = 100_000
 """Characters of a line that is still looked at: some patterns take time that grows with the square of it."""
 
@@ -155,7 +158,14 @@ def _is_placeholder(password: str, user: str) -> bool:
     word = password.lower()
     named = _NAMES.fullmatch(word) is not None or word == user.lower() or word.startswith(("your", "my-", "my_"))
     in_capitals = password.replace("_", "").isalpha() and password.isupper()
-    return named or in_capitals or password[0] in "$%{[*" or "${" in password or _is_example(password)
+    return (
+        named
+        or in_capitals
+        or len(_ESCAPED.sub("_", password)) < _SHORTEST
+        or password[0] in "$%{[*"
+        or "${" in password
+        or _is_example(password)
+    )
 
 
 def _is_example(value: str) -> bool:
@@ -164,7 +174,7 @@ def _is_example(value: str) -> bool:
 
     upper = value.upper()
     few = len(set(value[-16:])) <= 4
-    return "EXAMPLE" in upper or few or is_sequential_string(value) or is_templated_secret(value)
+    return "EXAMPLE" in upper or _JWT_IO in value or few or is_sequential_string(value) or is_templated_secret(value)
 
 
 def secrets_of(path: str, text: str) -> list[Secret]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from ai_lessons.model.chunks import Passage
-    from ai_lessons.model.entries import Filter
+    from ai_lessons.model.entries import EntrySummary, Filter
 
     TextOf = Callable[["Match"], str]
     JudgedPassage = tuple[str, int]  # entry id, ordinal
@@ -329,13 +329,13 @@ def pattern(phrase: str) -> str:
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models whose similarities are known. With any other one nothing is too far."""
 
-BIAS, NEAR, AMONG, TOGETHER, STORED, ASKED = -8.87, 12.05, -0.22, 2.08, 1.12, 0.23  # bench.nearness --fit
+BIAS, NEAR, AMONG, TOGETHER, STORED, ASKED = -9.618, 12.513, -0.185, 2.028, 0.98, 0.188  # bench.nearness --fit
 """Weights of the chance that a passage answers a question: its similarity, the logarithm of the number of passages, the
 share of the question's words that it holds, the share that all found by words hold, and the logarithm of how many words
-these are (of more words the same share tells more)."""
+these are (of more words the same share tells more). Fitted on whole sets, and on parts of them, from round numbers."""
 
-UNKNOWN = 0.645  # bench.nearness --fit: the similarity that stands for one that no vector tells
-BAR = 0.36  # bench.nearness: chance from which an answer counts as one
+UNKNOWN = 0.647  # bench.nearness --fit: the similarity that stands for one that no vector tells
+BAR = 0.272  # bench.nearness: chance from which an answer counts as one; the fit says .274, small libraries less
 NEAR_BEST = 0.5  # bench.retrieval: share of the best chance from which a rule is an answer, too
 
 MOST_ASKED = 20  # Words of a question from which on more of them tell nothing further
@@ -367,7 +367,9 @@ _ASKING = LOST | set(re.findall(r"\w+", "why which get getting use using mean me
 def holders(
     question: str, hits: Iterable[Match], text_of: TextOf, read: float = 1.0
 ) -> tuple[frozenset[JudgedPassage], frozenset[JudgedPassage]]:
-    """The passages that hold any name of the question, as whole words in any case, and those that lead the answer.
+    """Passages that hold a telling name of the question, as whole words in any case; and those that lead the answer.
+
+    A short one in capitals, such as CSS, is a word to most people: it tells where the question is about it.
 
     These hold most of the names that the question is about and that no more than `RARE` entries hold. A question of
     `QUOTED` words or more that the model does not `read` whole is one of its names: its vectors would let other pages
@@ -378,10 +380,23 @@ def holders(
     holding = {
         name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in (*mentioned, *quoted)
     }
-    telling = [holding[name] for name in (*about(question, mentioned), *quoted)]
+    meant = (*about(question, mentioned), *quoted)
+    telling = [holding[name] for name in meant]
     rare = Counter(key for keys in telling if len({entry for entry, _ in keys}) <= RARE for key in keys)
     most = max(rare.values(), default=0)
-    return frozenset().union(*holding.values()), frozenset(key for key, number in rare.items() if number == most)
+    words = [keys for name, keys in holding.items() if name in meant or not _SHORT.fullmatch(name)]
+    return frozenset().union(*words), frozenset(key for key, number in rare.items() if number == most)
+
+
+def headed(question: str, hits: Iterable[Match], head_of: TextOf) -> dict[JudgedPassage, float]:
+    """The share of the question's words, compared by their stems, that the title and headings above a passage hold.
+
+    A page about the subject says it there; one that only mentions it, as a list of changes does, in its text.
+    """
+    asked = frozenset(stem(word) for word in words_of(question) if len(word) > 1 and word not in LOST)
+    heads = {(hit.entry_id, hit.ordinal): head_of(hit) for hit in hits}
+    held = {head: len({word for _, word in stem_positions(head, asked)}) for head in {*heads.values()}}
+    return {key: held[head] / max(len(asked), 1) for key, head in heads.items()}
 
 
 def about(question: str, mentioned: Sequence[str]) -> Sequence[str]:
@@ -510,6 +525,8 @@ VECTOR_WEIGHT = 0.499
 A little below a half, because of two entries that are the best by one list each, what holds the words goes first.
 """
 
+HEADED = 0.2  # bench.retrieval: what is added where title and headings hold all words of the question; .1 and .3 less
+LOG = 0.8  # bench.retrieval loses nothing; of 25 questions to the pages of Celery and pytest one more finds its guide
 TAIL = 0.001  # What the best has at most that is worse than the worst of the scale
 LEAD = 0.5  # Where some passages lead, they have scores above this, and all others below
 MATCH_BONUS = 0.1  # What a context tag of weight 1 adds to the factor of an entry that carries it
@@ -566,14 +583,15 @@ def fuse(
     vectors: Sequence[Match],
     depth: int = 100,
     weight: float = VECTOR_WEIGHT,
-    lead: AbstractSet[tuple[str, int]] = frozenset(),
+    lead: AbstractSet[JudgedPassage] = frozenset(),
+    headed: Mapping[JudgedPassage, float] = MappingProxyType({}),
     scale: tuple[Sequence[Match], Sequence[Match]] = ((), ()),
 ) -> tuple[Match, ...]:
     """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
 
     A passage that a list does not have counts 0 there. With one list empty the other decides alone. `depth` is the
     limit with which both lists were asked for, `scale` what they hold without filters. The passages of `lead` (entry
-    id, ordinal) come before all others.
+    id, ordinal) come before all others; `headed` is as the function of this name gives it.
     """
     weight = 0.0 if not (vectors or scale[1]) else weight if text or scale[0] else 1.0
     by_text = normalised(text, depth, 0.0, scale[0])
@@ -582,12 +600,22 @@ def fuse(
     for hit in (*text, *vectors):
         key = (hit.entry_id, hit.ordinal)
         score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
+        score += HEADED * headed.get(key, 0.0)
         if lead:
-            score = LEAD * score + (1 - LEAD) * (key in lead)
+            score = LEAD * min(score, 1.0) + (1 - LEAD) * (key in lead)
         previous = best.get(hit.entry_id)
         if previous is None or (-score, hit.ordinal) < (-previous.score, previous.ordinal):
             best[hit.entry_id] = hit._replace(score=score)
     return tuple(sorted(best.values(), key=lambda match: (-match.score, match.entry_id)))
+
+
+_LOG = re.compile(r"(?i)(?<![a-z])(?:change[-_ ]?logs?|release[-_ ]?notes?|what'?s[-_ ]?new)(?![a-z])")
+_CHANGE = re.compile(r"(?i)\b(?:chang|releas|versio|upgrad|migrat|deprecat|remov|since\b|new\b|histor)")
+
+
+def of_a_log(question: str, light: EntrySummary) -> float:
+    """`LOG` for a page that lists the changes of each release, unless the question is about such."""
+    return LOG if _LOG.search(f"{light.path} {light.title}") and not _CHANGE.search(question) else 1.0
 
 
 def context_weights(context: Mapping[str, float | None], aliases: Mapping[str, str]) -> dict[str, float]:
