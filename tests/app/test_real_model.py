@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, search, search_index, setup
-from ai_lessons.app.answers import LessonDraft, Query
+from ai_lessons.app import editing, entries, health, proposals, review, search, search_index, setup
+from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
 from ai_lessons.search.model_files import ModelUnavailable, pull
@@ -49,3 +49,28 @@ def test_meaning_is_found_and_an_edit_at_once(world: World, model_dir: Path, tmp
         assert answer.lessons[0].entry.title == "Patience with the dough"
         assert health.stats(library).vectors == health.stats(library).passages
         assert all(check.state != "error" for check in health.doctor(library))
+
+
+def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_question(
+    world: World, model_dir: Path, tmp_path: Path
+) -> None:
+    options = world.options._replace(model_dir=model_dir)
+    init_repository(tmp_path / "kb", options, hooks=False)
+    with Library(tmp_path / "kb", options) as library:
+        draft = RuleDraft(
+            "Store amounts of money as integer cents", "Floats lose a cent.", "A column.", project="billing"
+        )
+        rule = proposals.suggest_rule(library, draft)
+        review.approve_rule(library, rule.handle)
+        lesson = LessonDraft(
+            "The export of orders runs at night",
+            "By day it slows the shop down.",
+            project="shop",
+            links=[("", rule.id)],
+        )
+        made = editing.add_lesson(library, lesson)
+        setup.reindex(library)
+        answer = search.search(library, Query("when does the export of orders run"))
+        assert [hit.entry.id for hit in answer.hits] == [made.id]
+        answer = search.search(library, Query("should prices be floats or integers"))
+        assert [hit.entry.id for hit in answer.rules] == [rule.id]

@@ -152,7 +152,7 @@ SEARCH_DEPTH = 100  # Passages asked of each half, more only for more results; m
 PROMPT = "If you find out, add a lesson."
 _GAP = "gap"  # Under which a session remembers that its agent was asked
 
-NOTHING_DONE, NOTHING_FOUND = ranking.IndexRefresh(), ranking.Candidates()
+NOTHING_FOUND = ranking.Candidates()
 
 
 def search(library: Library, query: Query) -> Answer:
@@ -345,22 +345,9 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
         _answering(hit, asked.query, shown)
         for hit in (hits[:NEAREST] if weak and gathered.candidates.vectors else hits)
     ]
-    lights = [hit.entry for hit in hits]
-    if weak or not hits:
-        remarks = [] if hits else [_what_there_is(repo, asked.query)]
-        notes = [
-            nothing_near(repo, hits),
-            gathered.remark,
-            *gathered.done.notes,
-            *repo.notes(),
-            *asked.versions.notes,
-            *remarks,
-        ]
-    else:
-        notes = [*_notes(repo, asked.versions, gathered.done, gathered.candidates, coverage), gathered.remark]
-        notes += [*asked.versions.stand_ins(lights), *warnings(repo, lights), *see_also(repo, lights)]
-    notes = list(dict.fromkeys(filter(None, notes)))
-    return Answer(asked.typed, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak)
+    return Answer(
+        asked.typed, tuple(hits), notes=_notes(repo, asked, hits, gathered, weak=weak), coverage=coverage, weak=weak
+    )
 
 
 def _few(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -381,10 +368,7 @@ def _by_filters(repo: Reading, asked: Asking) -> Answer:
     hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
     hits = list(_few(hits)) if asked.few else hits
-    lights = [hit.entry for hit in hits]
-    remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
-    notes = [*_notes(repo, versions), *remarks, *versions.stand_ins(lights), *warnings(repo, lights)]
-    return Answer(asked.typed, tuple(hits), notes=tuple(notes))
+    return Answer(asked.typed, tuple(hits), notes=_notes(repo, asked, hits))
 
 
 def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
@@ -458,19 +442,30 @@ def _of_index(repo: Reading, asked: Asking) -> Filter:
 
 
 def _notes(
-    repo: Reading,
-    versions: Versions,
-    done: IndexRefresh = NOTHING_DONE,
-    candidates: Candidates = NOTHING_FOUND,
-    coverage: float = 1.0,
-) -> list[str]:
-    notes = [*repo.notes(), *versions.notes, done.rebuilt, *done.notes, candidates.note]
-    if done.missing and not candidates.note:
-        notes.append(
-            f"{100 * coverage:.0f} % of the passages have a vector; {done.missing:,} are found by their words alone: "
-            "`ai-lessons admin reindex` completes them"
-        )
-    return [note for note in dict.fromkeys(notes) if note]
+    repo: Reading, asked: Asking, hits: Sequence[Hit], gathered: Gathered | None = None, *, weak: bool = False
+) -> tuple[str, ...]:
+    """What the reader should know, each once; of the index little where nothing is near."""
+    notes, lights = [*repo.notes(), *asked.versions.notes], [hit.entry for hit in hits]
+    if gathered:
+        done, quiet = gathered.done, weak or not hits
+        notes = [nothing_near(repo, hits) if quiet else "", *notes, *done.notes, gathered.remark]
+        if not quiet:
+            notes += [done.rebuilt, gathered.candidates.note or _missing(gathered)]
+    if not hits:
+        notes.append(_what_there_is(repo, asked.query))
+    elif not weak:
+        also = see_also(repo, lights) if gathered else []
+        notes += [*asked.versions.stand_ins(lights), *warnings(repo, lights), *also]
+    return tuple(dict.fromkeys(filter(None, notes)))
+
+
+def _missing(gathered: Gathered) -> str:
+    return (
+        f"{100 * gathered.coverage:.0f} % of the passages have a vector; {gathered.done.missing:,} are found by their "
+        "words alone: `ai-lessons admin reindex` completes them"
+        if gathered.done.missing
+        else ""
+    )
 
 
 def _hits(
