@@ -48,7 +48,7 @@ class Agents(NamedTuple):
     `measure`: whether a lesson is left out now and then, on purpose, to see whether it makes a difference.
     """
 
-    max_chars_at_start: int = 1700
+    max_chars_at_start: int = 1500
     max_chars: int = 900
     outcomes: bool = True
     measure: bool = False

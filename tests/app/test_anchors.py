@@ -378,7 +378,7 @@ def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_
 def test_a_hook_tells_the_warning_behind_the_entry(world: World, shop: Path) -> None:
     add(world, shop, about=[TOTAL])
     edit(shop, "sum(lines)", "max(lines)")
-    text = text_jobs.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), "repo", 900)
+    text = text_jobs.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), 900)
     assert f"! the code it speaks of changed: check first, {TOTAL}" in text
 
 

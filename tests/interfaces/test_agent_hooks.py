@@ -59,7 +59,7 @@ def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
     assert "Sign off\nlesson, not approved, high, tested:\n- [L-8F3K2A] PUT" in told, "whose word each is"
     assert approved not in told, "it names files, and waits for them"
     assert "Of another project" not in told
-    assert len(told) <= 1700
+    assert len(told) <= 1500
 
 
 def test_a_session_begins_with_the_number_of_proposals(host: Host, proposal: str) -> None:

@@ -110,7 +110,7 @@ def test_a_file_that_nothing_is_about_and_what_is_no_file_get_nothing(sql: str) 
 def test_a_note_on_a_line_is_shown_there_alone(sql: str, monkeypatch: Any) -> None:
     def on_the_second_line(library: Library, path: Path, text: str) -> list[lsp.Note]:
         assert (path.name, text) == ("a b.sql", "SELECT 1;\n")
-        (note, *_) = lsp.applying(library, path, text)
+        (note, *_) = lsp.speaking(library, path, text)
         return [note._replace(row=1, text="here")]
 
     monkeypatch.setattr(lsp, "SOURCES", (on_the_second_line,))

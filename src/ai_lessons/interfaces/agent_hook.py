@@ -146,18 +146,18 @@ def respond(
             event = event._replace(moment=Moment.BEGIN, forgotten=True)  # it takes no text at a start
     begins, root = event.moment is Moment.BEGIN, whereabouts(chosen)
     most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
-    draw = text_jobs.begin if begins else text_jobs.hints
+    draw = partial(text_jobs.begin, root=root) if begins else text_jobs.hints
 
     def fitting(offered: Context, left: int) -> dict[str, int]:
         nonlocal most
         signal.setitimer(signal.ITIMER_PROF, 0)  # what fits is noted as told: from here on nothing cuts it short
         most = min(most, left)
-        return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), root, 0)), titles=begins)
+        return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), most=0)), titles=begins)
 
     hints = handle_event(asking(terms), event, fitting, explain=explain)
     if explain:
         return text_jobs.explained(hints)
-    text = draw(hints, root, most) if hints.moment else ""
+    text = draw(hints, most=most) if hints.moment else ""
     if hints.decision and not text:  # no rule fits whole, and the host decides all the same
         text = "; ".join(hints.offered.why[rule] for rule in hints.offered.breaks)
     return answer(event, text, hints.decision) if text else ""

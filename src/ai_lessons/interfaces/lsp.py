@@ -53,24 +53,21 @@ class Note(NamedTuple):
         return {"range": dict(zip(("start", "end"), ends, strict=True)), "severity": self.severity, **named}
 
 
-def applying(library: Library, path: Path, _text: str) -> Iterable[Note]:
-    """Rules in force and lessons whose `applies_to` names the file."""
-    context = app.contexts.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
-    for entry in context.entries:
-        why = entry.rationale if entry.kind is Kind.RULE else entry.pattern
-        approval = context.approvals.get(entry.id)
-        by = f" (approved by {line(approval.approved_by)})" if approval else ""
-        text = ": ".join(line(str(part)) for part in (entry.title, why) if part)
-        yield Note(entry.handle, INFORMATION if entry.kind is Kind.RULE else HINT, f"{text}{by}")
-
-
 def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
-    """Entries that are about the file, or about a symbol at the line where it begins."""
-    if place := _in_project(library, path):
-        rows = range(1, text.count("\n") + 2)
-        for hit in app.anchors.entries_about(library, {place: rows}):
-            note = f"{line(hit.entry.title)} (about {line(hit.anchor)})"
-            yield Note(hit.entry.handle, HINT, note, hit.line - 1 if hit.line > 1 else None)
+    """Rules in force and lessons that name the file, whole; those about a symbol at the line where it begins."""
+    context = app.contexts.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
+    place = _in_project(library, path)
+    rows = {place: range(1, text.count("\n") + 2)} if place else {}
+    hits = {hit.entry.id: hit for hit in app.anchors.entries_about(library, rows)}
+    entries = {entry.id: entry for entry in (*(hit.entry for hit in hits.values()), *context.entries)}
+    texts = library.reading.catalog.openings(entries)
+    for entry in entries.values():
+        rule, hit, approval = entry.kind is Kind.RULE, hits.get(entry.id), context.approvals.get(entry.id)
+        title = line(entry.title) + (f" (about {line(hit.anchor)})" if hit else "")
+        words = (title, entry.rationale if rule else entry.pattern, texts.get(entry.id))
+        by = f" (approved by {line(approval.approved_by)})" if approval else ""
+        note = ": ".join(line(str(part)) for part in words if part) + by
+        yield Note(entry.handle, INFORMATION if rule else HINT, note, hit.line - 1 if hit and hit.line > 1 else None)
 
 
 def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
@@ -87,7 +84,7 @@ def _in_project(library: Library, path: Path) -> str:
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else ""
 
 
-SOURCES: tuple[Callable[[Library, Path, str], Iterable[Note]], ...] = (breaking, speaking, applying)
+SOURCES: tuple[Callable[[Library, Path, str], Iterable[Note]], ...] = (breaking, speaking)
 
 
 class LanguageServer:
