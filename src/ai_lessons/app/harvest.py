@@ -389,12 +389,9 @@ class Harvest(NamedTuple):
     notes: tuple[str, ...]
 
 
-ENTIRE = "entire/checkpoints/v1"  # The branch on which Entire keeps the sessions of a team
-
-
 def harvest(
     opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = "",
-    team: str = "", ref: str = ENTIRE,
+    team: str = "", ref: str = model_transcripts.ENTIRE,
 ) -> Harvest:  # fmt: skip
     """What happened in the sessions of agents that could become a lesson: of all hosts, in `folder`, or of a `team`.
 

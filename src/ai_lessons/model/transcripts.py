@@ -24,6 +24,7 @@ _WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from w
 _FEW, _LINE, _OUTPUT = 6, 300, 20_000
 SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
+ENTIRE = "entire/checkpoints/v1"  # The branch on which Entire keeps the sessions of a team
 _QUOTED = 4  # Words of a kept line from which on its failure is the same one wherever a line of the output has them all
 _ERROR = re.compile(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
