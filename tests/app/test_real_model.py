@@ -74,3 +74,35 @@ def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_quest
         assert [hit.entry.id for hit in answer.hits] == [made.id]
         answer = search.search(library, Query("should prices be floats or integers"))
         assert [hit.entry.id for hit in answer.rules] == [rule.id]
+
+
+SAME = [
+    (
+        ("PUT replaces the whole workflow", "When you update a workflow with PUT, each field left out is deleted."),
+        ("Send the complete body on PUT to workflows", "A partial body on PUT erases the statuses it does not name."),
+    ),
+    (
+        ("Money is whole cents", "Amounts are integers of cents; floats lose."),
+        ("Never use floats for prices", "Store the price as an integer number of cents: 0.1 + 0.2 is not 0.3."),
+    ),
+    (
+        ("Run migrations before deploy", "alembic upgrade head has to be done before new pods start."),
+        ("Schema upgrades come first in a release", "New pods fail without them: alembic upgrade before rolling out."),
+    ),
+]
+OTHERS = [
+    ("Jira rate limits at 10 requests per second", "Requests above that get 429 with Retry-After."),
+    ("Names of workflows must be unique", "Creating a second workflow with the same name gives 400."),
+    ("Prices are shown with two decimals", "The template puts a thin space before the currency."),
+]
+
+
+def test_a_lesson_in_other_words_is_noticed(world: World, model_dir: Path, tmp_path: Path) -> None:
+    options = world.options._replace(model_dir=model_dir)
+    init_repository(tmp_path / "kb", options, hooks=False)
+    with Library(tmp_path / "kb", options) as library:
+        made = [editing.add_lesson(library, LessonDraft(*first)).handle for first, _ in SAME]
+        for handle, (_, again) in zip(made, SAME, strict=True):
+            assert handle in " ".join(proposals.near_copies(library, "\n".join(again), ""))
+        for other in OTHERS:
+            assert proposals.near_copies(library, "\n".join(other), "") == ()

@@ -53,6 +53,7 @@ JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "at_a_prompt": lambda: app.hints.at_a_prompt,
     "before_a_tool": lambda: app.hints.before_a_tool,
     "at_a_failure": lambda: app.hints.at_a_failure,
+    "near_copies": lambda: app.proposals.near_copies,
     "record": lambda: app.workspace.Library.record,
 }
 """By name; nothing else is called in a helper. Each is loaded when it is asked for."""
@@ -138,8 +139,8 @@ class DaemonClient:
         return JOBS[name]()(self.library, *asked, **how)
 
     def if_warm(self, name: str, *asked: object) -> Any:
-        """The answer of a job that a helper has at hand; None if there is none: then one is started for the next."""
-        if self._warm:
+        """The answer of a job that a helper or this server has at hand; None: then a helper is started for the next."""
+        if self._warm or (self._held and self.library.has_index):
             return self.here(name, *asked)
         self.missed = True
         if self._place and not self._alone:

@@ -66,6 +66,10 @@ if TYPE_CHECKING:
 ALIKE: Final = 0.6  # Share of the words of the shorter title in common, from which on two entries are called alike
 ALIKE_IN_FULL: Final = 0.5  # The same (words in common of all words) for title, rationale and text together
 REPEATED: Final = 0.8  # Words in common of all words of two entries, from which on one repeats the other
+# Cosine of texts that say the same in other words: paraphrases had .75 to .91, other lessons on a subject .72 at most,
+# see test_a_lesson_in_other_words_is_noticed
+IN_OTHER_WORDS: Final = 0.74
+FEW_COPIES: Final = 2
 TELLING: Final = 5  # as many words at least: fewer say little
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
@@ -200,6 +204,18 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
         if share >= REPEATED:
             hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
             raise Conflict(_much_like(light, share), hint=hint)
+
+
+def near_copies(opened: Library, text: str, but: str) -> tuple[str, ...]:
+    """Sentences that name active lessons and rules which say the same as a text in other words; `but` one of them."""
+    repo = opened.reading
+    repo.current()
+    repo.indexing.refresh()
+    similar = contexts.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
+    ids = sorted(
+        (id_ for id_, cosine in similar.items() if cosine >= IN_OTHER_WORDS and id_ != but), key=similar.__getitem__
+    )
+    return tuple(_much_like(light, similar[light.id]) for light in repo.catalog.many(ids[::-1][:FEW_COPIES]).values())
 
 
 def repetitions(repo: RepositorySession) -> dict[str, str]:

@@ -104,7 +104,12 @@ def add_lesson(
     draft = LessonDraft(content=text or "", project=project, origin=call.caller, about=about, **fields)
     if not anyway:
         app.proposals.refuse_repetition(call.library, draft)
-    call.answer(app.editing.add_lesson(call.library, draft), text_jobs.written)
+    done = app.editing.add_lesson(call.library, draft)
+    # what is much the same in other words is named where that costs no start of the model
+    pattern = (draft.when, draft.do, draft.dont, draft.because)
+    asked = "\n".join(filter(None, (draft.title, *pattern, draft.content)))
+    near = () if anyway else call.ask.if_warm("near_copies", asked, done.id)
+    call.answer(done._replace(notes=(*done.notes, *(near or ()))), text_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")
