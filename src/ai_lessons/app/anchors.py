@@ -79,7 +79,7 @@ class AnchorVerdict(NamedTuple):
 
 @json_fields("anchor", "verdict", "detail", entry=True)
 class EntryAbout(NamedTuple):
-    """An entry that speaks of a place, with the anchor that says so and what became of it."""
+    """An entry that speaks of a place, with the anchors that say so and what became of them."""
 
     entry: EntrySummary
     anchor: str
@@ -536,7 +536,16 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
             row = verdicts.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
             if _concerns(anchor, asked) or (row.place and _concerns(anchors.parse(row.place), asked)):
                 hits.append(EntryAbout(light, str(anchor), row.verdict, row.detail))
-    return tuple(hits)
+    by_entry: dict[str, list[EntryAbout]] = {}
+    for hit in hits:
+        by_entry.setdefault(hit.entry.id, []).append(hit)
+    return tuple(_as_one(group) for group in by_entry.values())
+
+
+def _as_one(hits: Sequence[EntryAbout]) -> EntryAbout:
+    """One entry once, with all that it names there, and what became of the first of these that changed."""
+    worst = next((hit for hit in hits if hit.verdict is not Verdict.HOLDS), hits[0])
+    return worst._replace(anchor=", ".join(dict.fromkeys(hit.anchor for hit in hits)))
 
 
 def _commands(light: EntrySummary) -> tuple[str, ...]:
