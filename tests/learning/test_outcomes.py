@@ -65,7 +65,10 @@ def test_a_command_tells_something_only_if_it_carries_the_entry_out() -> None:
     assert judged(one, "git push -u origin till", None).outcome == FOLLOWED
     assert judged(one, "git push", None) == judged(one, "git push", {*one.shape}) == one
     assert judged(one, "git push -u origin till", {*one.shape, "current"}).outcome == RECURRED
-    assert judged(one, "git push -u origin till", {"permission", "denied"}) == one
+    otherwise = judged(one, "git push -u origin till", {"permission", "denied"})
+    assert otherwise.outcome == ""
+    assert judged(otherwise, "git status", None).outcome == ""
+    assert judged(otherwise, "git push origin till", None).outcome == RECURRED, "another command did its job"
     assert judged(one, "git push -u origin till", {"permission", "denied"}, kept=True).outcome == RECURRED
     assert judged(told(), "git push -u origin till", frozenset()).outcome == ""
     settled = one._replace(outcome=RECURRED)

@@ -270,11 +270,12 @@ def measured(happened: Iterable[tuple[str, str, str]]) -> Effect | None:
     return effect(counts[statistics.INJECTED, True], shown, counts[statistics.LEFT_OUT, True], left)
 
 
-@json_fields(hidden=("shape", "does"), optional=("silent",))
+@json_fields(hidden=("shape", "does", "failed"), optional=("silent",))
 class ShownEntry(NamedTuple):
     """An entry shown earlier in the session: when, why, at which command, at a failure of which shape.
 
     `does` is the text of the entry; `outcome` one of `statistics.SEEN`; `silent`: why it is shown no more by now.
+    `failed`: the command that carried it out and failed in another way than when it was shown.
     """
 
     id: str
@@ -287,6 +288,7 @@ class ShownEntry(NamedTuple):
     does: str = ""
     outcome: str = ""
     silent: str = ""
+    failed: str = ""
 
 
 SAME = 0.6  # Share of common words from which two failures are one
@@ -296,15 +298,18 @@ def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, k
     """The entry after one more command; `failed` has the words of its failure, None: it succeeded.
 
     Only a command that carries out the entry decides: it works, or fails as when the entry was shown, or in a way that
-    the entry keeps (`kept`).
+    the entry keeps (`kept`), or in any way if another command then did its job.
     """
-    if shown.outcome or not carried_out(shown.does, command, shown.command):
+    if shown.outcome:
         return shown
+    if not carried_out(shown.does, command, shown.command):
+        instead = failed is None and shown.failed and same_job(shown.failed, command)
+        return shown._replace(outcome=statistics.RECURRED) if instead else shown
     if failed is None:
         return shown._replace(outcome=statistics.FOLLOWED)
     shape = set(shown.shape)
     same = bool(shape) and len(shape & set(failed)) >= SAME * len(shape | set(failed))
-    return shown._replace(outcome=statistics.RECURRED) if same or kept else shown
+    return shown._replace(outcome=statistics.RECURRED) if same or kept else shown._replace(failed=command)
 
 
 _SPAN = re.compile(r"`([^`\n]+)`")
