@@ -475,28 +475,8 @@ def _hits(
     versions: Versions,
     lights: Mapping[str, EntrySummary],
 ) -> list[Hit]:
-    standings = {
-        entry_id: by for place in repo.every for entry_id, by in place.usages.standings(lights.values()).items()
-    }
-    aliases = repo.reading_config.tag_aliases
-    ranked = ranking.rank(
-        matches,
-        {
-            entry_id: RankingFacts(
-                light.id,
-                frozenset(light.tags),
-                frozenset(light.versions),
-                standings.get(light.id, 1.0) * ranking.of_a_log(query.text, light),
-                versioned=light.kind.is_resource,
-                asked=versions.of(light.project),
-                distance=repo.tier_distance(light.tier),
-            )
-            for entry_id, light in lights.items()
-            if _passes(light, query, aliases)
-        },
-        context=query.context_tags,
-        aliases=aliases,
-    )
+    facts = _facts(repo, query, versions, lights)
+    ranked = ranking.rank(matches, facts, context=query.context_tags, aliases=repo.reading_config.tag_aliases)
     # of few candidates the last ones count 0, however near they are
     least = FAR * ranked[0].score if len(matches) > FEW else 0.0
     pages: dict[tuple[object, ...], list[Ranked]] = {}
@@ -510,6 +490,28 @@ def _hits(
         also_in = {name for sibling in siblings for name in lights[sibling.match.entry_id].versions}
         hits.append(hit_of(leader, light, query, newest_first(also_in.difference(light.versions))))
     return hits
+
+
+def _facts(
+    repo: Reading, query: Query, versions: Versions, lights: Mapping[str, EntrySummary]
+) -> dict[str, RankingFacts]:
+    """What ranks an entry besides its text, of those that may be shown."""
+    aliases, standings = repo.reading_config.tag_aliases, dict[str, float]()
+    for place in repo.every:
+        standings |= place.usages.standings(lights.values())
+    return {
+        entry_id: RankingFacts(
+            light.id,
+            frozenset(light.tags),
+            frozenset(light.versions),
+            standings.get(light.id, 1.0) * ranking.of_a_log(query.text, light),
+            versioned=light.kind.is_resource,
+            asked=versions.of(light.project),
+            distance=repo.tier_distance(light.tier),
+        )
+        for entry_id, light in lights.items()
+        if _passes(light, query, aliases)
+    }
 
 
 def _passes(light: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
