@@ -98,6 +98,12 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert health.review(world.library) == ()
 
 
+def test_a_lesson_of_an_agent_is_nobody_s_word_however_its_code_is_named(world: World, shop: Path) -> None:
+    add(world, shop, about=[TOTAL], origin="ai")
+    (lesson,) = told(world, shop).lessons
+    assert not lesson.stated_by
+
+
 def test_a_text_that_states_the_old_value_is_kept_by_a_yes_alone(world: World, git: Git, shop: Path) -> None:
     limit = add(world, shop, "Thirty at most", "LIMIT is 30.", about=["src/cart.py::LIMIT=30"])
     general = add(world, shop, "A constant", "Read it from there.", about=["src/cart.py::LIMIT"])

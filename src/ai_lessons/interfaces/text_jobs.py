@@ -793,8 +793,9 @@ def why(value: Why, view: View) -> str:
 
 
 def context(value: Context, view: View) -> str:
-    """What to know before starting, as a search shows it but without scores: they say only what came first."""
-    hits = tuple(Hit(entry._replace(score=None)) for entry in (*value.rules, *value.lessons))
+    """What to know before starting, as a search shows it but without scores, and of rules the text, too."""
+    whole = (rule._replace(rationale=" | ".join(filter(None, (rule.rationale, rule.snippet)))) for rule in value.rules)
+    hits = tuple(Hit(entry._replace(score=None)) for entry in (*whole, *value.lessons))
     text = "Nothing is known for this yet."
     if hits:
         text = interfaces_text.answer(Answer("", hits, approvals=value.approvals), view)

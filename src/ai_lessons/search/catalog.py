@@ -510,7 +510,8 @@ CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY
 
 _UNATTESTED = """
 SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(summary, '"stated_by":')
-AND (instr(summary, '"from_":"user"') OR instr(summary, '"start":') OR instr(summary, '"seen":'))
+AND (instr(summary, '"from_":"user"') OR instr(summary, '"start":')
+OR (instr(summary, '"seen":') AND json_type(summary, '$.seen') NOTNULL))  -- an anchor in it has a `seen`, too
 """
 
 _STATED = """
