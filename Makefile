@@ -19,7 +19,7 @@ help:
 
 # Show it: a knowledge repository from the template, filled, searched by meaning, edited, searched again
 demo: $(VENV)/installed
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh bench/demo.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh .ci/demo
 
 # All that must be true before a commit: lint, then types and tests side by side. This is what CI runs
 test: lint
@@ -44,7 +44,7 @@ bench: $(VENV)/dev
 
 # What docs/reference says of commands, tools and settings, from their declarations
 reference: $(VENV)/dev
-	$(BIN)/python -m bench.reference
+	$(BIN)/python .ci/reference.py
 
 # Take away what the other targets made
 clean:

@@ -1,4 +1,4 @@
-"""Whether what sessions show makes hooks tell the right lessons: `python -m bench.loop --data FOLDER [--plots FOLDER]`.
+"""Whether what sessions show makes hooks tell the right lessons: `python -m bench.loop --data FOLDER`.
 
 Real failures, real hooks, in this process; only what the agent does next is played: a third of the lessons are wrong
 (they have the failures of another lesson's program). What is told is done: of a right lesson that works, but for one
@@ -110,7 +110,6 @@ def shares(told: Sequence[list[tuple[str, bool]]]) -> list[float]:
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="which lessons are wrong, and what happens")
-    parser.add_argument("--plots", type=Path, help="draw what is learned into this folder (needs matplotlib)")
     given, outcome = parser.parse_args(), Outcome()
     if given.data is None:
         parser.error("real failures are needed: --data FOLDER")
@@ -132,23 +131,7 @@ def main() -> None:
     )
     outcome.judge(Bar("told that is right, at the end", curves[True][-1], RIGHT_BAR, "share", at_least=True))
     outcome.judge(Bar("right lessons that were silenced", gone[True], SILENCED_BAR, "share"))
-    if given.plots:
-        plot(given.plots, curves)
     outcome.finish(check=given.check)
-
-
-def plot(folder: Path, curves: dict[bool, list[float]]) -> None:
-    """One picture: the share that is right over the sessions."""
-    from matplotlib import pyplot as plt
-
-    folder.mkdir(parents=True, exist_ok=True)
-    _, axes = plt.subplots(figsize=(6, 3.5))
-    for learns, curve in curves.items():
-        axes.plot(range(BLOCK, SESSIONS + 1, BLOCK), curve, label="with learning" if learns else "without")
-    axes.set(xlabel="sessions", ylabel="share of what is told that is right", ylim=(0, 1))
-    axes.legend()
-    plt.tight_layout()
-    plt.savefig(folder / "loop.svg")
 
 
 if __name__ == "__main__":

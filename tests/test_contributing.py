@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[1]
-COPIED = ("src", "tests", "bench", "docs", "template-repo", "hooks", "pyproject.toml", "changelog.d", "README.md")
+COPIED = (
+    "src",
+    "tests",
+    ".ci",
+    "bench",
+    "docs",
+    "template-repo",
+    "hooks",
+    "pyproject.toml",
+    "changelog.d",
+    "README.md",
+)
 MOST_FILES = 5
 FUTURE = "from __future__ import annotations\n"
 
@@ -53,13 +64,13 @@ def test_the_command_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> 
     def does(*words: str) -> None:
         environ = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (copy / "src", copy / "tests", copy)))}
         done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=copy, env=environ, capture_output=True, text=True, check=False
+            [sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
     python = [name for name in example("How to add a command") if name.endswith(".py")]
-    does("ruff", "check", "--fix", "--quiet", *python)
-    does("ruff", "format", "--quiet", *python)
-    does("bench.reference")
+    does("-m", "ruff", "check", "--fix", "--quiet", *python)
+    does("-m", "ruff", "format", "--quiet", *python)
+    does(".ci/reference.py")
     files = ("tests/interfaces/test_random.py", "tests/interfaces/test_help.py", "tests/test_docs.py")
-    does("pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "random or current")
+    does("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "random or current")

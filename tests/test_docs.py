@@ -6,16 +6,15 @@ it over!), and `make reference` makes the generated reference anew.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+import reference
 import yaml
 
 from ai_lessons import errors
@@ -30,14 +29,6 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import new_path, place
 from docs_world import Session, align, anchor, links, needed, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
-
-if TYPE_CHECKING:
-    from bench import reference
-else:
-    _place = Path(__file__).parents[1] / "bench" / "reference.py"
-    _spec = importlib.util.spec_from_file_location("bench_reference", _place)
-    reference = importlib.util.module_from_spec(_spec)
-    _spec.loader.exec_module(reference)
 
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"

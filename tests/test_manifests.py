@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
-from bench.manifests import SHELL, manifests, skill
+from manifests import SHELL, manifests, skill
 
 from ai_lessons.interfaces.cli import root
 

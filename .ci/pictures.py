@@ -1,4 +1,4 @@
-"""The pictures of the documentation, from the real page: `python -m bench.pictures [--to docs/pictures]`.
+"""The pictures of the documentation, from the real page: `python .ci/pictures.py [--to docs/pictures]`.
 
 Needs Chromium. Makes a repository of the starter set and of what a few sessions of an agent left behind.
 """
@@ -9,13 +9,17 @@ import argparse
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # of a script only its own folder is there
+
 from bench.harness import ROOT, World, program, provide_model, world
 from bench.look import looking
+
+from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+import manifests
 
 from ai_lessons.app import answers, contexts, daemon_client, health, running, setup, sharing, transfer, workspace
 from ai_lessons.app.harvest import HarvestedLesson
@@ -33,7 +34,6 @@ from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, val
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
 from ai_lessons.search.ranking import IndexRefresh, IndexStatus
-from bench import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
