@@ -360,3 +360,32 @@ def test_the_example_workflow_sends_what_a_team_said_twice_as_a_proposal(
     lines = "\n".join(["set -e", *(line for line in script if not line.startswith("pip install"))])
     subprocess.run(["bash", "-c", lines], cwd=tmp_path / "runner", env=environment(PATH=path, **where), check=True)
     assert git(tmp_path / "hub.git", "branch", "--list", "rules/R-*").count("no-from-now-on") == 1
+
+
+def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
+    run: Run, spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git
+) -> None:
+    assert knowledge.exists()
+    kept_by_a_team(tmp_path / "till", git)
+    folder = Path.home() / ".claude/projects/till"
+    folder.mkdir(parents=True)
+    text = git(tmp_path / "till", "show", "entire/checkpoints/v1:aa/1/0/full.jsonl")
+    for day, session in enumerate(("s1", "s2", "s3"), 1):
+        lines = text.replace('"s1"', f'"{session}"').replace("11-20T", f"11-2{day}T").splitlines()
+        (folder / f"{session}.jsonl").write_text("\n".join(lines if day < 3 else lines[1:]))
+    rule = (
+        "contribute",
+        "suggest-rule",
+        "--title",
+        "Use tox, because make hides which test failed",
+        "--project",
+        "till",
+    )
+    made = run(*rule, "--rationale", "said twice", "--applies-to", "tox.ini", "--json").json
+    assert made["past"] == {
+        "sessions": 2, "told": 2, "said": 1, "edits": 2, "commands": 0, "characters": 90, "apart": 1,
+    }  # fmt: skip
+    child = spawn("admin", "review-rules")
+    child.expect(r"told: in 2 of 2 sessions of this machine \(in 1 it was said again")
+    reply(child, r"\[q\]uit", "q")
+    finish(child)

@@ -383,7 +383,7 @@ def test_how_an_entry_did_is_counted_by_month() -> None:
 
 def review_of(file: ProposedFile) -> dict[str, object]:
     one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF", path=file.path, body=HIDING)
-    values: dict[str, object] = {"waiting": [one], "batch": [one, one], "notes": ()}
+    values: dict[str, object] = {"waiting": [one], "batch": [one, one], "notes": (), "past": ""}
     return values | {"title": "Review", "one": one, "after": None, "text": "", "about": pages.stated(one)}
 
 

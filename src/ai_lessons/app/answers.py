@@ -684,8 +684,28 @@ class RuleDraft(NamedTuple):
     check: Mapping[str, Any] | None = None
 
 
+class PastSessions(NamedTuple):
+    """In how many `sessions` of this machine a proposal would have been `told`, and about so many characters in all.
+
+    Of these, `said`: a person said it again there; `edits`, `commands`: what it names was edited or run. `apart`:
+    sessions that it came from, which count in none of these.
+    """
+
+    sessions: int
+    told: int
+    said: int
+    edits: int
+    commands: int
+    characters: int
+    apart: int
+
+
+@json_fields(optional=("past",))
 class Suggested(NamedTuple):
-    """A proposal that was made. `warnings` is what speaks against it, and what the user should know."""
+    """A proposal that was made. `warnings` is what speaks against it, and what the user should know.
+
+    `past`: what past sessions on this machine say of it.
+    """
 
     id: str
     handle: str
@@ -694,6 +714,7 @@ class Suggested(NamedTuple):
     branch: str
     commit: str
     warnings: tuple[str, ...] = ()
+    past: PastSessions | None = None
 
 
 class ProposedFile(NamedTuple):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import secrets
-from ai_lessons.app.answers import LessonDraft, RuleDraft, Suggested, Written
+from ai_lessons.app.answers import LessonDraft, PastSessions, RuleDraft, Suggested, Written
 from ai_lessons.app.contexts import named_commands
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
@@ -25,9 +25,10 @@ from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import lessons, statements
 from ai_lessons.model import transcripts as model_transcripts
+from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
-from ai_lessons.model.layout import check_path
+from ai_lessons.model.layout import any_match, check_path
 from ai_lessons.model.texts import one_line
 from ai_lessons.model.transcripts import READER, Transcript, base_name
 from ai_lessons.search import terms
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from ai_lessons.app.answers import Context
+    from ai_lessons.app.answers import Context, Pending
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.connectors.agent_hosts import Where
     from ai_lessons.model.transcripts import Shape
@@ -438,6 +439,43 @@ def _of_team(folder: Path, ref: str) -> Iterator[TranscriptContents]:
         yield _contents(_sessions(git_files.records_in(data), Transcript(name, "", f"{ref}:{file}")), project)
 
 
+AT_A_DECISION = 50 << 20  # Bytes of transcripts that were not read before and are read for the evidence of a proposal
+
+
+def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | None:
+    """What the sessions of this machine say for a proposal; None where it cannot be read, or is no rule or lesson.
+
+    It would have been told at an edit of what it names, before a command that it names, and at a prompt with half of
+    the words of its title, which says it again. Counted apart are the sessions that it quotes, or else the first one
+    that said it.
+    """
+    entry = app.proposals.entry_of(proposal.path, {x.path: x.new.encode() for x in proposal.files if x.new is not None})
+    if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:
+        return None
+    memory, left = _Memory(opened.options.state_dir / FOLDER), AT_A_DECISION
+    seen = list[TranscriptContents]()
+    for file, status in transcripts(where, opened.options.cwd, ""):
+        left -= 0 if memory.has(file, status) else status.st_size
+        with suppress(AiLessonsError):  # one that cannot be read is no evidence
+            seen += [memory.seen(file, status)] if left > 0 else []
+    memory.save()
+    words, project = {*terms.terms(entry.title)}, entry.project
+    globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(entry.fields.get("about")) if anchor.path)]
+    forms = commands.named_forms(f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(entry.fields)))
+    here = {name for each in seen for _, name, *_ in each.moments if project in {name, GLOBAL_PROJECT}}
+    here |= {name for each in seen for _, name, *_ in each.moments if git_files.same_name(project, name)}
+    rows = sorted({x for each in seen for x in each.moments if x.project in here}, key=lambda x: x.at)
+    again = [x for x in rows if x.sort == "said" and 2 * len(words.intersection(x.text.split())) >= max(len(words), 3)]
+    edits = [x for x in rows if x.sort == "edit" and any_match(globs, [x.text])]
+    ran = {call.session for each in seen for call in each.happened if call.project in here and call.fits(forms)}
+    every = {x.session for x in rows}
+    apart = {name for name in every if f"session {name}" in entry.body} or {x.session for x in again[:1]}
+    reached = ({x.session for x in (*again, *edits)} | ran) - apart
+    repeated, edited = (len({x.session for x in what} - apart) for what in (again, edits))
+    characters = len(reached) * len(entry.title + entry.body)
+    return PastSessions(len(every - apart), len(reached), repeated, edited, len(ran - apart), characters, len(apart))
+
+
 def _named(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:
     """A note for each reason why files were not read, with one of them."""
     for reason, (first, *further) in unread.items():
@@ -666,6 +704,16 @@ def _next(folder: Path) -> list[Next]:
     return [(a, b, c, d, e) for a, b, c, d, e in rows] if isinstance(rows, list) else []
 
 
+class Moment(NamedTuple):
+    """A prompt (its words) or an edit (the file) in a session, at which an entry may be told."""
+
+    session: str
+    project: str
+    at: str
+    sort: str
+    text: str
+
+
 class TranscriptContents(NamedTuple):
     """What a transcript held: records of a form that is known or not, commands and statements, without secrets."""
 
@@ -673,17 +721,23 @@ class TranscriptContents(NamedTuple):
     unread: int
     happened: list[Happened]
     stated: list[Statement]
+    moments: list[Moment]
 
 
 def _contents(played: Iterable[Transcript], project: str = "") -> TranscriptContents:
     """What these sessions hold, of the project or, without one, of the one that each worked in."""
     name_of = cache(project_of)
-    seen = TranscriptContents(0, 0, [], [])
+    seen = TranscriptContents(0, 0, [], [], [])
     for session in played:
         name = project or name_of(session.first_cwd)
         events = commands.happened(session.steps, session.session, name, session.host, session.file)
         seen.happened.extend(map(_masked, events))
         seen.stated.extend(statements_of(session, name))
+        for step in session.steps:
+            if step.sort == "edit" or (step.sort == "said" and statements.stated(step.text)):
+                text = step.text.removeprefix(f"{session.first_cwd}/")
+                text = text if step.sort == "edit" else " ".join(terms.asked_for(quoted(step.text)))
+                seen.moments.append(Moment(session.session, name, step.at, step.sort, text))
         seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
     return seen
 
@@ -707,14 +761,18 @@ class _Memory:
 
     def seen(self, file: Path, status: os.stat_result) -> TranscriptContents:
         """What a file holds; it is read again only if it has changed."""
-        row = self._files.get(str(file))
-        if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            read, unread, events, stated = row[2:]
+        if self.has(file, status):
+            read, unread, events, stated, moments = self._files[str(file)][2:]
             rows = (Statement._make(row)._replace(files=tuple(row[3])) for row in stated)
-            return TranscriptContents(read, unread, [*map(_remembered, events)], [*rows])
+            return TranscriptContents(read, unread, [*map(_remembered, events)], [*rows], [*map(Moment._make, moments)])
         seen = _contents(sessions(file))
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen
+
+    def has(self, file: Path, status: os.stat_result) -> bool:
+        """Whether a file was read as it is."""
+        size, changed, *_ = self._files.get(str(file)) or (-1, -1)
+        return (size, changed) == (status.st_size, status.st_mtime_ns)
 
     def save(self) -> None:
         """Put it on the disk, whole or not at all, for this user's eyes only."""

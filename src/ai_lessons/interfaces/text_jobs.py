@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app import answers, rule_checks, setup, sharing, transfer, workspace
     from ai_lessons.app import hints as app_hints
-    from ai_lessons.app.answers import Audit, Decided, Pending, PinnedList, Promoted, Suggested
+    from ai_lessons.app.answers import Audit, Decided, PastSessions, Pending, PinnedList, Promoted, Suggested
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
@@ -643,7 +643,8 @@ def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> s
     rows = []
     for made in values:
         warnings = (f"{view.paint('warning:', 'warn')} {line(text)}" for text in made.warnings)
-        rows.append(block(view.named(made), (f"branch: {line(made.branch)}", *warnings)))
+        says = weighed(made.past) if made.past else ""
+        rows.append(block(view.named(made), (f"branch: {line(made.branch)}", *warnings, says)))
     return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
 
 
@@ -687,8 +688,24 @@ def _doubts(proposal: Pending) -> Iterator[str]:
         yield f"the same was rejected {line(proposal.rejected_before)}"
 
 
-def proposal(pending: Pending, view: View) -> str:
-    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
+def weighed(value: PastSessions) -> str:
+    """What past sessions say of a proposal, in a sentence or two."""
+    apart = f" It came from {count(value.apart, 'session')}, counted apart." if value.apart else ""
+    if not value.told:
+        return f"told: in none of {count(value.sessions, 'session')} of this machine.{apart}"
+    ways = ((value.said, "it was said again"), (value.edits, "what it names was edited"), (value.commands, "run"))
+    where = ", ".join(f"in {times:,} {way}" for times, way in ways if times)
+    return (
+        f"told: in {value.told:,} of {count(value.sessions, 'session')} of this machine ({where}), "
+        f"about {value.characters:,} characters in all.{apart}"
+    )
+
+
+def proposal(pending: Pending, view: View, past: PastSessions | None = None) -> str:
+    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs.
+
+    `past`: what sessions on this machine say of it.
+    """
     new, rule = pending.change == "new", pending.kind == Kind.RULE
     what = WHAT.get(pending.change, LACKING).format(line(pending.kind))
     what += " in force" if rule and pending.change in {"edit", "removal"} else ""
@@ -701,6 +718,7 @@ def proposal(pending: Pending, view: View) -> str:
         f"tags: {line(', '.join(pending.tags))}" if pending.tags else "",
         f"rationale: {line(pending.rationale)}" if pending.rationale else "",
         f"changes: {reach(pending)}{''.join(tiers[:1])}" if rule and pending.change in WHAT else "",
+        weighed(past) if past else "",
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(pending)),
     ]
     blocks = [block(view.named(pending), facts)]

@@ -155,9 +155,16 @@ def _card(call: Call, text: str, least: int = 10) -> bool:
     return cut
 
 
+def _past(call: Call, proposal: Pending) -> app.answers.PastSessions | None:
+    """What the sessions of this user say of a proposal; over HTTP nobody is told of those of who serves."""
+    if call.tool and call.library.options.session is None:
+        return None
+    return app.harvest.past(call.library, app.setup.where(os.environ, call.settings.cwd), proposal)
+
+
 def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
     """A proposal in full, and how its text differs from the entries that it resembles."""
-    blocks = [text_jobs.proposal(proposal, call.view)]
+    blocks = [text_jobs.proposal(proposal, call.view, _past(call, proposal))]
     for name in (similar.partition(" ")[0] for similar in proposal.similar):
         bodies = [other.body for other in waiting if other.handle == name]
         with suppress(AiLessonsError):  # another proposal, or deleted meanwhile
@@ -208,7 +215,8 @@ def _present(
 ) -> None:
     """Show proposals in full, several below a table, with `--json` on stderr; ask once unless `yes`. Raises Refused."""
     head = [text_jobs.pending(proposals, call.view)] if len(proposals) > 1 else []
-    text = "\n\n".join([*head, *(text_jobs.proposal(proposal, call.view) for proposal in proposals)])
+    cards = (text_jobs.proposal(proposal, call.view, _past(call, proposal)) for proposal in proposals)
+    text = "\n\n".join([*head, *cards])
     if call.json:
         click.echo(text, err=True)
     else:
@@ -411,7 +419,9 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, from_fix:
         call.note([text_jobs.drafted(drafted)])
     about, text = options.about(fields), command.new_text(content, file) or ""
     draft = RuleDraft(content=text, links=links, project=project, about=about, **fields)
-    call.answer(app.proposals.suggest_rule(call.library, draft), text_jobs.suggested)
+    made = app.proposals.suggest_rule(call.library, draft)
+    past = _past(call, app.review.pending_rule(call.library, made.branch))
+    call.answer(made._replace(past=past), text_jobs.suggested)
 
 
 @to_contribute.command("propose")

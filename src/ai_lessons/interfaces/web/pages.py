@@ -487,10 +487,16 @@ def review(opened: Library, asked: Asked) -> Page:
     values |= {
         "place": chosen + 1,
         "reach": proposal and text_jobs.reach(proposal),
+        "past": (past := proposal and past_of(opened, proposal)) and text_jobs.weighed(past),
         "notes": opened.primary.rules.notes,
         "about": proposal and stated(proposal),
     }
     return Page("review.html", values)
+
+
+def past_of(opened: Library, proposal: app.answers.Pending) -> app.answers.PastSessions | None:
+    """What the sessions of this user say of a proposal."""
+    return app.harvest.past(opened, app.setup.where(os.environ, opened.options.cwd), proposal)
 
 
 class Stated(NamedTuple):
