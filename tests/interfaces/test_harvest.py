@@ -80,9 +80,10 @@ def test_as_data_for_one_project_since_a_day_or_of_a_folder(
     assert len(run("contribute", "harvest", str(tmp_path / "elsewhere/cb2cfbaf.jsonl"), "--json").json) == 1
 
 
-def test_compressed_rollouts_of_codex_are_named_once_unless_they_lie_unpacked_beside(
-    run: Run, transcript: Path
+def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_unpacked_beside(
+    run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)  # no program zstd
     folder = Path.home() / ".codex/sessions/2026/11/01"
     folder.mkdir(parents=True)
     for number in (1, 2, 3):
@@ -92,7 +93,7 @@ def test_compressed_rollouts_of_codex_are_named_once_unless_they_lie_unpacked_be
         done = run(*command)
         assert done.code == 0
         said = done.out + done.err
-        assert said.count("compressed, not read; to have it read: zstd -d FILE") == 1
+        assert said.count("compressed, not read; to have it read install the program zstd") == 1
         assert " and 1 more: compressed" in said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, statements_of, without_people
+from ai_lessons.errors import StorageFailed
 from ai_lessons.git.files import records
 from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
@@ -350,3 +352,65 @@ def test_a_record_that_is_cut_off_or_damaged_is_left_and_the_others_are_read(fil
         transcript.take(line, row if line == at else json.loads(text))
     assert transcript.known + transcript.unknown == len(lines)
     assert len(transcript.closed().steps) >= 1
+
+
+def _row(sort: str, **data: object) -> Row:
+    return {"type": sort, "data": data, "timestamp": "2026-11-28T03:38:30.223Z"}
+
+
+def _message(sort: str, part: Row) -> Row:
+    return {"type": sort, "sessionId": "s", "cwd": "/home/ann/shop", "message": {"parts": [part]}}
+
+
+COPILOT = [
+    _row("session.start", sessionId="s", context={"cwd": "/home/ann/shop"}),
+    _row("user.message", content="Push this branch"),
+    _row("tool.execution_start", toolCallId="a", toolName="bash", arguments={"command": "git push"}),
+    _row(
+        "tool.execution_complete",
+        toolCallId="a",
+        success=True,
+        result={"content": f"{FATAL}\n<shellId: 0 completed with exit code 128>"},
+    ),
+    _row("tool.execution_start", toolCallId="b", toolName="edit", arguments={"path": "a.py", "new_str": "x = 1"}),
+    _row("tool.execution_complete", toolCallId="b", success=True, result={"content": "done"}),
+]
+QWEN = [
+    _message("user", {"text": "Push this branch"}),
+    _message("assistant", {"functionCall": {"id": "a", "name": "run_shell_command", "args": {"command": "git push"}}}),
+    _message(
+        "tool_result",
+        {"functionResponse": {"id": "a", "response": {"output": f"Output: {FATAL}\nError: (none)\nExit Code: 128"}}},
+    ),
+    _message(
+        "assistant",
+        {"functionCall": {"id": "b", "name": "write_file", "args": {"file_path": "a.py", "content": "x = 1"}}},
+    ),
+    _message("tool_result", {"functionResponse": {"id": "b", "response": {"output": "done"}}}),
+]
+
+
+@pytest.mark.parametrize(("host", "rows"), [("copilot", COPILOT), ("qwen", QWEN)])
+def test_what_copilot_and_qwen_keep_is_read_and_another_form_is_counted(host: str, rows: list[Row]) -> None:
+    transcript = Transcript()
+    for line, row in enumerate([*rows, {"type": "novel", "data": {"x": 1}}], 1):
+        transcript.take(line, row)
+    remark, failed, edit = transcript.closed().steps
+    assert (transcript.host, transcript.cwd, transcript.session) == (host, "/home/ann/shop", "s")
+    assert (remark.text, failed.text, failed.output, failed.failed) == ("Push this branch", "git push", FATAL, True)
+    assert (edit.sort, edit.text, edit.output) == ("edit", "a.py", "x = 1")
+    assert (transcript.known, transcript.unknown) == (len(rows), 1)
+
+
+def test_a_compressed_rollout_is_read_like_the_same_one_unpacked(tmp_path: Path) -> None:
+    data = (RECORDED / "codex.jsonl").read_bytes()
+    size = len(data).to_bytes(4, "little")
+    blocks = [data[at : at + 100_000] for at in range(0, len(data), 100_000)]
+    heads = [(len(block) << 3 | (n == len(blocks))).to_bytes(3, "little") for n, block in enumerate(blocks, 1)]
+    frame = b"\x28\xb5\x2f\xfd\xa0" + size + b"".join(head + block for head, block in zip(heads, blocks, strict=True))
+    (tmp_path / "codex.jsonl.zst").write_bytes(frame)  # in raw blocks
+    if shutil.which("zstd") is None:
+        with pytest.raises(StorageFailed, match="install the program zstd"):
+            list(records(tmp_path / "codex.jsonl.zst"))
+    else:
+        assert list(records(tmp_path / "codex.jsonl.zst")) == list(records(RECORDED / "codex.jsonl"))

@@ -635,7 +635,7 @@ def transcripts(
         if not place.exists():
             hint = "without a folder those of this user's agents are read"
             raise NotFound("folder of transcripts", folder, hint=hint)
-        globs = [(place, pattern) for pattern in ("**/*.json", "**/*.jsonl", "**/opencode.db")]
+        globs = [(place, pattern) for pattern in ("**/*.json", "**/*.jsonl", "**/*.jsonl.zst", "**/opencode.db")]
         if place.is_file():
             file = git_files.kept(place)
             globs = [(file.parent, escape(file.name))]

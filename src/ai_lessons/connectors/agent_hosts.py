@@ -246,6 +246,7 @@ KINDS = (
         ("~hooks/ai-lessons.json#hooks", "~settings.json#hooks", "./.github/hooks/*.json#hooks"),
         ("~mcp-config.json#mcpServers",),
         ("./AGENTS.md", "./.github/copilot-instructions.md"),
+        "session-state/*/events.jsonl",
     ),
     HostKind(
         "qwen", "Qwen Code", ("qwen",), ".qwen", "", (".qwen",),
@@ -253,6 +254,7 @@ KINDS = (
         ("~settings.json#hooks", "./.qwen/settings.json#hooks"),
         ("~settings.json#mcpServers", "./.qwen/settings.json#mcpServers"),
         ("~QWEN.md", "./QWEN.md"),
+        "projects/*/chats/*.jsonl",
     ),
 )  # fmt: skip
 

@@ -7,9 +7,11 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import stat
+import subprocess
 import threading
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -665,12 +667,13 @@ def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.sta
 def records(file: Path) -> Iterator[tuple[int, Any]]:
     """The records of a transcript with their line: of JSON lines, of one JSON text with `messages`, or of a database.
 
-    None stands for a line that is no JSON. Raises StorageFailed, also where it is compressed, and NotFound: it is gone.
+    None stands for a line that is no JSON. Raises StorageFailed, also where it is compressed and nothing here can read
+    that, and NotFound: it is gone.
     """
     if file.suffix == ".zst":  # Codex keeps them so after a week
-        if file.with_suffix("").exists():
-            return
-        raise StorageFailed("compressed, not read; to have it read: zstd -d FILE")
+        if not file.with_suffix("").exists():
+            yield from _uncompressed(file)
+        return
     with opened(file) as lines:
         if file.suffix == ".db":
             yield from _parts(file)
@@ -691,6 +694,21 @@ def records_in(data: bytes) -> Iterator[tuple[int, Any]]:
     messages = whole.get("messages")
     for record in (whole, *(messages if isinstance(messages, list) else ())):
         yield 1, record
+
+
+def _uncompressed(file: Path) -> Iterator[tuple[int, Any]]:
+    """The records of a file compressed by Zstandard, by the program for it: Python has none before 3.14."""
+    program = shutil.which("zstd")
+    if program is None:
+        raise StorageFailed("compressed, not read; to have it read install the program zstd")
+    argv = [program, "-dcq", "--", str(file)]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+        lines = reader.stdout
+        if lines is not None:
+            for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
+                yield number, _json(line)
+    if reader.returncode:
+        raise StorageFailed("compressed, and damaged")
 
 
 def _json(data: bytes) -> Any:

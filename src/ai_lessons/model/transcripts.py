@@ -318,6 +318,7 @@ READER = 10
 
 EDITORS = frozenset({
     "edit", "multiedit", "write", "notebookedit", "strreplace", "replace", "write_file", "apply_patch",
+    "create", "str_replace_editor",
 })  # fmt: skip
 """The tools that change a file, in small letters."""
 
@@ -567,6 +568,55 @@ def _gemini(to: Transcript, record: Json) -> None:
         to.end_call(call["id"], inner[1] if inner else output, failed)
 
 
+def _qwen(to: Transcript, record: Json) -> None:
+    """Qwen Code: the envelope of Claude Code around the message parts of Gemini."""
+    to.begins(record.get("sessionId"), record.get("cwd"))
+    for part in _tables(record["message"]["parts"]):
+        if call := part.get("functionCall"):
+            to.add_call(call.get("id") or call["name"], call["name"], call["args"])
+        elif result := part.get("functionResponse"):
+            response = result["response"]
+            output = str(response.get("output") or response.get("error") or "")
+            code, inner = _CODE.search(output), _GEMINI.search(output)
+            failed = "error" in response or bool(code and code[1] != "0")
+            to.end_call(result.get("id") or result["name"], inner[1] if inner else output, failed)
+        elif record.get("type") == "user" and part.get("text") and not part.get("thought"):
+            to.add_remark(str(part["text"]))
+
+
+def _copilot(to: Transcript, record: Json) -> bool:
+    """Copilot CLI: events. A command that failed has an exit code, an edit that failed no success."""
+    data, sort = record["data"], record["type"]
+    if sort == "session.start":
+        to.begins(data.get("sessionId"), (data.get("context") or {}).get("cwd"))
+    elif sort == "user.message":
+        to.add_remark(_text(data.get("content")))
+    elif sort == "tool.execution_start":
+        arguments = data["arguments"]
+        if isinstance(arguments, dict):
+            text = arguments.get("new_str") or arguments.get("file_text")
+            arguments = {**arguments, "content": text} if isinstance(text, str) else arguments
+        to.add_call(data["toolCallId"], data.get("toolName"), arguments)
+    elif sort == "tool.execution_complete":
+        output = _text((data.get("result") or {}).get("content")) or str((data.get("error") or {}).get("message") or "")
+        ended = _COPILOT_ENDED.search(output)
+        code = (data.get("shellExecution") or {}).get("exitCode", int(ended[1]) if ended else None)
+        failed = data.get("success") is False if code is None else code != 0
+        to.end_call(data["toolCallId"], _COPILOT_ENDED.sub("", output), failed)
+    return sort in _COPILOT_EVENTS
+
+
+_COPILOT_ENDED = re.compile(r"\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z")
+_COPILOT_EVENTS = frozenset({
+    "session.start", "session.resume", "session.shutdown", "session.info", "session.model_change",
+    "session.permissions_changed", "session.task_complete", "user.message", "assistant.turn_start", "assistant.message",
+    "assistant.turn_end", "tool.execution_start", "tool.execution_complete", "hook.start", "hook.end", "system.message",
+    "system.notification", "subagent.started", "subagent.completed", "permission.requested", "permission.completed",
+    "abort",
+})  # fmt: skip
+"""Events that are read, or say nothing of a command, a file or the user."""
+
+
 def _opencode(to: Transcript, record: Json) -> None:
     """opencode: parts of messages, as `git.files.records` reads them from its database."""
     part = record["part"]
@@ -586,15 +636,17 @@ def _opencode(to: Transcript, record: Json) -> None:
 _GEMINI_KEYS = frozenset({"projectHash", "$set"})
 _CLAUDE_SAYS_NOTHING = frozenset({
     "attachment", "queue-operation", "last-prompt", "system", "mode", "permission-mode", "summary", "progress",
-    "file-history-snapshot", "ai-title", "custom-title", "agent-name",
+    "file-history-snapshot", "ai-title", "custom-title", "agent-name", "pr-link",
 })  # fmt: skip
 
 FORMS: tuple[tuple[str, Callable[[Json], object], Callable[[Transcript, Json], object]], ...] = (
     ("opencode", lambda record: "part" in record, _opencode),
     ("codex", lambda record: isinstance(record.get("payload"), dict) and "type" in record, _codex),
+    ("qwen", lambda record: isinstance((record.get("message") or {}).get("parts"), list), _qwen),
     ("cursor", lambda record: "role" in record and isinstance(record.get("message"), dict), _messages),
     ("claude-code", lambda record: isinstance(record.get("message"), dict), _messages),
     ("claude-code", lambda record: record.get("type") in _CLAUDE_SAYS_NOTHING, lambda _to, _record: True),
+    ("copilot", lambda record: isinstance(record.get("data"), dict) and "type" in record, _copilot),
     ("gemini", lambda record: not _GEMINI_KEYS.isdisjoint(record) or record.get("type") in {"user", "gemini"}, _gemini),
 )
 """Host, what tells its records from others, and what reads one (False: it is of a form that is not known)."""
