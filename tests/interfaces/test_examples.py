@@ -121,6 +121,11 @@ def test_an_example_runs(
         git(desk, "init", "-q")
         commit_all(git, desk, "Begin")
         git(desk, "update-ref", "refs/remotes/origin/main", "HEAD")
+    if "--from ~/code/shop" in example:
+        put_file(hermetic / "code/shop/cart.py", "total = 0\n")
+        git(hermetic / "code/shop", "init", "-q")
+        commit_all(git, hermetic / "code/shop", "Begin")
+        git(hermetic / "code/shop", "branch", "entire/checkpoints/v1")
     if "why-told" in example:
         event = {"hook_event_name": "UserPromptSubmit", "session_id": "00893aaf", "prompt": "go on"}
         assert agent_hook.run(data=json.dumps(event).encode()) == ""

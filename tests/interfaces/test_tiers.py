@@ -109,7 +109,7 @@ def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -
             text=True, check=True,
         ).stdout  # fmt: skip
     assert told.count(" lever") == 3
-    assert f"{shop}/.ai/reference (project)" in told
+    assert "(project: lesson, not approved" in told
     assert "(enterprise:acme: lesson, not approved" in told
 
 
