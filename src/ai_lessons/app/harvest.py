@@ -443,7 +443,7 @@ AT_A_DECISION = 50 << 20  # Bytes of transcripts that were not read before and a
 
 
 def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | None:
-    """What the sessions of this machine say for a proposal; None where it cannot be read, or is no rule or lesson.
+    """What the sessions of this machine say for a proposal; None without any, and where it is no rule or lesson.
 
     It would have been told at an edit of what it names, before a command that it names, and at a prompt with half of
     the words of its title, which says it again. Counted apart are the sessions that it quotes, or else the first one
@@ -472,6 +472,8 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     apart = {name for name in every if f"session {name}" in entry.body} or {x.session for x in again[:1]}
     reached = ({x.session for x in (*again, *edits)} | ran) - apart
     repeated, edited = (len({x.session for x in what} - apart) for what in (again, edits))
+    if not every:
+        return None
     characters = len(reached) * len(entry.title + entry.body)
     return PastSessions(len(every - apart), len(reached), repeated, edited, len(ran - apart), characters, len(apart))
 
