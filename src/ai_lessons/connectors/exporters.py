@@ -91,13 +91,15 @@ def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Inst
     if not globs and folder and _OF_FOLDER.fullmatch(file) and not folder.startswith("."):
         globs = (f"{folder.removesuffix('/.claude')}/**",)
     parts = sections(body)
+    described = matter_fields.get("description", [""])[0]
     if split_up:
-        return [Instruction(f"{name}:{part.line}", part.title or f"From {file}", part.body, globs) for part in parts]
+        untitled = described or f"From {file}"
+        return [Instruction(f"{name}:{part.line}", part.title or untitled, part.body, globs) for part in parts]
     body = body.strip("\n")
     if not parts:
         return []
     stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
-    title = matter_fields.get("description", [""])[0] or next((part.title for part in parts if part.title), "")
+    title = described or next((part.title for part in parts if part.title), "")
     return [Instruction(name, title or (stem if _ONE_RULE.search(name) else f"From {file}"), body, globs)]
 
 

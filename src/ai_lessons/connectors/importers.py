@@ -37,6 +37,7 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
 from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
 from ai_lessons.model.markdown import REMOVE
+from ai_lessons.model.statements import prescribes
 from ai_lessons.model.texts import decode, one_line, split
 
 if TYPE_CHECKING:
@@ -320,14 +321,22 @@ def _instructions(
             data = git_files.read(path)[0]
             ours = of_qwen and exporters.is_exported_rule(data)
             lessons = memory(name, data, project, now) if is_memory and not ours else []
-            stated = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
+            parts = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
             items += lessons
-            rules += stated
-            if not (lessons or stated):
+            rules += parts
+            if not (lessons or parts):
                 left.append((name, SKIPPED, "it says nothing of its own"))
     kept, like = exporters.joined(rules)
     left += [(where, JOINED, other) for where, other in like]
-    return Bundle([*items, *(exporters.rule(instruction, project, now) for instruction in kept)], damaged, left=left)
+    for stated in kept:  # a section that only describes is nothing to follow, but may be found
+        rules_text = not split_up or prescribes(f"{stated.title}\n{stated.body}")
+        items.append(exporters.rule(stated, project, now) if rules_text else _description(stated, project, now))
+    return Bundle(items, damaged, left=left)
+
+
+def _description(stated: exporters.Instruction, project: str | None, now: datetime) -> Item:
+    place, globs = project or GLOBAL_PROJECT, list(stated.globs)
+    return _lesson(stated.where, stated.title, stated.body, place, now, applies_to=globs, source="documented")
 
 
 def _skills(

@@ -180,7 +180,12 @@ def target_of(place: Path) -> str:
     "--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{', '.join(FORMATS)}; else by the name."
 )
 @click.option("--project", metavar="P", help="Project of notes and instructions (default: global).")
-@click.option("--split", "split_up", is_flag=True, help="Make a rule of each section of a file of instructions.")
+@click.option(
+    "--split",
+    "split_up",
+    is_flag=True,
+    help="Make a rule of each section that says what to do, a lesson of each other.",
+)
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 def import_files(
     call: Call, files: tuple[str, ...], form: str | None, project: str | None, split_up: bool, dry_run: bool
