@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import Job, Store
 from ai_lessons.git.worktree import walk
 from git.conftest import Opened
@@ -123,3 +125,8 @@ def test_a_signer_that_asks_for_something_does_not_hang_us(
     done = store.apply(add("a.md"))
     assert done.commit
     assert "did not end within" in done.notes[0]
+    # once a sitting: the next write does not ask, and one after a while does
+    assert "waited for in vain" in Store(store.root, committing=Committer).apply(add("b.md")).notes[0]
+    waited = store.worktree.state_dir / "not-signed"
+    os.utime(waited, (0, 0))
+    assert "did not end within" in Store(store.root, committing=Committer).apply(add("c.md")).notes[0]

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from dulwich.objects import Commit, ObjectID
@@ -302,10 +303,22 @@ NO_IDENTITY = (
     " and git config --global user.email ADDRESS"
 )
 
+SITTING = 600.0  # Seconds in which a key that nobody unlocked is not asked for again
+_NOT_SIGNED = "not-signed"  # The file whose age tells when a signing was waited for in vain
+
 NO_KEY = (
     "git has to know your key (git config --global gpg.format ssh; git config --global user.signingkey"
     " ~/.ssh/id_ed25519.pub), and one with a passphrase needs a terminal, or ssh-add first"
 )
+
+
+def age_of(file: Path) -> float:
+    """Seconds since a file was written; infinite where there is none, or where it is of the future."""
+    try:
+        age = time.time() - file.stat().st_mtime
+    except OSError:
+        return inf
+    return age if age >= 0 else inf
 
 
 class GitIdentity:
@@ -344,8 +357,12 @@ class GitIdentity:
     ) -> ObjectID:
         """A commit by these people; `sign`: it has to be signed, None: as the user's settings say.
 
-        If signing fails, `unsigned` has the reason; with `sign` it raises Refused.
+        If signing fails, `unsigned` has the reason; with `sign` it raises Refused. A key that waits for a person is
+        waited for once a sitting.
         """
+        waited = self._worktree.state_dir / _NOT_SIGNED
+        if sign is None and self._asked()[2] and not self.unsigned and age_of(waited) < SITTING:
+            self.unsigned = f"unsigned: signing was waited for in vain; tried again after {SITTING / 60:g} minutes"
         if sign or (sign is None and self._asked()[2] and not self.unsigned):
             draft.save()
             people = _environment("AUTHOR", author) | _environment("COMMITTER", committer)
@@ -359,6 +376,8 @@ class GitIdentity:
             except StorageFailed:
                 seconds = plumbing.SIGN_TERMINAL_TIMEOUT if ask else plumbing.SIGN_TIMEOUT
                 fault = f"signing did not end within {seconds:g} seconds; the key may wait for a PIN or passphrase"
+                with suppress(AiLessonsError):  # then the next write waits, too
+                    files.write_json(waited, fault)
             if sign:
                 raise Refused(f"git could not sign the approval: {' '.join(fault.split())}", hint=NO_KEY)
             self.unsigned = f"unsigned: {fault.splitlines()[0]}"

@@ -415,7 +415,7 @@ class CommandTool(ServedTool):
         return cls(
             fn=AgentCommand(command, tool, params, pool).answer,
             name=tool.name,
-            title=tool.name.replace("_", " ").capitalize() if "_" in tool.name else None,
+            title=tool.name.replace("_", " ").capitalize(),
             description=tool.description or " ".join((command.help or "").partition("\n\n")[0].split()),
             parameters={"type": "object", "properties": {param.name: param.schema for param in params}}
             | ({"required": required} if required else {}),
