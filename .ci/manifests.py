@@ -31,8 +31,8 @@ description: "{about} Use it before a task or an edit, after an error, and when 
 
 ## When to search
 
-Before a task; before an edit of code that you do not know; after every error that you did not expect; before you write
-a script. Search with the words of the task, then with the names and versions of its tools.
+Before the first edit of a task, with its words and the names and versions of its tools in one query; after every error
+that you did not expect; before you write a script; before you call the task done.
 
 ## A lesson that is found again
 
