@@ -53,7 +53,7 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context(viewport={"width": 1200, "height": 900})
-    made.set_default_timeout(20_000)
+    made.set_default_timeout(120_000)
     yield made
     made.close()
 
@@ -90,6 +90,7 @@ def test_links_back_reload_and_two_tabs_work_and_nothing_is_kept_in_the_browser(
     browser: Browser, look: Served, *, scripts: bool
 ) -> None:
     context = browser.new_context(java_script_enabled=scripts)
+    context.set_default_timeout(120_000)
     with serving() as site:
         site.replies = {"/": Reply(b"elsewhere")}
         tab = context.new_page()
@@ -354,6 +355,7 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
 def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, tmp_path: Path) -> None:
     served = serve(tmp_path)
     context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto(f"{served.base}/review")
     title = page.inner_text("article h2")
@@ -498,6 +500,7 @@ def test_an_entry_has_its_own_graph_and_lists_stand_in_for_it_without_javascript
     assert page.locator("select[name=depth]").count() == 1
     assert "--" not in page.inner_text("body")
     context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(120_000)
     plain = context.new_page()
     plain.goto(look.address)
     plain.wait_for_url(look.base + "/")
@@ -556,6 +559,7 @@ def test_pages_fit_and_nothing_serious_is_in_the_way_of_anybody(
         {} if scheme == "light" else {"runOnly": {"type": "rule", "values": ["color-contrast"]}},
     )  # only colours depend on it
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto(look.address)
     page.wait_for_url(look.base + "/")

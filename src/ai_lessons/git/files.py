@@ -701,8 +701,9 @@ def _uncompressed(file: Path) -> Iterator[tuple[int, Any]]:
     program = shutil.which("zstd")
     if program is None:
         raise StorageFailed("compressed, not read; to have it read install the program zstd")
-    argv = [program, "-dcq", "--", str(file)]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+    argv = [program, "-dcq", "--", str(file.absolute())]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(argv, cwd="/", stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as reader:
         lines = reader.stdout
         if lines is not None:
             for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):

@@ -76,8 +76,7 @@ search_options = options.stack(
             "limit",
         ],
         lambda: Answer,
-        "Search rules, scripts, lessons, docs by meaning. Call before work; with `$ command` and output "
-        "of what failed as query, it says what helps.",
+        "Search all by meaning, before work; a query of `$ command` and its output says what helps.",
     ),
 )
 @query_argument
