@@ -76,7 +76,7 @@ search_options = options.stack(
             "limit",
         ],
         lambda: Answer,
-        "Search all by meaning, before work; a query of `$ command` and its output says what helps.",
+        "Search all by meaning, before work; with `$ command` and output: what helps.",
     ),
 )
 @query_argument
