@@ -373,6 +373,11 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
     text = git(tmp_path / "till", "show", "entire/checkpoints/v1:aa/1/0/full.jsonl")
     for day, session in enumerate(("s1", "s2", "s3"), 1):
         lines = text.replace('"s1"', f'"{session}"').replace("11-20T", f"11-2{day}T").splitlines()
+        at = {key: json.loads(lines[0])[key] for key in ("sessionId", "cwd", "timestamp")}
+        call = {"type": "tool_use", "id": "2", "name": "Bash", "input": {"command": "make test"}}
+        lines.append(json.dumps({"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at}))
+        done = {"type": "tool_result", "tool_use_id": "2", "content": "3 passed", "is_error": False}
+        lines.append(json.dumps({"type": "user", "message": {"role": "user", "content": [done]}, **at}))
         (folder / f"{session}.jsonl").write_text("\n".join(lines if day < 3 else lines[1:]))
     rule = (
         "contribute",
@@ -386,6 +391,17 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
     assert made["past"] == {
         "sessions": 2, "told": 2, "said": 1, "edits": 2, "commands": 0, "characters": 90, "apart": 1,
     }  # fmt: skip
+    other = (
+        "contribute",
+        "suggest-rule",
+        "--title",
+        "Ask before the tests run",
+        "--project",
+        "till",
+        "--rationale",
+        "slow",
+    )
+    assert run(*other, "--about", "command: make test", "--json").json["past"]["commands"] == 2
     child = spawn("admin", "review-rules")
     child.expect(r"told: in 2 of 2 sessions of this machine \(in 1 it was said again")
     reply(child, r"\[q\]uit", "q")

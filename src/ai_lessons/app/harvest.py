@@ -459,9 +459,9 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
         with suppress(AiLessonsError):  # one that cannot be read is no evidence
             seen += [memory.seen(file, status)] if left > 0 else []
     memory.save()
-    words, project = {*terms.terms(entry.title)}, entry.project
-    globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(entry.fields.get("about")) if anchor.path)]
-    forms = commands.named_forms(f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(entry.fields)))
+    words, project, about = {*terms.terms(entry.title)}, entry.project, entry.fields.get("about")
+    globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
+    forms = commands.named_forms(f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(about)))
     here = {name for each in seen for _, name, *_ in each.moments if project in {name, GLOBAL_PROJECT}}
     here |= {name for each in seen for _, name, *_ in each.moments if git_files.same_name(project, name)}
     rows = sorted({x for each in seen for x in each.moments if x.project in here}, key=lambda x: x.at)
