@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
 AGENT, AGENT_VARIABLE = "claude-code", "AI_LESSONS_AGENT"
-WORK = 0.25  # seconds of CPU time, after which a hook starts the helper and answers without it
+# seconds of CPU time, after which a hook starts the helper and answers without it; a small knowledge base takes 0.2
+WORK = 0.4
 
 
 def run(
