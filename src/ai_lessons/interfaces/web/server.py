@@ -286,9 +286,11 @@ class Site:
 
     async def _sessions(self, request: Request) -> Response:
         """What agents were told; with `replay` all is played again, behind the page, which says how far it is."""
-        if request.query_params.get("replay") and not self._played.running:
-            self._played = pages.Played(running=True)
-            Thread(target=self._play, name=PLAYING, daemon=True).start()
+        if request.query_params.get("replay"):
+            if not self._played.running:
+                self._played = pages.Played(running=True)
+                Thread(target=self._play, name=PLAYING, daemon=True).start()
+            return RedirectResponse(f"{request.state.root}sessions", 303)  # or a reload would play again
         return await self._shown(lambda opened: pages.sessions(opened, self._played), request.state.root)
 
     def _play(self) -> None:
