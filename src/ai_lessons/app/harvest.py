@@ -352,7 +352,7 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
         warned = any(commands.fits(named_commands(light), call) for light in warnings.values())
         result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {light.id for light in result.entries}
-        does = [(light.pattern or result.texts.get(light.id, "")) for light in result.entries]
+        does = [light.pattern or result.texts.get(light.id, "") for light in result.entries]
         does += [result.ran_next] if result.ran_next else []
         worked = [later.text for later in steps[at + 1 :] if later.failed is False][:NEXT]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)

@@ -649,7 +649,7 @@ def _tell(
             session.failed[-1] = session.failed[-1]._replace(missing=missing)
         command = event.command[:_DOES]
         for entry in entries:
-            does, why = (entry.pattern or offered.texts.get(entry.id, "")), offered.why[entry.id]
+            does, why = entry.pattern or offered.texts.get(entry.id, ""), offered.why[entry.id]
             names = entry.id, entry.handle, entry.title
             session.told.append(ShownEntry(*names, event.moment, why, command, [*shape], does[:_DOES]))
     # a title at the start is not the entry: that one was told and not used says nothing of it
