@@ -117,6 +117,19 @@ def test_what_a_person_stated_is_told_before_the_command_that_it_names(host: Hos
     assert before(host, "node server.js", session="s3") == ""
 
 
+def test_a_tested_lesson_is_told_at_a_failure_of_the_command_of_its_when_also_behind_another(
+    host: Host, knowledge: Path
+) -> None:
+    upstream = "pattern:\n  when: running `git push` on a new branch\n  do: use `git push -u origin HEAD`\n"
+    upstream += "  because: it has no upstream\n"
+    add(knowledge, "global/lessons/a.md", "7AAAAA", "A new branch", upstream)
+    line, said = "git checkout -b cart && git push", "Switched to a new branch\nfatal: it has no upstream branch."
+    assert "L-7AAAAA" in fails(host, line, said)
+    assert fails(host, "git checkout -b cart && git fetch", said, session="s2") == ""
+    add(knowledge, "global/lessons/a.md", "7AAAAA", "A new branch", upstream, "~~~\n$ git push\nremote: refused\n~~~")
+    assert fails(host, line, said, session="s3") == "", "it is about another failure"
+
+
 def test_a_command_that_works_again_is_no_longer_warned_of(host: Host, knowledge: Path) -> None:
     lesson(knowledge, calls=4, failures=4, sessions=4)
     for n in range(4):

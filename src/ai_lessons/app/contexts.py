@@ -33,6 +33,7 @@ from ai_lessons.model.entries import (
     Moment,
     Pattern,
     Relation,
+    Source,
     Status,
     json_fields,
 )
@@ -477,8 +478,9 @@ def helping(
     chances |= dict.fromkeys(transcripts.quoted_in(output, kept), transcripts.chance(1.0))
     calls = commands.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
-    # a title that names a command is no answer to a failure of it, unless a person says so
-    about = [x for x in about if x.kind is Kind.RULE or x.firm or x.seen]
+    # a title that names a command is no answer to a failure of it, unless a person says so; one that keeps a failure is
+    # about that one
+    about = [x for x in about if x.kind is Kind.RULE or x.firm or x.seen or (x.id not in alike and _tried(x, calls))]
     for light in about:
         seen = commands.seen_in(light.seen)
         chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else transcripts.BAR)
@@ -494,6 +496,12 @@ def helping(
         likely, light = chances[entry_id], lights[entry_id]._replace(score=chances[entry_id])
         fits.append(Candidate(light, f"keeps a failure like this one ({likely:.2f})", chance=likely))
     return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, shown_ids)
+
+
+def _tried(light: EntrySummary, calls: Sequence[commands.Called]) -> bool:
+    """Whether an entry was tested, and its WHEN names one of these commands with more than the program."""
+    named = [form for form in commands.forms_of(light.pattern) if len(form.words) > 1]
+    return light.source == Source.TESTED and commands.fits(named, calls)
 
 
 def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
