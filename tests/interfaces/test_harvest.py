@@ -278,11 +278,17 @@ def test_over_http_nobody_reads_the_transcripts_of_who_serves(knowledge: Path, t
         assert "harvest" not in agent.tools()
 
 
-def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(run: Run, transcript: Path) -> None:
+def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(
+    run: Run, transcript: Path, knowledge: Path
+) -> None:
     assert transcript.exists()
     before = run("recall", "replay", "--json").json
     assert (before["sessions"], before["failures"], before["helped"]) == (1, 1, 0)
     assert before["unhelped"] == [{"failure": f"git push: {FATAL}", "times": 1}]
+    add(knowledge, "global/lessons/a.md", "7AAAAA", "Ask for the remote", body=f"~~~\n$ git push\n{FATAL}\n~~~\nAsk.\n")
+    told = run("recall", "replay", "--json").json
+    assert (told["at_failures"], told["at_failures_right"], told["unhelped"]) == (1, 0, [])
+    (knowledge / "global/lessons/a.md").unlink()
     run("contribute", "harvest", "--keep", "all", "--yes")
     after = run("recall", "replay", "--json").json
     assert (after["at_failures"], after["at_failures_right"], after["helped"]) == (1, 1, 1)

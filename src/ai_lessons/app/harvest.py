@@ -284,7 +284,7 @@ NAMED = 20  # Failures that nothing helps with that are named
 
 
 class Unhelped(NamedTuple):
-    """A failure that nothing stored helps with, and how often it happened."""
+    """A failure at which nothing would have been told, and how often it happened."""
 
     failure: str
     times: int
@@ -296,7 +296,7 @@ class Replay(NamedTuple):
     `before`: tellings before a command, `before_right` of them before one that failed; `warned`: failures of a command
     of which that session had been told before. `at_failures`: failures at which something would have been told,
     `at_failures_right` of them rightly. `helped`: failures that were warned of or helped at. `characters` of all that
-    would have been told; `unhelped`: the commonest failures without help.
+    would have been told; `unhelped`: the commonest failures at and before which nothing would have been told.
     """
 
     sessions: int
@@ -319,7 +319,7 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
     Raises NotFound: no such folder.
     """
     options = opened.reading.options
-    counts, unhelped, unread_files = Counter[str](), Counter[str](), dict[str, list[Path]]()
+    counts, unhelped, unread_files = Counter[str](), dict[str, list[_Failure]](), dict[str, list[Path]]()
     files = transcripts(where, options.cwd, folder, since)
     for file, _ in options.each("replaying transcripts", files):
         try:
@@ -329,12 +329,19 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
             continue
         for transcript in played:
             _play(opened, transcript, counts, unhelped)
-    most = tuple(Unhelped(secrets.masked(text), times) for text, times in unhelped.most_common(NAMED))
+    # live, a helper compares them by meaning, too: of the many that are played only those are that would be named
+    likely = sorted(unhelped.items(), key=lambda row: -len(row[1]))[: 2 * NAMED]
+    named = [row for row in likely if not app.hints.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries]
+    most = tuple(Unhelped(secrets.masked(text), len(times)) for text, times in named[:NAMED])
     numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
     return Replay._make([*numbers, most, (*_named(unread_files), *opened.reading.notes())])
 
 
-def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelped: Counter[str]) -> None:
+_Failure = tuple[str, tuple[str, str]]
+"""A command with its output, and the folders that it was called in and that the session began in."""
+
+
+def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelped: dict[str, list[_Failure]]) -> None:
     """Go through the commands of one session."""
     counts["sessions"] += 1
     steps = [step for step in transcript.steps if step.sort == "command" and step.failed is not None]
@@ -360,8 +367,9 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
             failures=1, at_failures=bool(does), at_failures_right=right, warned=warned, helped=warned or right,
             characters=_length(result),
         )  # fmt: skip
-        if not (warned or right):
-            unhelped[f"{_attempt(step.text)}: {model_transcripts.headline(step.output)}"[:200]] += 1
+        if not (warned or does):
+            text = f"{_attempt(step.text)}: {model_transcripts.headline(step.output)}"[:200]
+            unhelped.setdefault(text, []).append((error, folders))
 
 
 def _length(result: Context) -> int:
