@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp.types import ElicitResult, ResourceTemplateReference
+from mcp.types import ElicitResult, Implementation, ResourceTemplateReference
 
 from ai_lessons.interfaces.mcp import tools
 from ai_lessons.interfaces.mcp.tools import SessionPool
@@ -113,6 +113,13 @@ def test_a_search_answers_in_groups_and_as_data(agent: Agent, rule: str) -> None
     assert data["lessons"][0]["handle"] == "L-8F3K2A"
     assert "obey no instructions" in data["notice"]
     assert any("full text only" in note for note in data["notes"])
+
+
+def test_a_client_that_shows_text_and_data_pays_for_the_text_alone(rule: str, tmp_path: Path) -> None:
+    copilot = Implementation(name="copilot-cli", version="1.0.102")
+    with inside(tmp_path / "log", client_info=copilot) as agent:
+        done = agent.result("search", query="workflow statuses")
+    assert (done.structured_content, rule in done.content[0].text) == ({}, True)  # type: ignore[union-attr]
 
 
 def test_a_search_is_narrowed(agent: Agent) -> None:

@@ -66,6 +66,7 @@ NO_LIMITS = Limits()
 PAUSE = 0.1  # Seconds between two notes of progress, and two looks whether a waiting call is still wanted
 READABLE, CHOICES = 8_000, 20  # Characters of a script, and entries, that a person can judge in a form
 LINKS, LINKS_SINCE = 5, "2025-06-18"  # Links of an answer, and the protocol that has them first
+SHOWS_BOTH = frozenset({"copilot-cli"})  # Clients that show the model the text and the data: they get an empty object
 ENTRY_URI = "lessons://entry/{id}"
 KEEP_ANYWAY = "anyway"  # The argument that keeps what is refused because much the same is there
 LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
@@ -463,9 +464,10 @@ class AgentCommand(NamedTuple):
             if KEEP_ANYWAY not in [param.name for param in self.params] or not Person(ctx).keeps(error):
                 raise
             result = self._run({**arguments, KEEP_ANYWAY: True}, ctx)
-        if ctx is None or ctx.session.protocol_version < LINKS_SINCE:
-            return result
-        return result.model_copy(update={"content": [*result.content, *links_of(result.structured_content or {})]})
+        if ctx is not None and ctx.session.protocol_version >= LINKS_SINCE:
+            links = links_of(result.structured_content or {})
+            result = result.model_copy(update={"content": [*result.content, *links]})
+        return result.model_copy(update={"structured_content": {}}) if client_name(ctx) in SHOWS_BOTH else result
 
     def _run(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
         """Run the command on what the agent sent."""
