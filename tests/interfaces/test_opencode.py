@@ -96,7 +96,9 @@ def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(check
     assert isinstance(unsure, str)
 
 
-@pytest.mark.parametrize("body", [None, "exit 1", "exit 2", "kill -9 $$", "echo rubbish", "exec sleep 60"])
+@pytest.mark.parametrize(
+    "body", [None, "exit 1", "exit 2", "kill -9 $$", "echo rubbish", "echo >/dev/full", "exec sleep 60"]
+)
 def test_whatever_becomes_of_the_program_nothing_is_refused_or_changed(
     host: Host, tmp_path: Path, body: str | None
 ) -> None:

@@ -106,13 +106,15 @@ def test_with_the_program_there_an_event_is_data(host: Host, tmp_path: Path) -> 
         assert (child.communicate(timeout=120)[1], child.returncode, mark.exists()) == (b"", 0, False), command
 
 
-def test_a_full_disk_refuses_nothing(host: Host) -> None:
+@pytest.mark.parametrize("fault", ["a full disk", "a usage error"])
+def test_neither_a_full_disk_nor_a_usage_error_refuses_anything(host: Host, tmp_path: Path, fault: str) -> None:
     event = host.event("session_start")
     assert host.hear("session_start")
-    for command, plugin in {(call.call["command"], call.plugin) for call in in_tree()}:
-        child = host.start(event, f"({command}) >/dev/full 2>/dev/full", CLAUDE_PLUGIN_ROOT=str(plugin))
-        child.communicate(timeout=120)
-        assert child.returncode == 0
+    for command, plugin in commands(tmp_path):
+        wrong = command.replace("agent-hook", "agent-hook --no-such-option")
+        line = f"({command}) >/dev/full 2>/dev/full" if fault == "a full disk" else wrong
+        child = host.start(event, line, CLAUDE_PLUGIN_ROOT=str(plugin))
+        assert (child.communicate(timeout=120)[0], child.returncode) == (b"", 0), line
 
 
 @pytest.mark.parametrize(
