@@ -414,7 +414,7 @@ def test_a_hook_of_many_lessons_asks_git_a_few_times_and_looks_at_each_file_once
     assert len(asked) <= anchors.UNASKED
 
 
-def test_many_anchors_that_are_gone_take_few_questions(
+def test_git_is_asked_about_all_anchors_that_are_gone_at_once(
     world: World, git: Git, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_file(shop / "old/part.py", "def part(): return 1\n")
@@ -436,8 +436,9 @@ def test_many_anchors_that_are_gone_take_few_questions(
     monkeypatch.setattr(plumbing, "run", counted)
     hits = anchors.about(world.fresh(cwd=shop), "new/part.py")
     assert len(hits) == 2, "what was moved is followed"
+    assert (asked.count("log"), asked.count("grep")) == (3, 1)  # The logs: of every name, of these, of the new ones
+    assert len(asked) <= 8, asked
     assert len(anchors.outdated(world.fresh(cwd=shop).reading)) == 40
-    assert len(asked) < 60
 
 
 def test_both_sides_that_look_again_leave_one_anchor(world: World, shop: Path) -> None:

@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import time
-from collections import Counter
 from contextlib import suppress
 from datetime import date
 from difflib import get_close_matches
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.app.answers import Stale
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.git import files, plumbing
+from ai_lessons.git.history import changing, renamed_to, renames, with_folders
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import anchors, layout
 from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
@@ -32,17 +32,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
+    from ai_lessons.git.history import Commit
     from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
 
-    Commit = tuple[str, str, str]  # Its short name, its author, the day
-
 FOLDER = "anchors-2"  # counted up where fingerprints are made another way
-UNASKED = 3  # Questions to git of one telling that nobody asked for
-AT_MOST = 20  # of a look at all entries; the next look asks about the rest
+UNASKED = 3  # Anchors whose history is read for one telling that nobody asked for
+AT_MOST = 20  # in a look at all entries; the next look reads that of the rest
 _COMMITS_OF_ALL = 5_000  # that are looked through for every path that there ever was
-_COMMITS, _AT_ONCE = 60, 6  # Commits of a file that are looked at, and read together
-_NO_FETCH = {"GIT_NO_LAZY_FETCH": "1"}  # What a partial clone lacks cannot be looked at
+_COMMITS = 60  # of a file that are looked at
 _HOPS = 5  # Renames of a file that are followed
 _FILES = 40  # Files that are looked through for a name
 _MOST_QUOTED = 30  # Words in backticks that are looked for
@@ -53,7 +51,6 @@ _QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
 _FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 _A_PATH = re.compile(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
 _A_NAME = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
-_RENAMES = ("-M", "--name-status", "-z", "--diff-filter=R")
 _MANIFEST = re.compile(
     r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
 )
@@ -96,11 +93,21 @@ def _stamp(path: Path) -> list[int] | None:
     return [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, stat.S_IFMT(status.st_mode)]
 
 
+class _Unexplained(NamedTuple):
+    """An anchor that does not hold, with its code as it is now, and the key and stamp of what git says of it."""
+
+    anchor: Anchor
+    verdict: Verdict
+    now: State | None
+    key: str
+    stamp: list[Any]
+
+
 class CodeFolder:
     """The code below one top folder of git, as far as entries speak of it. For one job; `close` keeps what was seen.
 
     `knowledge`: the entries' folder if it is in it, such as `.ai/reference/`: then all of them are about this code.
-    `questions`: how often git may be asked (None: as often as it takes).
+    `questions`: how many anchors git's history is read for (None: all).
     """
 
     def __init__(
@@ -115,6 +122,9 @@ class CodeFolder:
         kept = files.read_json(self._file) or {"files": {}, "verdicts": {}, "packages": {}}
         self._kept: dict[str, dict[str, Any]] = kept
         self._changed = False
+        self._commits: dict[str, list[Commit]] = {}
+        self._renames: dict[str, list[str]] = {}
+        self._holding: dict[str, list[str]] = {}
 
     def close(self) -> None:
         """Keep what was seen for the next look, where the state folder can be written."""
@@ -178,12 +188,25 @@ class CodeFolder:
 
     def look(self, anchor: Anchor, project: str) -> AnchorVerdict:
         """What became of an anchor of an entry of this project. Raises nothing that a file can cause."""
-        try:
-            return self._package(anchor) if anchor.package else self._code(anchor, project)
-        except AiLessonsError:  # a link, a file too large, git that does not answer: nothing is known
-            return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
+        return self.look_at([(anchor, project)])[0]
 
-    def _code(self, anchor: Anchor, project: str) -> AnchorVerdict:
+    def look_at(self, stated: Iterable[tuple[Anchor, str]]) -> list[AnchorVerdict]:
+        """As `look`, of many anchors with their projects: git is asked about all of them at once."""
+        rows = [self._looked(anchor, project) for anchor, project in stated]
+        unexplained = {row.key: row for row in rows if isinstance(row, _Unexplained)}
+        judged = {key: _verdict_of(x.anchor, x.verdict, None, "", x.now) for key, x in unexplained.items()}
+        asked = dict(islice(unexplained.items(), self._questions))
+        if self._questions is not None:
+            self._questions -= len(asked)
+        judged |= self._explained(asked)
+        return [judged[row.key] if isinstance(row, _Unexplained) else row for row in rows]
+
+    def _looked(self, anchor: Anchor, project: str) -> AnchorVerdict | _Unexplained:
+        with suppress(AiLessonsError):  # a link, a file too large, git that does not answer: nothing is known
+            return self._package(anchor) if anchor.package else self._code(anchor, project)
+        return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
+
+    def _code(self, anchor: Anchor, project: str) -> AnchorVerdict | _Unexplained:
         name = anchor.repository or ("" if self.whole or project == GLOBAL_PROJECT else project)
         if name and not self.is_called(name):
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
@@ -194,24 +217,39 @@ class CodeFolder:
             return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)  # nothing says that it was ever here
         index = _stamp(self.worktree.git_dir / "index") or [0]
         stamp = [read_head(self.worktree).commit, index[0], _listed(now), date.today().year]
-        key, kept = f"{anchor} {anchor.seen}", self._kept["verdicts"]
-        if key in kept:
-            seen, then, row = kept[key]
+        key = f"{anchor} {anchor.seen}"
+        if kept := self._kept["verdicts"].get(key):
+            seen, then, row = kept
             judged = AnchorVerdict(*row)._replace(verdict=Verdict(row[1]))
             if seen == stamp and (not judged.place or _listed(self.state(*anchors.parse(judged.place)[:2])) == then):
                 return judged
         if now is None and not self._hurries and self._never_was(anchor.path):
             return _verdict_of(anchor, verdict, None, "", now)
-        if self._questions == 0:
-            return _verdict_of(anchor, verdict, None, "", now)
-        self._questions = None if self._questions is None else self._questions - 1
-        judged, place_state = self._explained(anchor, verdict, now)
-        kept[key], self._changed = [stamp, _listed(place_state), [*judged]], True
-        return judged
+        return _Unexplained(anchor, verdict, now, key, stamp)
 
-    def _explained(self, anchor: Anchor, verdict: Verdict, now: State | None) -> tuple[AnchorVerdict, State | None]:
-        """The verdict with what git's history says of it, and the state of the place where the code is now."""
-        place = self.moved(anchor) if verdict is Verdict.GONE else None
+    def _explained(self, rows: Mapping[str, _Unexplained]) -> dict[str, AnchorVerdict]:
+        """The verdicts with what git's history says of them. They are kept, with the state of the code where it is."""
+        explained = {key: AnchorVerdict(str(row.anchor), Verdict.ELSEWHERE) for key, row in rows.items()}
+        gone = {key: row.anchor for key, row in rows.items() if row.verdict is Verdict.GONE}
+        places: dict[str, Anchor | None] = {}
+        with suppress(AiLessonsError), plumbing.once():  # git does not answer: nothing is known
+            self._read_commits(row.anchor.path for row in rows.values())
+            self._read_renames(anchor.path for anchor in gone.values())
+            self._read_holding({_last(anchor.symbol) for anchor in gone.values() if anchor.symbol})
+            for key, anchor in gone.items():
+                with suppress(AiLessonsError):
+                    places[key] = self._moved(anchor)
+            self._read_commits(place.path for place in places.values() if place)
+            for key, row in rows.items():
+                if row.verdict is not Verdict.GONE or key in places:
+                    with suppress(AiLessonsError):
+                        explained[key], now = self._since_when(row, places.get(key))
+                        kept = [row.stamp, _listed(now), [*explained[key]]]
+                        self._kept["verdicts"][key], self._changed = kept, True
+        return explained
+
+    def _since_when(self, row: _Unexplained, place: Anchor | None) -> tuple[AnchorVerdict, State | None]:
+        anchor, verdict, now = row.anchor, row.verdict, row.now
         if place is not None:
             now = self.state(place.path, place.symbol)
             verdict = Verdict.MOVED if anchors.judged(place, now) is Verdict.HOLDS else Verdict.CHANGED
@@ -243,60 +281,88 @@ class CodeFolder:
 
     def _git(self, *arguments: str) -> Done:
         """What git answers: nothing where it fails."""
-        done = plumbing.run(self.worktree, *arguments, extra=_NO_FETCH)
+        done = plumbing.run(self.worktree, *arguments)
         return done._replace(out=b"") if done.code else done
 
     @cached_property
     def _ever(self) -> frozenset[str] | None:
         """Every path that a commit of any branch brought, with its folders; None: history is too long, or not here."""
         flags = ("--no-show-signature", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01", "-z", "-m")
-        done = plumbing.run(
-            self.worktree, "log", f"-{_COMMITS_OF_ALL}", *flags, "--root", "--all", "HEAD", "--", extra=_NO_FETCH
-        )
+        done = plumbing.run(self.worktree, "log", f"-{_COMMITS_OF_ALL}", *flags, "--root", "--all", "HEAD", "--")
         if done.code or done.out.count(b"\1") >= _COMMITS_OF_ALL:
             return None
-        every, folders = {name.strip("\1\n") for name in done.names}, set[str]()
-        for name in every:
-            while (name := name.rpartition("/")[0]) and name not in folders:
-                folders.add(name)
-        return frozenset(every | folders)
+        return frozenset(with_folders(name.strip("\1\n") for name in done.names))
 
     def _never_was(self, path: str) -> bool:
         """Whether history knows nothing of a path that is not here, so that it need not be asked what became of it."""
         name = path.rstrip("/")
         return _stamp(self.top / name) is None and self._ever is not None and name not in self._ever
 
-    def moved(self, anchor: Anchor) -> Anchor | None:
+    def _read_commits(self, paths: Iterable[str]) -> None:
+        """Read the newest commits of HEAD that changed each of these files or folders, by one `git log` for all."""
+        names = [name for name in dict.fromkeys(path.rstrip("/") for path in paths) if name not in self._commits]
+        commits = changing(self.worktree, names, _COMMITS * len(names)) if names else []
+        self._commits |= {name: [] for name in names}
+        for commit in commits:
+            for name in with_folders(commit.paths).intersection(names):
+                self._commits[name].append(commit)
+        for name in names if len(commits) == _COMMITS * len(names) > _COMMITS else ():
+            if not self._commits[name]:  # others changed so often that there was no room
+                del self._commits[name]
+                self._read_commits([name])
+
+    def _commits_to(self, *paths: str) -> list[Commit]:
+        """The newest commits to any of these, newest first."""
+        self._read_commits(paths)
+        parts = [self._commits[path.rstrip("/")] for path in paths]
+        if len(parts) == 1:
+            return parts[0][:_COMMITS]
+        commits = {commit.id: commit for part in parts for commit in part}
+        return sorted(commits.values(), key=lambda commit: -commit.time)[:_COMMITS]
+
+    def _moved(self, anchor: Anchor) -> Anchor | None:
         """The anchor where it is now: in the file that git says it was renamed to, else the one place of that text."""
         renamed = None if _stamp(self.top / anchor.path.rstrip("/")) else self._renamed(anchor.path)
         if renamed and self.state(renamed, anchor.symbol):
             return anchor._replace(path=renamed)
         if not anchor.symbol or not (anchor.seen or anchor.value is not None):
             return None
-        last = anchor.symbol.rpartition(".")[2]
-        places = (anchor._replace(path=path, symbol=symbol) for path, symbol in self.defining(last))
+        defining = self.defining(_last(anchor.symbol))
+        places = (anchor._replace(path=path, symbol=symbol) for path, symbol in defining)
         matches = [x for x in places if anchors.judged(x, self.state(x.path, x.symbol)) is Verdict.HOLDS]
         return matches[0] if len(matches) == 1 else None
 
     def defining(self, name: str) -> Iterator[tuple[str, str]]:
         """Files and whole names of what is called so, unless too many files hold the word."""
-        flags = ("-l", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules")
-        holding = self._git("grep", *flags, "-e", name).names
+        self._read_holding({name})
+        holding = self._holding[name]
         for path in holding if len(holding) <= _FILES else ():
             with suppress(AiLessonsError):
                 for symbol in anchors.names(path, self.text(path)):
                     if re.split(r"\.|::", symbol)[-1] == name:
                         yield path, symbol
 
+    def _read_holding(self, names: set[str]) -> None:
+        """Read which files hold these words, for all of them at once."""
+        if unread := sorted(names - self._holding.keys()):
+            flags = ("-o", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules")
+            rows = self._git("grep", *flags, *(x for name in unread for x in ("-e", name))).out.splitlines()
+            pairs = dict.fromkeys(tuple(os.fsdecode(row).split("\0", 1)) for row in rows)
+            self._holding |= {name: [path for path, *word in pairs if word == [name]] for name in unread}
+
+    def _read_renames(self, paths: Iterable[str]) -> None:
+        """Read what the newest commits of these files and folders renamed, and what the disk did since, all at once."""
+        newest = {commits[0].id for path in paths if (commits := self._commits_to(path))}
+        if unread := (newest | {""}) - self._renames.keys():
+            self._renames |= renames(self.worktree, unread)
+
     def _renamed(self, path: str) -> str | None:
         """The path that a file or folder has by now, as git's similarity says; None: it was removed."""
         for _ in range(_HOPS):
-            name = path.rstrip("/")
-            newer = _renames(path, self._git("diff", "--no-ext-diff", "--no-textconv", *_RENAMES, "HEAD").names)
-            if newer is None:
-                removed = self._git("log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", name).text
-                flags = ("--no-commit-id", "-r", "--root", *_RENAMES)
-                newer = _renames(path, self._git("diff-tree", *flags, removed).names) if removed else None
+            self._read_renames([path])
+            newer = renamed_to(path, self._renames[""])
+            if newer is None and (commits := self._commits_to(path)):
+                newer = renamed_to(path, self._renames.get(commits[0].id, []))
             if newer is None:
                 return None
             path = newer
@@ -306,48 +372,44 @@ class CodeFolder:
 
     def _is_on_another_branch(self, anchor: Anchor) -> bool:
         """Whether commits that HEAD does not have brought it: this branch is only older, or another one."""
-        named = [f"-S{anchor.symbol.rpartition('.')[2]}"] if anchor.symbol else []
+        if anchor.path.rstrip("/") not in self._on_other_branches:
+            return False
+        named = [f"-S{_last(anchor.symbol)}"] if anchor.symbol else []
         flags = ("-1", "--format=%H", *named, "--all", "--not", "HEAD")
         return bool(self._git("log", *flags, "--", anchor.path.rstrip("/")).text)
+
+    @cached_property
+    def _on_other_branches(self) -> set[str]:
+        """What commits that HEAD does not have changed of the paths whose history was read."""
+        flags = ("--format=", "--name-only", "--no-renames", "-z", "--all", "--not", "HEAD")
+        return with_folders(self._git("log", *flags, "--", *self._commits).names)
 
     def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[Commit | None, int]:
         """The commit since which the anchor does not hold (None: not committed), and how many changed it since."""
         paths = [*([place.path.rstrip("/")] if place else []), anchor.path.rstrip("/")]
-        flags = (f"-{_COMMITS}", "--no-show-signature", "--no-renames", "--format=%H%x00%h%x00%an%x00%as")
-        commits = [tuple(row.split("\0")) for row in self._git("log", *flags, "--", *paths).text.splitlines()]
-        later, latest, changes = None, now, 0
-        for start in range(0, len(commits), _AT_ONCE):
-            part = commits[start : start + _AT_ONCE]
-            states = self._states([commit[0] for commit in part], paths, anchor.symbol)
-            for (_, *commit), then in zip(part, states, strict=False):
-                changes += later is not None and _differ(then, latest)
-                if anchors.judged(anchor, then) is Verdict.HOLDS or (later is None and _differ(then, now)):
-                    return later, changes
-                later, latest = (commit[0], commit[1], commit[2]), then
-            if len(states) < len(part):  # a partial clone lacks what was before
-                return None, changes
+        commits = self._commits_to(*paths)
+        later, latest, changes, seen = None, now, 0, 0
+        for commit, then in zip(commits, self._states(commits, paths, anchor.symbol), strict=False):
+            changes += later is not None and _differ(then, latest)
+            if anchors.judged(anchor, then) is Verdict.HOLDS or (later is None and _differ(then, now)):
+                return later, changes
+            later, latest, seen = commit, then, seen + 1
+        if seen < len(commits):  # a partial clone lacks what was before
+            return None, changes
         # it was never committed as the anchor has it: all that is known is the last change of what is there
-        return (commits[0][1], commits[0][2], commits[0][3]) if commits and now else None, changes
+        return commits[0] if commits and now else None, changes
 
-    def _states(self, commits: Sequence[str], paths: Sequence[str], symbol: str) -> list[State | None]:
+    def _states(self, commits: Sequence[Commit], paths: Sequence[str], symbol: str) -> Iterator[State | None]:
         """How each commit has the symbol, in the first of these paths that it has; up to one that is not here."""
-        asked = [f"{commit}:{path}" for commit in commits for path in paths]
-        mode = "--batch" if symbol else "--batch-check"
-        done = plumbing.run(
-            self.worktree, "cat-file", mode, stdin="".join(f"{name}\n" for name in asked).encode(), extra=_NO_FETCH
-        )
-        at, texts = 0, list[str | None]()
-        while (end := done.out.find(b"\n", at)) >= 0:
-            head, at = done.out[at:end].split(b" "), end + 1
-            size = int(head[-1]) if len(head) == 3 and head[-1].isdigit() else -1
-            if symbol and size >= 0:
-                texts.append(done.out[at : at + size].decode("utf-8", "replace").replace("\r\n", "\n"))
-                at += size + 1
-            else:
-                texts.append(None if size < 0 else "")
-        rows = [texts[n : n + len(paths)] for n in range(0, len(texts) // len(paths) * len(paths), len(paths))]
-        pairs = (next(((p, t) for p, t in zip(paths, row, strict=True) if t is not None), None) for row in rows)
-        return [anchors.state(*pair, symbol) if pair else None for pair in pairs]
+        for commit in commits:
+            asked = [f"{commit.id}:{path}" for path in paths]
+            try:
+                objects = plumbing.objects(self.worktree, asked, contents=bool(symbol))
+            except AiLessonsError:
+                return
+            pairs = [(path, data) for path, (row, data) in zip(paths, objects, strict=True) if row[-1].isdigit()]
+            text = pairs[0][1].decode("utf-8", "replace").replace("\r\n", "\n") if pairs else ""
+            yield anchors.state(pairs[0][0], text, symbol) if pairs else None
 
     # --- versions ---
 
@@ -383,6 +445,10 @@ def _listed(state: State | None) -> list[str | None] | None:
     return list(state) if state else None
 
 
+def _last(symbol: str) -> str:
+    return symbol.rpartition(".")[2]
+
+
 def _differ(a: State | None, b: State | None) -> bool:
     """Whether a symbol means another thing, whatever its comments and docstrings say."""
     return (a and a[:2]) != (b and b[:2])
@@ -393,22 +459,11 @@ def _package_name(anchor: Anchor) -> str:
     return f"{registry}/{re.sub(r'[-_.]+', '-', name.casefold())}"
 
 
-def _renames(path: str, parts: Sequence[str]) -> str | None:
-    """What a file, or all of a folder, is called by `parts`: a letter, the old and the new path of each rename."""
-    new, folder = Counter[str](), path.rstrip("/") + "/"
-    for _, old, newer in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
-        if old == path.rstrip("/"):
-            return newer
-        if old.startswith(folder) and newer.endswith(inner := old[len(folder) - 1 :]):
-            new[f"{newer.removesuffix(inner)}/"] += 1
-    return next((name for name, _ in new.most_common(1) if name != "/"), None)
-
-
 def _verdict_of(
     anchor: Anchor, verdict: Verdict, commit: Commit | None, place: str, now: State | None
 ) -> AnchorVerdict:
     """The verdict of an anchor that does not hold, with its sentence."""
-    name, author, day = commit or ("", "", "")
+    name, author, day = (commit.name, commit.author, commit.day) if commit else ("", "", "")
     since = f" on {_day(day)} ({name}, {author})" if commit else ""
     where = f" (now {place})" if place else ""
     value = f", now {now.value}" if anchor.value is not None and now and now.value is not None else ""
@@ -455,23 +510,24 @@ def judge(
     Where the caller's folder is not their code they stay as they are. `unasked`: history is asked little, else so
     many `questions` (None: all that there are).
     """
-    codes: dict[int, CodeFolder | None] = {}
+    by_repo: dict[int, list[EntrySummary]] = {}
+    for light in lights:
+        if anchors_of(light.about):
+            by_repo.setdefault(id(reading.of(light.id)), []).append(light)
+    looked: dict[str, list[AnchorVerdict]] = {}
+    for group in by_repo.values():
+        if code := code_around(reading.of(group[0].id), UNASKED if unasked else questions):
+            stated = [(light, anchor) for light in group for anchor in anchors_of(light.about)]
+            for (light, _), row in zip(stated, code.look_at((a, x.project) for x, a in stated), strict=True):
+                looked.setdefault(light.id, []).append(row)
+            code.close()
     judged = []
     for light in lights:
-        rows = list[AnchorVerdict]()
-        if stated := anchors_of(light.about):
-            repo = reading.of(light.id)
-            if id(repo) not in codes:
-                codes[id(repo)] = code_around(repo, UNASKED if unasked else questions)
-            code = codes[id(repo)]
-            rows = [code.look(anchor, light.project) for anchor in stated] if code else []
+        rows = looked.get(light.id, [])
         worst = max(rows, key=lambda row: row.verdict.rank, default=None)
         if worst and worst.verdict is not Verdict.ELSEWHERE:
             light = light._replace(verdict=worst.verdict.value, warning=worst.detail, anchors=rows)  # noqa: PLW2901
         judged.append(light)
-    for code in codes.values():
-        if code:
-            code.close()
     return judged
 
 

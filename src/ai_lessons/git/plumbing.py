@@ -277,7 +277,7 @@ def _asked(
     for _ in names:
         row, data = reader.stdout.readline(), b""
         fields = row.split()
-        if contents and len(fields) == 3:
+        if contents and len(fields) == 3 and fields[2].isdigit():  # else "missing", of a name with a space
             data = reader.stdout.read(int(fields[2]) + 1)
         if not (data or row).endswith(b"\n"):
             raise EOFError
