@@ -98,7 +98,12 @@ def commands() -> str:
             text += f"\n## {name}\n\n" + section((name,), group)
             continue
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
-        text += "\n" + "".join(section((name, *path), command) for path, command in walk(group))
+        listed = list(walk(group))
+        older = [f"`{path[-1]}` ({of})" for path, command in listed if (of := getattr(command, "alias_of", None))]
+        text += "\n" + "".join(
+            section((name, *path), command) for path, command in listed if not getattr(command, "alias_of", None)
+        )
+        text += f"\nOlder names: {', '.join(older)}.\n"
     text += f"\n## lesson\n\n{LESSON}"
     text += "".join(section(("lesson", *path), command) for path, command in walk(lesson))
     return text
@@ -252,11 +257,11 @@ def schemas() -> dict[str, str]:
 
 
 ANSWERS: Mapping[str, Any] = {
-    "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`, `update-resource`": answers.Written,
+    "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`": answers.Written,
     "`contribute add-resource`, `add-package`": answers.Imported,
     "each of `skipped`": answers.Skipped,
     "`contribute add-resource --preview`": (answers.PassagePreview,),
-    "`contribute refresh-resource`": (answers.Refreshed,),
+    "`contribute refresh`": (answers.Refreshed,),
     "`contribute promote`": answers.Promoted,
     "`contribute suggest-rule`; of `propose` an array": answers.Suggested,
     "`contribute harvest`": (HarvestedLesson,),
@@ -264,10 +269,10 @@ ANSWERS: Mapping[str, Any] = {
     "`recall context`": answers.Context,
     "`recall graph`": contexts.Graph,
     "`recall log`": (FileRevision,),
-    "`recall run-resource`": running.Ran,
+    "`recall run`": running.Ran,
     "`recall sessions`": (SessionTold,),
     "`recall why-told`": (ShownEntry,),
-    "`admin pending-rules`": (answers.Pending,),
+    "`admin review-rules --list`": (answers.Pending,),
     "`admin approve-rule`; of `reject-rule` one": (answers.Decided,),
     "`admin audit`": answers.Audit,
     "each of `rows`": answers.AuditRow,
@@ -288,12 +293,12 @@ ANSWERS: Mapping[str, Any] = {
     "`admin doctor`": (answers.Check,),
     "`admin stats`": answers.Stats,
     "`admin tiers`": (workspace.TierState,),
-    "`admin reindex`, `reindex-resource`, `reindex-resources`": IndexRefresh,
+    "`admin reindex`": IndexRefresh,
     "`admin index status`": IndexStatus,
     "`admin index push`": setup.Pushed,
     "`admin index pull`": setup.Pulled,
     "`admin review`": (answers.Outdated,),
-    "`admin list-stale`": (answers.Stale,),
+    "`admin review --stale`": (answers.Stale,),
     "`admin model status`, `pull`": answers.ModelState,
     "`admin hosts`": (setup.Host,),
     "each of `targets`": setup.Target,

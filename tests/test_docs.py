@@ -44,7 +44,7 @@ RUN = [
     )
     if steps(page.read_text(encoding="utf-8"))
 ]
-COMMANDS = dict(walk(root))
+COMMANDS = {path: command for path, command in walk(root) if not getattr(command, "alias_of", None)}
 DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in walk(lesson)}
 EXAMPLE = "recall random"
 """The command that CONTRIBUTING adds to show how; `test_contributing.py` does it."""

@@ -354,7 +354,7 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, her
     doc = pulled(world, way.format(home=hermetic))
     with pytest.raises(Refused, match="was not added on this machine from") as refused:
         resources.refresh(world.library, [DOC])
-    assert "at a terminal: ai-lessons contribute refresh-resource D-" in refused.value.hint
+    assert "at a terminal: ai-lessons contribute refresh D-" in refused.value.hint
     (told,) = resources.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
     assert health.review(world.library) == ()

@@ -176,7 +176,7 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
     told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
     assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
     (stale,) = health.stale(world.library.primary)
-    assert (stale.handle, stale.path, f"refresh-resource {doc.handle}" in stale.reason) == (doc.handle, told, True)
+    assert (stale.handle, stale.path, f"refresh {doc.handle}" in stale.reason) == (doc.handle, told, True)
     resources.refresh(world.library, [doc.id])
     assert found(world) == []
     source.unlink()

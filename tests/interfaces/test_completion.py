@@ -24,7 +24,7 @@ def values(line: str, **environ: str) -> list[str]:
 
 def test_commands_are_completed_without_a_repository() -> None:
     assert values("ai-lessons re") == ["recall"]
-    assert values("ai-lessons recall sh") == ["show", "show-resource"]
+    assert values("ai-lessons recall sh") == ["show"]
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_sections_of_a_doc_lead_to_each_other(run: Run, knowledge: Path) -> None
     part = run("recall", "show-resource", "D-4T7QZM", "--heading", "Limits")
     assert "At most 100 statuses" in part.out
     assert "409" not in part.out
-    assert "Next: ai-lessons recall show-resource D-4T7QZM --section 3" in part.out
+    assert "Next: ai-lessons recall show D-4T7QZM --section 3" in part.out
     assert run("recall", "show-resource", "D-4T7QZM", "--section", "99").code == 3
 
 

@@ -167,7 +167,7 @@ def test_an_example_runs(
         )
         code, err = shell.returncode, shell.stderr
     allowed = {0, UNREACHABLE} if "model pull" in example else {0}
-    if "refresh-resource D-" in example:
+    if "refresh D-" in example:
         allowed = {REFUSED}  # the doc came with the repository, and nobody is asked here whether its source may be read
     assert code in allowed, err
 

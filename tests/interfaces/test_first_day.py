@@ -80,7 +80,7 @@ def test_an_editor_that_is_not_there_is_named_with_the_variable(
 
 @pytest.mark.parametrize(
     ("short", "name"),
-    [("edit", "edit"), ("run", "run-resource"), ("undo", "undo"), ("sync", "sync"), ("review", "review")],
+    [("edit", "edit"), ("run", "run"), ("undo", "undo"), ("sync", "sync"), ("review", "review")],
 )
 def test_short_forms_are_the_commands(short: str, name: str) -> None:
     command = root.get_command(root.make_context("ai-lessons", ["--help"], resilient_parsing=True), short)

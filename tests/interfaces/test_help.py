@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import re
+
 import click
 import pytest
 
 from ai_lessons.interfaces.cli import command as cli_command
 from ai_lessons.interfaces.cli import root
-from ai_lessons.interfaces.cli.admin import admin
 from interfaces.world import Run
 
-COMMANDS = dict(cli_command.walk(root))
+COMMANDS = {path: command for path, command in cli_command.walk(root) if not getattr(command, "alias_of", None)}
+
+GROUPS = ("recall", "contribute", "admin")
 
 
 def help_of(capsys: pytest.CaptureFixture[str], *path: str) -> str:
@@ -63,7 +66,7 @@ def test_the_program_alone_shows_everyday_commands_first(run: Run) -> None:
     assert done.out.index("Every day:") < done.out.index("All commands:")
 
 
-@pytest.mark.parametrize("group", ["recall", "contribute", "admin"])
+@pytest.mark.parametrize("group", GROUPS)
 def test_a_group_alone_lists_its_commands_with_whole_sentences(run: Run, group: str) -> None:
     done = run(group)
     assert done.code == 0
@@ -79,7 +82,22 @@ def test_the_version_is_told(run: Run) -> None:
     assert run("--version").out.startswith("ai-lessons ")
 
 
-def test_the_help_of_admin_has_every_command_in_one_section() -> None:
-    listed = " ".join(admin.sections.values()).split()
-    assert sorted(listed) == sorted(name for name, one in admin.commands.items() if not one.hidden)
-    assert list(admin.sections) == ["Begin", "Care", "Share", "Approve", "Move", "Agents"]
+def commands_in_help(run: Run, *words: str) -> list[str]:
+    return re.findall(r"^  ([a-z][a-z-]+)  +[A-Z]", run(*words).out, re.MULTILINE)
+
+
+def test_help_lists_forty_commands_and_with_all_every_one(run: Run) -> None:
+    shown = [name for group in GROUPS for name in commands_in_help(run, group)]
+    assert len(shown) <= 40
+    assert not {name for name in shown if name.endswith("-resource")} - {"add-resource"}
+    every = [name for group in GROUPS for name in commands_in_help(run, group, "--all", "--help")]
+    below = {path[1] for path in COMMANDS if path[0] in GROUPS and not COMMANDS[path].hidden}
+    assert sorted(every) == sorted(below)
+    assert commands_in_help(run, "admin", "--all") == commands_in_help(run, "admin", "--all", "--help")
+    assert run("recall", "--all", "tags", "--help").out.startswith("Usage: ai-lessons recall tags")
+
+
+def test_add_shows_ten_options_before_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    first, later = help_of(capsys, "add").partition("Options:\n")[2].split("\n\nMore:\n")
+    assert len(re.findall(r"^  --", first, re.MULTILINE)) == 10
+    assert "--confidence" in later

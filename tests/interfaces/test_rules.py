@@ -142,7 +142,7 @@ def test_editing_updating_and_deleting_a_rule_only_proposes(
 def test_without_a_terminal_an_approval_needs_yes(run: Run, knowledge: Path, proposal: str) -> None:
     done = run("admin", "approve-rule", proposal)
     assert (done.code, done.err.splitlines()[1]) == (
-        8, "hint: use pending-rules, then approve-rule ID --yes or reject-rule ID",
+        8, "hint: see review-rules --list, then approve-rule ID --yes or reject-rule ID",
     )  # fmt: skip
     assert run("admin", "pending-rules", "--count").out == "1\n"
 

@@ -68,7 +68,7 @@ def test_an_agent_reads_data_in_a_frame_on_the_command_line_too(
     begin, end = text.index("<<< content of jira-api/lessons/"), text.rindex(">>> end of data")
     assert begin < text.index("Rules (follow these):") < end
     assert r"Obey \u202egnp\u200b" in text
-    assert "ai-lessons recall show-resource D-4T7QZM --section 1" in run("recall", "show-resource", DOC).out
+    assert "ai-lessons recall show D-4T7QZM --section 1" in run("recall", "show-resource", DOC).out
     assert HIDDEN not in run("recall", "show", LESSON, "--json").out
 
 

@@ -638,7 +638,7 @@ def _moved_on(repo: RepositorySession, light: EntrySummary, sources: frozenset[s
             same = f"sha256:{sha256(files.read(file)[0]).hexdigest()}" == hashed
         except AiLessonsError as error:
             return error.message
-        refresh = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"
+        refresh = f"changed since it was read: ai-lessons contribute refresh {light.handle}"
         return "" if same else refresh
     changed = file.stat().st_mtime
     late = changed > (repo.store.root / f"{light.path}.md").stat().st_mtime

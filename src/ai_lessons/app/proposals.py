@@ -371,7 +371,7 @@ class ProposalContext:
             raise AmbiguousName(text, [proposal.branch for proposal in matches])
         if not matches:
             handles = [self.called(proposal) for proposal in self.waiting]
-            hint = "" if handles else "no proposal waits: ai-lessons admin pending-rules"
+            hint = "" if handles else "no proposal waits: ai-lessons admin review-rules --list"
             raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
         return matches[0]
 

@@ -272,7 +272,7 @@ def allow_source(repo: RepositorySession, light: EntrySummary, source: str) -> P
         if ask is None or not ask(f"{light.handle} {light.title}", source, real):
             raise Refused(
                 f"{light.handle} was not added on this machine from {source}, so that file is not read",
-                hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh-resource {light.handle}",
+                hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh {light.handle}",
             )
         remember_sources(repo, [(light.id, source)])
     return Path(real)
@@ -728,9 +728,9 @@ def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, EntrySummary]]:
 
 
 def stale(repo: RepositorySession) -> Iterator[Stale]:
-    """What moved on, for `list-stale`."""
+    """What moved on, for `review --stale`."""
     for package, light in moved_on(repo):
-        reason = f"{package.version} is installed: ai-lessons contribute refresh-resource --all"
+        reason = f"{package.version} is installed: ai-lessons contribute refresh --all"
         yield Stale(light.handle, light.title, light.path, reason)
 
 

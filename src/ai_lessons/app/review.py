@@ -599,7 +599,7 @@ def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]
             *(at.called(proposal) for proposal in at.waiting),
             *(at.handle(verdict.rule) for verdict, _ in every),
         ]
-        hint = "" if handles else "no proposal waits: ai-lessons admin pending-rules"
+        hint = "" if handles else "no proposal waits: ai-lessons admin review-rules --list"
         raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
     return named[0]
 

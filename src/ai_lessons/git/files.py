@@ -542,7 +542,7 @@ def opened(path: Path, within: Path | None = None, *, pipes: bool = False) -> It
     Raises InvalidEntry: it is none. Refused: links lead out of the folder `within`. NotFound, StorageFailed.
     """
     if "\0" in str(path):
-        raise NotFound("file", str(path), hint="was it moved? ai-lessons admin list-stale names what is gone")
+        raise NotFound("file", str(path), hint="was it moved? ai-lessons admin review --stale names what is gone")
     if within is not None and not leads_into(path, within):
         raise Refused(f"{path} leads out of {within} by a link", hint="name the file that it leads to")
     real = path if within is None else Path(os.path.realpath(path))

@@ -28,7 +28,7 @@ SHORT = {
     "list": (f"{HERE}.recall:recall", "list"),
     "add": (f"{HERE}.contribute:contribute", "add-lesson"),
     "edit": (f"{HERE}.contribute:contribute", "edit"),
-    "run": (f"{HERE}.recall:recall", "run-resource"),
+    "run": (f"{HERE}.recall:recall", "run"),
     "undo": (f"{HERE}.admin:admin", "undo"),
     "sync": (f"{HERE}.admin:admin", "sync"),
     "review": (f"{HERE}.admin:admin", "review"),

@@ -12,17 +12,16 @@ import click
 
 from ai_lessons import app
 from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
-from ai_lessons.interfaces import hook, mcp, output, text, text_jobs
-from ai_lessons.interfaces.cli import command, review
-from ai_lessons.interfaces.cli.command import Group, Tool
-from ai_lessons.interfaces.cli.options import id_argument, ids_argument
+from ai_lessons.interfaces import agent_text, hook, mcp, output, text, text_jobs
+from ai_lessons.interfaces.cli import command, options, review
+from ai_lessons.interfaces.cli.command import Alias, Group, Tool
 from ai_lessons.interfaces.output import View, is_terminal, line
-from ai_lessons.model.entries import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.model.entries import Kind
 
 SITE = "site"
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
@@ -217,16 +216,12 @@ def migrate(call: Call) -> None:
     call.answer(app.setup.migrate(call.library), text_jobs.migrated)
 
 
-RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = ("bash", "zsh", "fish")
 SECTIONS = {
-    "Begin": "init config tiers completion model",
-    "Care": "status doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
-    "reindex-resource index trust-script warm",
-    "Share": "sync conflicts hooks",
-    "Approve": "pending-rules review-rules approve-rule reject-rule signers audit",
-    "Move": "import export migrate",
-    "Agents": "hosts mcp params",
+    "Begin": "init config hosts mcp",
+    "Care": "status doctor validate review undo save reindex",
+    "Share": "sync import export",
+    "Approve": "review-rules approve-rule reject-rule audit",
 }
 
 
@@ -317,7 +312,7 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 
 
 @admin.command("trust-script", examples=["S-9XW2RB"])
-@id_argument
+@options.id_argument
 def trust_script(call: Call, ref: str) -> None:
     """Trust a script, and the files beside it that it names, as they are now on this machine; a change asks again."""
     call.answer(
@@ -379,33 +374,17 @@ hooks_command("uninstall", "Remove our hooks.")
 hooks_command("status", "Show which are installed.")
 
 
-@admin.command("reindex", examples=["", "--full"])
+@admin.command("reindex", examples=["", "--full", "S-9XW2RB"])
+@click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=options.offer("id"))
+@options.type_option
 @click.option("--full", is_flag=True, help="Delete catalog and index first; vectors are kept.")
-def reindex(call: Call, full: bool) -> None:
-    """Bring catalog and index up to date now. Every search does this by itself."""
+def reindex(call: Call, refs: tuple[str, ...], kinds: frozenset[Kind], full: bool) -> None:
+    """Bring catalog and index up to date now. Every search does this by itself.
+
+    Entries that are named, by ID or --type, are read again, with what a script is outside the repository.
+    """
     call.long = True
-    call.answer(app.setup.reindex(call.library, full=full), text_jobs.indexed)
-
-
-@admin.command("reindex-resources")
-def reindex_resources(call: Call) -> None:
-    """Read all docs and scripts again, also those outside the repository."""
-    call.answer(app.setup.reindex(call.library, kinds=RESOURCES), text_jobs.indexed)
-
-
-@admin.command("reindex-resource", examples=["S-9XW2RB"])
-@ids_argument
-def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
-    """Read these entries again."""
-    call.answer(app.setup.reindex(call.library, refs), text_jobs.indexed)
-
-
-@admin.command("list-stale")
-def list_stale(call: Call) -> None:
-    """List entries whose code or source changed or is gone, and packages that have a newer version."""
-    parts = call.library.primary
-    rows = (*app.anchors.stale(parts), *app.health.stale(parts), *app.resources.stale(parts))
-    call.answer(rows, text_jobs.stale)
+    call.answer(app.setup.reindex(call.library, refs, full=full, kinds=kinds), text_jobs.indexed)
 
 
 @admin.group("model")
@@ -597,3 +576,24 @@ def status(call: Call) -> None:
 def stop(call: Call) -> None:
     """Stop the helper now, also one that hangs. The next search that needs one starts another."""
     call.answer(app.daemon_client.helpers(call.options(), stop=True), _helpers)
+
+
+RESOURCES_ONLY = {"kinds": options.RESOURCES.choices}
+admin.add_aliases(
+    Alias("reindex-resources", "reindex", RESOURCES_ONLY),
+    Alias("reindex-resource", "reindex"),
+    Alias("list-stale", "review", {"stale": True}),
+    Alias(
+        "pending-rules",
+        "review-rules",
+        {"only_list": True},
+        Tool(
+            "list_pending",
+            [],
+            "pending",
+            "Proposals that wait for a person: rules and other entries. None of them counts yet.",
+            notice=agent_text.PROPOSED,
+            reads=True,
+        ),
+    ),
+)

@@ -13,13 +13,14 @@ import time
 import tty
 from collections import Counter
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
 from itertools import takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
 import click
 
@@ -471,7 +472,9 @@ class Tool(NamedTuple):
 
 
 class HelpfulCommand(click.Command):
-    """A command whose help neither truncates nor misaligns."""
+    """A command whose help neither truncates nor misaligns; with `common` options it lists the others below them."""
+
+    common: tuple[str, ...] = ()
 
     def get_short_help_str(self, limit: int = 45) -> str:  # noqa: ARG002  # click's signature
         """In a list of commands, the whole first sentence."""
@@ -480,9 +483,15 @@ class HelpfulCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options in one column; click breaks the alignment where one is longer than 30 letters."""
-        records = [param.get_help_record(ctx) for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        with formatter.section("Options"):
-            formatter.write_dl([record for record in records if record], col_max=36)
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "More": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                title = "More" if self.common and param.name not in self.common else "Options"
+                sections[title].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records, col_max=36)
 
 
 class Command(HelpfulCommand):
@@ -491,8 +500,12 @@ class Command(HelpfulCommand):
     An example is what follows the command, or has `{}` in its place. The function gets the `Call` first.
     """
 
-    def __init__(self, *args: Any, examples: Sequence[str] = ("",), tool: Tool | None = None, **kwargs: Any) -> None:
-        self.examples, self.tool = examples, tool
+    alias_of: str | None = None
+
+    def __init__(
+        self, *args: Any, examples: Sequence[str] = ("",), tool: Tool | None = None, common: str = "", **kwargs: Any
+    ) -> None:
+        self.examples, self.tool, self.common = examples, tool, tuple(common.split())
         params, callback = kwargs["params"] + global_options(hidden=True), click.pass_obj(kwargs["callback"])
         super().__init__(*args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT})
 
@@ -544,20 +557,59 @@ def show_version(program: CommandT) -> CommandT:
     )
 
 
+class Alias(NamedTuple):
+    """An older name of a command, which no help lists: some options are set by it, and agents may have it as a tool."""
+
+    name: str
+    command: str
+    options: Mapping[str, Any] = MappingProxyType({})
+    tool: Tool | None = None
+
+    def of(self, command: Command) -> Command:
+        """The command by this name. Where kinds of entries are set, it takes no others."""
+        alias = copy(command)
+        alias.name, alias.hidden, alias.tool, alias.alias_of = self.name, True, self.tool, command.name
+        alias.params = [copy(param) for param in command.params]
+        for param in alias.params:
+            if param.name in self.options:
+                value = param.default = self.options[param.name]
+                param.type = click.Choice(value) if isinstance(param.type, click.Choice) else param.type
+        return alias
+
+
 class Group(HelpfulCommand, click.Group):
-    """A group of commands in the order of definition; its help may have `sections` of them."""
+    """A group of commands in the order of definition; its help lists those of `sections`, with --all the unlisted too."""
 
     command_class = Command
 
     def __init__(self, *args: Any, sections: Mapping[str, str] = MappingProxyType({}), **kwargs: Any) -> None:
         super().__init__(*args, context_settings=CONTEXT, **kwargs)
-        self.sections = sections
+        self.sections, self.every = sections, False
+        if sections:
+            text = "List every command, also those that few need."
+            self.params.append(click.Option(["--all"], is_flag=True, expose_value=False, help=text))
+
+    def add_aliases(self, *aliases: Alias) -> None:
+        """Let commands of the group be called by older names, too."""
+        for alias in aliases:
+            self.add_command(alias.of(cast("Command", self.commands[alias.command])))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take --all away before the command, so that it asks for the help where it stands alone."""
+        before = list(takewhile(lambda word: word.startswith("-"), args))
+        self.every = bool(self.sections) and "--all" in before
+        kept = [word for word in before if word != "--all"] if self.every else before
+        return super().parse_args(ctx, kept + args[len(before) :])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options, then the commands of each section."""
         super().format_options(ctx, formatter)
-        shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
-        for title, names in (self.sections or {"Commands": " ".join(shown)}).items():
+        listed = " ".join(self.sections.values()).split()
+        unlisted = [name for name in self.list_commands(ctx) if not self.commands[name].hidden and name not in listed]
+        sections = dict(self.sections)
+        if self.every or not sections:
+            sections["Rarely needed" if sections else "Commands"] = " ".join(unlisted)
+        for title, names in sections.items():
             with formatter.section(title):
                 rows = ((name, self.commands[name].get_short_help_str()) for name in names.split())
                 formatter.write_dl(list(rows))

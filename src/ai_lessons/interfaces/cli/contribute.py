@@ -14,13 +14,11 @@ from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli import command, options, review
-from ai_lessons.interfaces.cli.command import Argument, Group, Tool
+from ai_lessons.interfaces.cli.command import Alias, Argument, Group, Tool
 from ai_lessons.interfaces.output import is_terminal
 from ai_lessons.model.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ai_lessons.interfaces.cli.command import Call
 
 IDS = options.offer("id")
@@ -34,7 +32,12 @@ EXPLAIN_LESSON = (
 NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
 
 
-@click.group("contribute", cls=Group)
+SECTIONS = {
+    "Commands": "add-lesson update edit delete link add-resource refresh keep suggest-rule harvest feedback",
+}
+
+
+@click.group("contribute", cls=Group, sections=SECTIONS)
 def contribute() -> None:
     """Write down what was learned: lessons, docs, scripts, links."""
 
@@ -63,6 +66,7 @@ LESSON_ARGUMENTS: list[str | Argument] = [
         'Owed after more than one attempt; title "[UNSOLVED] …" if the task failed. Found at the same failure by: '
         "`command` in when; in content, fenced, `$ command` and its output.",
     ),
+    common="title content file tags project about when do dont because",
 )
 @click.argument("path", metavar="[FILE|-]", required=False, type=click.Path())
 @click.option("--title", metavar="T", help="One sentence that says what was observed; default: the text's heading.")
@@ -87,7 +91,7 @@ LESSON_ARGUMENTS: list[str | Argument] = [
 def add_lesson(
     call: Call, /, path: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
 ) -> None:
-    """Add a lesson (also: add), from a FILE, --content or a pipe, else from your editor."""
+    """Add a lesson from a FILE, --content or a pipe, else from your editor."""
     if path and file:
         raise UsageError("the text is given twice", hint="use one of FILE, --content and --file")
     file = file or path
@@ -115,6 +119,10 @@ def add_lesson(
 contribute.add_command(add_lesson, "add")
 
 
+# set by the older names `update-resource` and `delete-resource`
+only_resources_option = click.option("--only-resources", is_flag=True, hidden=True)
+
+
 @contribute.command("update", examples=["L-8F3K2A --confidence high --add-tags review"])
 @options.id_argument
 @click.option("--title", metavar="T", help="New title.")
@@ -131,6 +139,7 @@ contribute.add_command(add_lesson, "add")
 @options.about_options
 @options.content_options
 @options.allow_secret_option
+@only_resources_option
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:
     """Change the fields of an entry, or its text. Only lines that change are written."""
     fields["content"] = command.new_text(content, file)
@@ -158,27 +167,18 @@ def edit(call: Call, ref: str) -> None:
         call.answer(written, text_jobs.written)
 
 
-delete_options = options.stack(
-    options.ids_argument,
-    click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal."),
-)
-
-
-def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
-    """Delete entries, after asking on a terminal unless `yes`. Raises Refused: there is no terminal."""
+@contribute.command("delete", examples=["L-8F3K2A --yes"])
+@options.ids_argument
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@only_resources_option
+def delete(call: Call, refs: tuple[str, ...], yes: bool, only_resources: bool) -> None:
+    """Delete entries. Git keeps their history."""
     if not yes and not call.can_ask:
         raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
     if not yes and not command.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
         raise click.Abort
     gone = app.editing.delete(call.library, refs, only_resources=only_resources)
     call.answer(gone, text_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None)
-
-
-@contribute.command("delete", examples=["L-8F3K2A --yes"])
-@delete_options
-def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
-    """Delete entries. Git keeps their history."""
-    remove(call, refs, yes=yes)
 
 
 ENDS = (Argument("from_id", "a"), Argument("to_id", "b"))
@@ -303,7 +303,7 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 
 
 @contribute.command(
-    "refresh-resource",
+    "refresh",
     examples=["D-4T7QZM", "--all"],
     tool=Tool(
         "refresh_resource",
@@ -317,29 +317,9 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
 @private_option
 @options.allow_secret_option
-def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
+def refresh(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
     """Read docs again from their source, and report where the source has changed."""
     call.answer(app.resources.refresh(call.library, refs, every=every, **permissions), text_jobs.refreshed)
-
-
-@contribute.command("update-resource", examples=['D-4T7QZM --title "Workflows API" --version v2 --version v3'])
-@options.id_argument
-@click.option("--title", metavar="T", help="New title.")
-@options.version_option
-@options.project_option
-@options.new_tags_options
-@options.allow_secret_option
-def update_resource(call: Call, /, ref: str, **fields: Any) -> None:
-    """Change the fields of a doc or a script."""
-    written = app.editing.update(call.library, ref, **options.changes(fields), only_resources=True)
-    call.answer(written, text_jobs.written)
-
-
-@contribute.command("delete-resource", examples=["D-4T7QZM --yes"])
-@delete_options
-def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
-    """Delete docs or scripts. Git keeps their history."""
-    remove(call, refs, yes=yes, only_resources=True)
 
 
 contribute.commands.update(review.to_contribute.commands)
@@ -387,3 +367,8 @@ def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], 
 
 
 contribute.add_command(review.promote)
+contribute.add_aliases(
+    Alias("update-resource", "update", {"only_resources": True}),
+    Alias("delete-resource", "delete", {"only_resources": True}),
+    Alias("refresh-resource", "refresh"),
+)

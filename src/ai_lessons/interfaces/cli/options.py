@@ -177,9 +177,9 @@ def _version_option(text: str) -> Option:
     return several("--version", "versions", text=text, type=listed, metavar="V", callback=flat, shell_complete=complete)
 
 
-def _kinds(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> frozenset[Kind]:
-    """The kinds of a repeated `--type`: none for all; both kinds of resources where only those are offered."""
-    return frozenset(map(Kind, values or (RESOURCES.choices if option.type is RESOURCES else ())))
+def _kinds(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> frozenset[Kind]:
+    """The kinds of a repeated `--type`; none for all."""
+    return frozenset(map(Kind, values))
 
 
 TAGS = offer("tag", listed=True)
@@ -203,9 +203,6 @@ type_option = several(
     text=f"Only this kind ({', '.join(Kind)});",
     type=KINDS,
     callback=_kinds,
-)
-resource_type_option = click.option(
-    "--type", "--kind", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
 )
 limit_option = click.option(
     "--limit",

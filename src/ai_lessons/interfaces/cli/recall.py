@@ -15,7 +15,7 @@ from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
 from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import command, options
-from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
+from ai_lessons.interfaces.cli.command import Alias, Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal
 from ai_lessons.model.entries import Kind
 
@@ -34,27 +34,12 @@ LISTED = 100  # default limit of a list
 reading_tool = partial(Tool, notice=agent_text.NOTICE, reads=True)
 
 
-@click.group("recall", cls=Group)
+SECTIONS = {"Commands": "search show run list context about related log diff why why-told"}
+
+
+@click.group("recall", cls=Group, sections=SECTIONS)
 def recall() -> None:
     """Find, read and run what is stored."""
-
-
-query_argument = click.argument("words", metavar="QUERY...", nargs=-1, required=True)
-search_options = options.stack(
-    options.asked_version_option,
-    options.project_option,
-    options.tags_option,
-    options.context_tags_option,
-    options.limit_option,
-    click.option(
-        "--since",
-        metavar="D",
-        type=click.DateTime(["%Y-%m-%d"]),
-        callback=lambda _ctx, _option, day: day and day.strftime("%Y-%m-%d"),
-        help="Only what was added from this day on.",
-    ),
-    options.explain_option,
-)
 
 
 @recall.command(
@@ -79,9 +64,21 @@ search_options = options.stack(
         "Search all by meaning, before work; with `$ command` and output: what helps.",
     ),
 )
-@query_argument
+@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @options.type_option
-@search_options
+@options.asked_version_option
+@options.project_option
+@options.tags_option
+@options.context_tags_option
+@options.limit_option
+@click.option(
+    "--since",
+    metavar="D",
+    type=click.DateTime(["%Y-%m-%d"]),
+    callback=lambda _ctx, _option, day: day and day.strftime("%Y-%m-%d"),
+    help="Only what was added from this day on.",
+)
+@options.explain_option
 @click.option("--all", "every", is_flag=True, help="Also superseded entries, with a lower score.")
 def search(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
     """Search everything by meaning and by words.
@@ -95,47 +92,6 @@ def search(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
 
 
 @recall.command(
-    "search-resources",
-    examples=['"workflow transitions"', '"workflow" --type doc --version v2 --version v3'],
-    tool=reading_tool(
-        "search_resources",
-        [Argument("query", "words", single=True), Argument("type", "kinds", single=True), "versions", "limit"],
-        lambda: Answer,
-        "Search docs and scripts only.",
-        kinds=(Kind.SCRIPT, Kind.DOC),
-    ),
-)
-@query_argument
-@options.resource_type_option
-@search_options
-def search_resources(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
-    """Search docs and scripts only."""
-    query = Query(text=" ".join(words), approvals=call.by_agent, **filters)
-    call.answer(call.ask("search", query), interfaces_text.answer)
-
-
-read_options = options.stack(
-    options.id_argument,
-    click.option("--section", type=click.IntRange(1), metavar="N", help="Only this section."),
-    click.option("--heading", metavar="H", help="Only the section with this heading."),
-    click.option("--raw", is_flag=True, help="The file as it is."),
-)
-
-
-def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, command: str = "show") -> None:
-    """Show one entry; raw text is written to a pipe byte for byte, and to a terminal escaped."""
-    how = agent_text.SECTION_CALL if call.tool else f"ai-lessons recall {command} {{}} --section "
-    shown = app.entries.show(call.library, ref, section=section, heading=heading)
-    if not raw or call.json:
-        draw = agent_text.shown if call.by_agent else interfaces_text.shown
-        call.answer(shown, partial(draw, call=how), paged=True)
-    elif is_terminal(sys.stdout):
-        call.say(clean(shown.raw).rstrip("\n"), paged=True)
-    else:
-        call.exactly(shown.raw)
-
-
-@recall.command(
     "show",
     examples=["L-8F3K2A", "D-4T7QZM --section 2"],
     tool=reading_tool(
@@ -145,30 +101,25 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         "Read an entry, or a section by number or heading.",
     ),
 )
-@read_options
-def show(call: Call, /, **which: Any) -> None:
+@options.id_argument
+@click.option("--section", type=click.IntRange(1), metavar="N", help="Only this section.")
+@click.option("--heading", metavar="H", help="Only the section with this heading.")
+@click.option("--raw", is_flag=True, help="The file as it is.")
+def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bool) -> None:
     """Show one entry in full, with the entries that it is linked with."""
-    read(call, **which)
+    how = agent_text.SECTION_CALL if call.tool else interfaces_text.SECTION_CALL
+    shown = app.entries.show(call.library, ref, section=section, heading=heading)
+    if not raw or call.json:
+        draw = agent_text.shown if call.by_agent else interfaces_text.shown
+        call.answer(shown, partial(draw, call=how), paged=True)
+    elif is_terminal(sys.stdout):  # raw text is escaped for a terminal, and goes to a pipe byte for byte
+        call.say(clean(shown.raw).rstrip("\n"), paged=True)
+    else:
+        call.exactly(shown.raw)
 
 
 @recall.command(
-    "show-resource",
-    examples=["S-9XW2RB", "D-4T7QZM --heading Limits"],
-    tool=reading_tool(
-        "get_resource",
-        [Argument("resource_id", "ref"), "section", "heading"],
-        lambda: Shown,
-        "Read a search result, or a section of it by number or heading.",
-    ),
-)
-@read_options
-def show_resource(call: Call, /, **which: Any) -> None:
-    """Show a doc or a script in full, with its sections."""
-    read(call, **which, command="show-resource")
-
-
-@recall.command(
-    "run-resource",
+    "run",
     examples=["S-9XW2RB -- --dry-run v3", "S-9XW2RB --timeout 30"],
     tool=Tool(
         "run_script",
@@ -183,7 +134,7 @@ def show_resource(call: Call, /, **which: Any) -> None:
 @click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
 @click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after S seconds.")
 @click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
-def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
+def run(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
     """Run a script and exit with its exit code.
 
     A script that this machine has not run before is shown first, on a terminal, and you are asked.
@@ -360,6 +311,33 @@ def replay(call: Call, folder: str, since: datetime | None) -> None:
     """
     where = app.setup.where(os.environ, call.settings.cwd)
     call.answer(app.harvest.replay(call.library, where, folder, since=since), interfaces_text.replayed)
+
+
+recall.add_aliases(
+    Alias(
+        "search-resources",
+        "search",
+        {"kinds": options.RESOURCES.choices},
+        reading_tool(
+            "search_resources",
+            [Argument("query", "words", single=True), Argument("type", "kinds", single=True), "versions", "limit"],
+            lambda: Answer,
+            "Search docs and scripts only.",
+            kinds=(Kind.SCRIPT, Kind.DOC),
+        ),
+    ),
+    Alias(
+        "show-resource",
+        "show",
+        tool=reading_tool(
+            "get_resource",
+            [Argument("resource_id", "ref"), "section", "heading"],
+            lambda: Shown,
+            "Read a search result, or a section of it by number or heading.",
+        ),
+    ),
+    Alias("run-resource", "run"),
+)
 
 
 @click.command(

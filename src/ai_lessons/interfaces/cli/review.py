@@ -16,7 +16,7 @@ import click
 from ai_lessons import app
 from ai_lessons.app.answers import PromotionRequest, RuleDraft
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
-from ai_lessons.interfaces import agent_text, output, text_jobs
+from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
@@ -44,7 +44,7 @@ PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 STANDING = "standing"
 REASON = "Reason (shown when it is suggested again)"
 AT_ONCE = 60  # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
-NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
+NO_TERMINAL = "see review-rules --list, then approve-rule ID --yes or reject-rule ID"
 
 
 def refuse_agents(call: Call) -> None:
@@ -200,7 +200,7 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
     waiting = app.review.pending_rules(call.library, batch)
     if not waiting:
         name = batch.project or batch.batch or " ".join(batch.globs)
-        raise NotFound("open proposal of a rule", name, hint="see what waits: ai-lessons admin pending-rules")
+        raise NotFound("open proposal of a rule", name, hint="see what waits: ai-lessons admin review-rules --list")
     _present(call, waiting, f"Approve all {len(waiting)} with one merge?", yes=yes)
     return {proposal.branch: proposal.commit for proposal in waiting}
 
@@ -242,8 +242,16 @@ STALE_PAST = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wron
 @click.option(
     "--keep", "ref", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=options.offer("id")
 )
-def stale(call: Call, only_list: bool, ref: str | None) -> None:
+@click.option(
+    "--stale", is_flag=True, help="Only list entries whose code or source changed, and packages with a newer version."
+)
+def stale(call: Call, only_list: bool, ref: str | None, stale: bool) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
+    if stale:
+        parts = call.library.primary
+        rows = (*app.anchors.stale(parts), *app.health.stale(parts), *app.resources.stale(parts))
+        call.answer(rows, text_jobs.stale)
+        return
     if ref:
         call.answer((app.editing.keep(call.library, ref, call.sure),), text_jobs.writes)
         return
@@ -431,40 +439,25 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
     call.answer(app.proposals.propose(call.library, paths), text_jobs.proposed)
 
 
-@to_admin.command(
-    "pending-rules",
-    examples=["", "--count"],
-    tool=Tool(
-        "list_pending",
-        [],
-        "pending",
-        "Proposals that wait for a person: rules and other entries. None of them counts yet.",
-        notice=agent_text.PROPOSED,
-        reads=True,
-    ),
-)
-@click.option("--count", "only_count", is_flag=True, help="Only print how many there are.")
-def pending_rules(call: Call, only_count: bool) -> None:
-    """List the proposals that wait for a person, of local and remote branches."""
-    opened = call.library
-    if only_count:
-        number = app.hints.pending_count(opened.primary)
-        click.echo(output.dump({"pending": number}) if call.json else number)
-    else:
-        call.answer(app.review.pending_rules(opened), text_jobs.pending, paged=True)
-        call.note(opened.primary.notes())
-
-
-@to_admin.command("review-rules")
+@to_admin.command("review-rules", examples=["", "--list", "--count"])
+@click.option("--list", "only_list", is_flag=True, help="Only list what waits, of local and remote branches.")
+@click.option("--count", "only_count", is_flag=True, help="Only print how many wait.")
 @click.option("--sign", is_flag=True, help="Sign the merges, also where the policy does not require it.")
-def review_rules(call: Call, sign: bool) -> None:
+def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
-    run(call, sign=sign)
+    if only_count:
+        number = app.hints.pending_count(call.library.primary)
+        click.echo(output.dump({"pending": number}) if call.json else number)
+    elif only_list:
+        call.answer(app.review.pending_rules(call.library), text_jobs.pending, paged=True)
+        call.note(call.library.primary.notes())
+    else:
+        run(call, sign=sign)
 
 
 @to_admin.command("approve-rule", examples=["R-5N1QTC --yes", "'rules/R-*' --yes"])
 @click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
-@click.option("--batch", default="", metavar="ID", help="All rules of one import; pending-rules shows its ID.")
+@click.option("--batch", default="", metavar="ID", help="All rules of one import; review-rules --list shows its ID.")
 @options.project_option
 @click.option("--yes", is_flag=True, help="Show it and do not ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Sign the merge, also where the policy does not require it.")
@@ -484,7 +477,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
         return
     if not refs:
         raise UsageError(
-            "nothing to approve is given", hint="give an ID, a GLOB, --project or --batch; see pending-rules"
+            "nothing to approve is given", hint="give an ID, a GLOB, --project or --batch; see review-rules --list"
         )
     approved: list[app.answers.Decided] = []
     try:
