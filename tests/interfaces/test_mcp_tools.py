@@ -181,6 +181,47 @@ def test_text_and_data_of_an_answer_say_the_same_and_nothing_twice(agent: Agent,
         assert [text.count(said[0]), data.count(said[0])] == [1, 1], tool
 
 
+def test_a_client_that_validates_takes_the_answer_of_every_tool(
+    agent: Agent, rule: str, tmp_path: Path, run: Run
+) -> None:
+    put_file(tmp_path / "more/one.md", "# One\n\nA page.\n")
+    assert run("admin", "trust-script", SCRIPT).code == 0
+    assert run("admin", "init", str(tmp_path / ".ai/reference")).code == 0
+    calls: dict[str, dict[str, Any]] = {
+        "search": {"query": "workflow statuses"},
+        "search_resources": {"query": "workflow statuses"},
+        "get_resource": {"resource_id": LESSON},
+        "get": {"id": rule},
+        "context": {"project": "jira-api"},
+        "load_lessons": {"scope": "jira-api"},
+        "add_lesson": {"title": "Answers are validated", "content": "Seen."},
+        "add_resource": {"type": "doc", "path": str(tmp_path / "more"), "recursive": True},
+        "refresh_resource": {"all": True},
+        "run_script": {"resource_id": SCRIPT, "args": ["x"]},
+        "suggest_rule": {"title": "Validate answers", "rationale": "Clients do"},
+        "list_pending": {},
+        "link": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"},
+        "related": {"id": LESSON},
+        "unlink": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"},
+        "record_outcome": {"id": LESSON, "outcome": "helpful"},
+        "promote": {"id": rule, "to": "project"},
+        "versions": {},
+        "stats": {},
+        "mark_wrong": {"id": LESSON, "reason": "It was another thing"},
+    }
+    assert calls.keys() == agent.tools().keys()
+    answers = {tool: agent.result(tool, **arguments) for tool, arguments in calls.items()}  # the client validates each
+    assert {tool: text_of(done) for tool, done in answers.items() if done.is_error} == {}
+
+
+def test_a_type_that_is_none_of_jsons_own_may_be_anything() -> None:
+    assert [tools.type_schema(text) for text in ("Verdict", "str | None", "tuple[str, ...]")] == [
+        {},
+        {},
+        {"type": "array"},
+    ]
+
+
 def test_an_entry_is_asked_for_by_either_name_of_its_id(agent: Agent) -> None:
     assert agent.call("get_resource", id=LESSON) == agent.call("get", resource_id="L-8F3K2A")
     assert "has no argument 'ref'" in agent.fails("get_resource", ref=LESSON)

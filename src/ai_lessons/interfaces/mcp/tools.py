@@ -268,7 +268,7 @@ DEFAULT = (
 TEXT: Data = {"type": "string"}
 ARRAY: Data = {"type": "array"}
 JSON_TYPES = {
-    "str": "string", "bool": "boolean", "int": "integer", "float": "number", "tuple": "array",
+    "str": "string", "bool": "boolean", "int": "integer", "float": "number", "tuple": "array", "dict": "object",
 }  # fmt: skip
 
 
@@ -373,9 +373,12 @@ def annotation_of(answer: type, name: str) -> str:
 
 
 def type_schema(annotation: str) -> Data:
-    """The JSON Schema of a type as the source states it: an object where JSON has no type for it, any where several."""
-    names = annotation.split(" | ")
-    return {"type": JSON_TYPES.get(names[0].partition("[")[0], "object")} if len(names) == 1 else {}
+    """The JSON Schema of a type as the source states it; any, where that is not one of JSON's own (an enum, a union).
+
+    The names of most types are known to the type checker alone, so pydantic cannot read them while this runs.
+    """
+    json_type = JSON_TYPES.get(annotation.partition("[")[0]) if " | " not in annotation else None
+    return {"type": json_type} if json_type else {}
 
 
 class ToolCall(Call):
