@@ -57,6 +57,7 @@ def test_a_pipe_has_a_heading_or_needs_a_title(run: Run, knowledge: Path) -> Non
         (["add", "missing.md"], "--title"),
         (["add", "."], "add-resource --type doc --path . --recursive"),
         (["add", "notes.md", "--file", "notes.md"], "one of FILE"),
+        (["add", "rule.md"], "admin import rule.md"),
         (["add", "--title", "T", "--content", "key AKIAIOSFODNN7EXAMPLQ"], "--allow-secret f8e02e252e9a=REASON"),
         (["show", "L-8F3K2X"], "L-8F3K2A"),
         (["sync"], "remote add origin"),
@@ -64,6 +65,7 @@ def test_a_pipe_has_a_heading_or_needs_a_title(run: Run, knowledge: Path) -> Non
 )
 def test_an_error_names_what_helps(run: Run, knowledge: Path, words: list[str], hint: str) -> None:
     Path("notes.md").write_text(NOTES)
+    Path("rule.md").write_text(f"---\nkind: rule\n---\n{NOTES}")
     done = run(*words)
     assert done.code in {2, 3, 4}
     assert hint in done.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app
@@ -53,9 +54,13 @@ def text_of_file(file: str, cwd: Path) -> str:
 def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
     """Title and text of a lesson, and its tags, from a text with a heading or frontmatter; else the file's name.
 
-    Raises UsageError: neither is there. InvalidEntry: the frontmatter cannot be read.
+    Raises UsageError: neither is there, or the frontmatter says that it is no lesson. InvalidEntry: it cannot be read.
     """
     fields, body = markdown.parse(text, file)
+    kind = str(fields.get("kind"))
+    if kind in {x.value for x in Kind} - {Kind.LESSON.value}:
+        hint = f"take it over as that: ai-lessons admin import {shlex.quote(file)}"
+        raise UsageError(f"its frontmatter says that this is a {kind}, and add writes lessons", hint=hint)
     heading, below = frontmatter.cut_heading(body)
     name = "" if file == "-" else os.path.splitext(os.path.basename(file))[0]
     title = str(fields.get("title") or "") or heading or name
