@@ -307,6 +307,8 @@ def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: 
     assert text.startswith("---\nname: ai-lessons-shop\ndescription: ")
     assert "About: Use transactions" in text
     assert "Ask first" not in text
+    for form in ("skills", "markdown"):
+        assert transfer.import_files(world.library, [tmp_path / "skills"], form).written == ()
 
 
 def test_the_most_specific_comes_first_where_there_is_no_room_for_all(world: World, tmp_path: Path) -> None:
@@ -472,21 +474,43 @@ def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("name", "form", "source"),
-    [("CLAUDE.md", "agents-md", "claude"), ("rules", "claude-rules", "claude"), (".cursorrules", "cursor", "cursor")],
+    ("name", "to", "form", "source"),
+    [
+        ("CLAUDE.md", "CLAUDE.md", "agents-md", "claude"),
+        ("CLAUDE.md", ".claude/rules", "claude-rules", "claude"),
+        (".claude/rules/house.md", ".claude/rules", "claude-rules", "claude"),
+        (".cursorrules", ".cursorrules", "cursor", "cursor"),
+    ],
 )
 def test_what_came_from_a_file_does_not_go_into_it_twice(
-    world: World, tmp_path: Path, name: str, form: str, source: str
+    world: World, tmp_path: Path, name: str, to: str, form: str, source: str
 ) -> None:
-    text = "# House\n\n- Use pnpm,\n  never npm.\n- Wrap lines.\n"
-    put(tmp_path, {f".claude/{name}/house.md" if name == "rules" else name: text.encode()})
-    place = tmp_path / ".claude/rules" if name == "rules" else tmp_path / name
+    put(tmp_path, {name: b"# House\n\n- Use pnpm,\n  never npm.\n- Wrap lines.\n"})
+    place = tmp_path / to
     transfer.import_files(world.library, [tmp_path], source)
     for pending in review.pending_rules(world.library):
         review.approve_rule(world.library, pending.id)
     approve(world, title="Use transactions")
     done = transfer.export_file(world.library, place, form)
-    assert [why for _, why in done.skipped] == [f"{place.name} says it already"]
-    written = "".join(file.read_text() for file in ([place] if place.is_file() else place.iterdir()))
+    assert [why for _, why in done.skipped] == [f"{name} says it already"]
+    files = {tmp_path / name, *([place] if place.is_file() else place.iterdir())}
+    written = "".join(file.read_text() for file in files)
     assert written.count("never npm") == 1
     assert "Use transactions" in written
+
+
+def test_a_file_that_came_by_sections_or_as_a_whole_comes_so_again(world: World, tmp_path: Path) -> None:
+    text = b"# Shop\n\nThe web layer talks to services.\n\n## Money\n\nNever use floats.\n"
+    put(tmp_path, {"CLAUDE.md": text, "AGENTS.md": b"# Build\n\nAlways with make.\n"})
+
+    def taken(name: str, *, split_up: bool) -> tuple[list[str], bool]:
+        done = transfer.import_files(world.library, [tmp_path / name], "agents-md", split_up=split_up)
+        titles = [*(entry.title for entry in done.written), *(rule.title for rule in done.queued)]
+        return sorted(titles), bool(done.notes)
+
+    assert taken("CLAUDE.md", split_up=True) == (["Money", "Shop"], False)
+    assert taken("CLAUDE.md", split_up=False) == ([], True)
+    put(tmp_path, {"CLAUDE.md": text + b"\n## Lint\n\nAlways lint.\n"})
+    assert taken("CLAUDE.md", split_up=False) == (["Lint"], True)
+    assert taken("AGENTS.md", split_up=False) == (["Build"], False)
+    assert taken("AGENTS.md", split_up=True) == ([], True)

@@ -182,6 +182,14 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
     both.same("at_the_start", tmp_path / "garden")
 
 
+def test_a_helper_answers_while_the_caller_does_something_else(both: Both) -> None:
+    both.write("notes/lessons/apple.md", lesson(title="Apples rot in the orchard"))
+    client = daemon_client.DaemonClient(both.root, both.options, lambda: pytest.fail("the helper did not answer"))
+    finish = client.begin_if_warm("near_copies", "Apples rot in the orchard")
+    both.write("notes/a.md", "# Pears\n")
+    assert [note.partition(", ")[0] for note in finish().values()] == ["much like L-8F3K2A 'Apples rot in the orchard'"]
+
+
 def test_a_repository_that_was_deleted_and_made_anew_is_noticed(both: Both, git: Git) -> None:
     both.write("notes/a.md", "# Apples\n")
     assert [hit.entry.title for hit in both.same("search", Query("apples")).docs] == ["Apples"]

@@ -12,7 +12,7 @@ import struct
 import sys
 import time
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -140,16 +140,27 @@ class DaemonClient:
 
     def if_warm(self, name: str, *asked: object) -> Any:
         """The answer of a job that a helper or this server has at hand; None: then a helper is started for the next."""
+        return self.begin_if_warm(name, *asked)()
+
+    def begin_if_warm(self, name: str, *asked: object) -> Callable[[], Any]:
+        """As `if_warm`, which what comes back ends: the helper works while the caller does something else."""
         if self._warm or (self._held and self.library.has_index):
-            return self.here(name, *asked)
+            return partial(self.here, name, *asked)
         self.missed = True
-        if self._place and not self._alone:
-            request = self._request(name, asked, {})
-            try:
-                return ask(self._place, request)
-            except DaemonUnavailable:
-                start(self._place, request)
-        return None
+        if not self._place or self._alone:
+            return lambda: None
+        place, request = self._place, self._request(name, asked, {})
+        steps = in_steps(place, request)
+        with suppress(DaemonUnavailable):
+            next(steps)
+
+        def answer() -> Any:
+            with suppress(DaemonUnavailable, StopIteration):
+                return next(steps)
+            start(place, request)
+            return None
+
+        return answer
 
     def start_helper(self, name: str, *asked: object) -> None:
         """Start a helper with this job, without waiting."""
@@ -240,6 +251,13 @@ def ask(place: Path, request: object, kind: int = JOB) -> Any:
     Raises:
         DaemonUnavailable: there is none, it is silent, or it could not do it.
     """
+    steps = in_steps(place, request, kind)
+    next(steps)
+    return next(steps)
+
+
+def in_steps(place: Path, request: object, kind: int = JOB) -> Iterator[Any]:
+    """Put the question, then wait for the answer; either step raises what `ask` raises."""
     try:
         if not private(place.parent):
             raise DaemonUnavailable
@@ -249,10 +267,11 @@ def ask(place: Path, request: object, kind: int = JOB) -> Any:
             if not ours(line):
                 raise DaemonUnavailable
             send(line, kind, request)
+            yield None
             stream = line.makefile("rb")
             while (message := receive(stream))[0] == WORKING:
                 line.settimeout(SILENT)
-            return unpacked(message[1])
+            yield unpacked(message[1])
     except (OSError, *_NOT_OURS) as error:
         raise DaemonUnavailable from error
 

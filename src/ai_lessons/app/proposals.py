@@ -206,16 +206,15 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
             raise Conflict(_much_like(light, share), hint=hint)
 
 
-def near_copies(opened: Library, text: str, but: str) -> tuple[str, ...]:
-    """Sentences that name active lessons and rules which say the same as a text in other words; `but` one of them."""
+def near_copies(opened: Library, text: str) -> dict[str, str]:
+    """Active lessons and rules that say the same as a text in other words, the nearest first: by id, a sentence."""
     repo = opened.reading
     repo.current()
     repo.indexing.refresh()
     similar = contexts.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
-    ids = sorted(
-        (id_ for id_, cosine in similar.items() if cosine >= IN_OTHER_WORDS and id_ != but), key=similar.__getitem__
-    )
-    return tuple(_much_like(light, similar[light.id]) for light in repo.catalog.many(ids[::-1][:FEW_COPIES]).values())
+    ids = sorted((id_ for id_, cosine in similar.items() if cosine >= IN_OTHER_WORDS), key=similar.__getitem__)[::-1]
+    lights = repo.catalog.many(ids[:MOST_NAMED])
+    return {id_: _much_like(lights[id_], similar[id_]) for id_ in ids if id_ in lights}
 
 
 def repetitions(repo: RepositorySession) -> dict[str, str]:

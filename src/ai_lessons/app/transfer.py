@@ -111,10 +111,12 @@ def export_file(
     entries, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
         # what was taken in from a file is not written beside itself
-        texts = _texts_of_people(file)
-        double = {entry.id for _, entry in entries if any(exporters.stands_in(entry, text) for text in texts)}
-        left_out += [(entry.path, f"{file.name} says it already") for _, entry in entries if entry.id in double]
-        entries = [(handle, entry) for handle, entry in entries if entry.id not in double]
+        texts = _texts_of_people(file, form)
+        stated = [next((name for name in texts if exporters.stands_in(x, texts[name])), None) for _, x in entries]
+        left_out += [
+            (entry.path, f"{name} says it already") for (_, entry), name in zip(entries, stated, strict=True) if name
+        ]
+        entries = [pair for pair, name in zip(entries, stated, strict=True) if not name]
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
             job, text = ("install", exporters.whole(entries)) if entries else ("uninstall", "")
             done = [(str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))]
@@ -130,11 +132,24 @@ def export_file(
     )
 
 
-def _texts_of_people(place: Path) -> list[str]:
-    """What people wrote there: the file itself, or the Markdown in a folder that no export wrote."""
+_OF_HOSTS = frozenset((".claude", ".cursor", ".github", ".qwen", ".windsurf"))
+_BESIDE = ("*", ".*/*.md", ".*/rules/**/*.md*", ".*/instructions/**/*.md", ".*/team-memory/**/*.md")
+
+
+def _texts_of_people(place: Path, form: str) -> dict[str, str]:
+    """What people wrote there, a file or the Markdown in a folder, and beside it for the same tool; by name."""
     files = sorted(place.glob("**/*.md*")) if place.is_dir() else [place]
-    texts = [file.read_bytes() for file in files if file.is_file() and file.stat().st_size <= git_files.READ_LIMIT]
-    return [text.decode("utf-8", "replace") for text in texts if not exporters.is_exported_rule(text)]
+    host = (exporters.host_of(place.as_posix()) or (form.removesuffix("-rules"), ""))[0]
+    root = next((path.parent for path in (place, *place.parents) if path.name in _OF_HOSTS), place.parent)
+    beside = (path for pattern in _BESIDE for path in sorted(root.glob(pattern)))
+    files += [path for path in beside if (exporters.host_of(path.as_posix()) or ("", ""))[0] == host]
+    texts = {}
+    for file in dict.fromkeys(files):
+        if file.is_file() and file.stat().st_size <= git_files.READ_LIMIT:
+            data = file.read_bytes()
+            if not exporters.is_exported_rule(data):
+                texts[file.relative_to(root).as_posix()] = data.decode("utf-8", "replace")
+    return texts
 
 
 # --- a site of files ---
@@ -428,7 +443,7 @@ def import_files(
     repo = library.primary
     repo.refuse_other_formats()
     reading = partial(repo.options.each, "reading")
-    bundle = read_source(files, form, project, repo.options.now(), reading, split_up=split_up)
+    bundle = read_source(files, form, project, repo.options.now(), reading, split_up=split_up, here=_here(repo))
     name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
     sorting = _Sorting(repo)
     for item in repo.options.each("reading", bundle.items):
@@ -458,8 +473,17 @@ def import_files(
         seen=seen,
         commit=done.commit,
         dry_run=dry_run,
-        notes=(*notes, *done.notes),
+        notes=(*bundle.notes, *notes, *done.notes),
     )
+
+
+def _here(repo: RepositorySession) -> set[str]:
+    """The ids of all entries, and of those that are proposed."""
+    ids = {place.id for place in repo.current().locations()}
+    if repo.rules.ref() is not None:
+        with open_proposals(repo) as at:
+            ids |= {proposal.entry for proposal in at.every.proposals}
+    return ids
 
 
 def _seen(

@@ -63,17 +63,23 @@ class MarkdownSection(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One rule as a file states it: `where` it stands, and the files that it is about (none: all)."""
+    """One rule as a file, or a section of it, states it: `where` it stands, the files that it is about (none: all)."""
 
     where: str
     title: str
     body: str
     globs: tuple[str, ...] = ()
+    is_section: bool = False
 
     @property
     def words(self) -> str:
         """The text with single spaces; equal for rules that say the same."""
         return " ".join(self.body.split())
+
+    @property
+    def ids(self) -> set[str]:
+        """The id that it has as a rule, and as a lesson."""
+        return {made_id("instruction", self.words), made_id("memory", self.words)}
 
 
 def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Instruction]:
@@ -94,7 +100,10 @@ def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Inst
     described = matter_fields.get("description", [""])[0]
     if split_up:
         untitled = described or f"From {file}"
-        return [Instruction(f"{name}:{part.line}", part.title or untitled, part.body, globs) for part in parts]
+        return [
+            Instruction(f"{name}:{part.line}", part.title or untitled, part.body, globs, is_section=True)
+            for part in parts
+        ]
     body = body.strip("\n")
     if not parts:
         return []
@@ -141,7 +150,7 @@ def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list
 def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
     """The rule as a file, not approved yet."""
     why = _WHY.search(instruction.body)
-    file = instruction.where.rpartition(":")[0] if instruction.where.rpartition(":")[2].isdigit() else instruction.where
+    file = instruction.where.rpartition(":")[0] if instruction.is_section else instruction.where
     rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
     entry_id = made_id("instruction", instruction.words)
     stated = {"title": one_line(instruction.title) or one_line(file), "rationale": rationale}
@@ -424,13 +433,14 @@ ADDED, QUEUED, KNOWN, JOINED, SKIPPED, OTHER = FATES = (
 class Bundle(NamedTuple):
     """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects.
 
-    `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it).
+    `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it). `notes` are for people.
     """
 
     items: Sequence[Item] = ()
     damaged: Sequence[tuple[str, str]] = ()
     events: Sequence[Mapping[str, Any]] = ()
     left: Sequence[tuple[str, str, str]] = ()
+    notes: Sequence[str] = ()
 
 
 @contextmanager

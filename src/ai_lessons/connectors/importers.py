@@ -41,7 +41,7 @@ from ai_lessons.model.statements import prescribes
 from ai_lessons.model.texts import decode, one_line, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     Reading = Callable[[Sequence["FoundFile"]], Iterable["FoundFile"]]
@@ -232,6 +232,7 @@ MARKDOWN, BASIC_MEMORY, MEM0, SKILLS, AGENTS = "markdown", "basic-memory", "mem0
 COMPOUND = "compound"
 FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0, COMPOUND)
 _NOTES = {MARKDOWN: note, BASIC_MEMORY: note, COMPOUND: solution}
+_EXPORTED = "an export wrote it"
 FoundFile = tuple[str, Path, bool]
 """A file by the name to show; whether the caller named it."""
 
@@ -240,7 +241,14 @@ _NEVER_ENTERED = frozenset((".git", ".hg", "node_modules", "__pycache__", ".venv
 
 
 def read_files(
-    places: Sequence[Path], form: str, project: str | None, now: datetime, reading: Reading, *, split_up: bool
+    places: Sequence[Path],
+    form: str,
+    project: str | None,
+    now: datetime,
+    reading: Reading,
+    *,
+    split_up: bool,
+    here: Collection[str] = (),
 ) -> Bundle:
     """What the files hold, and all files below the folders; a file that is named is taken for what `form` says.
 
@@ -255,7 +263,7 @@ def read_files(
     elif form == SKILLS:
         bundle = _skills(files, places, project, now, reading)
     else:
-        bundle = _instructions(files, form, project, now, reading, split_up=split_up)
+        bundle = _instructions(files, form, project, now, reading, split_up=split_up, here=here)
     if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
         what = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill", COMPOUND: "solution"}
         fault = Problem(", ".join(map(str, places)), f"no {what.get(form, 'instructions for agents')} in it")
@@ -290,21 +298,28 @@ def _notes(files: Sequence[FoundFile], form: str, project: str | None, now: date
             continue
         with noting(name, damaged):
             data = git_files.read(path)[0]
-            ours = form == COMPOUND and exporters.is_exported_rule(data)
+            ours = exporters.is_exported_rule(data)
             item = None if ours else _NOTES[form](name, data, project, now)
             if item is not None:
                 items.append(item)
             else:
-                left.append((name, SKIPPED, "an export wrote it") if ours else (name, OTHER, "no solution"))
+                left.append((name, SKIPPED, _EXPORTED) if ours else (name, OTHER, "no solution"))
     return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
 
 
 def _instructions(
-    files: Sequence[FoundFile], form: str, project: str | None, now: datetime, reading: Reading, *, split_up: bool
+    files: Sequence[FoundFile],
+    form: str,
+    project: str | None,
+    now: datetime,
+    reading: Reading,
+    *,
+    split_up: bool,
+    here: Collection[str],
 ) -> Bundle:
     items: list[Item] = []
     rules: list[exporters.Instruction] = []
-    damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    damaged, left, notes = list[tuple[str, str]](), list[tuple[str, str, str]](), list[str]()
     homes = {path.parent for _, path, _ in files if path.name == MEMORY}
     for below, path, named in reading(files):
         host_file = exporters.host_of(path.absolute().as_posix())
@@ -322,6 +337,11 @@ def _instructions(
             ours = of_qwen and exporters.is_exported_rule(data)
             lessons = memory(name, data, project, now) if is_memory and not ours else []
             parts = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
+            if parts and not _came_in(parts, here):
+                other_way = exporters.instructions(name, data, split_up=not split_up)
+                if _came_in(other_way, here):
+                    parts = other_way
+                    notes.append(f"{name} {_CAME_WHOLE if split_up else _CAME_SPLIT}")
             items += lessons
             rules += parts
             if not (lessons or parts):
@@ -329,9 +349,18 @@ def _instructions(
     kept, like = exporters.joined(rules)
     left += [(where, JOINED, other) for where, other in like]
     for stated in kept:  # a section that only describes is nothing to follow, but may be found
-        rules_text = not split_up or prescribes(f"{stated.title}\n{stated.body}")
+        rules_text = not stated.is_section or prescribes(f"{stated.title}\n{stated.body}")
         items.append(exporters.rule(stated, project, now) if rules_text else _description(stated, project, now))
-    return Bundle(items, damaged, left=left)
+    return Bundle(items, damaged, left=left, notes=notes)
+
+
+_CAME_WHOLE = "came in as one entry before, and stays one; to split it, delete or reject that one first"
+_CAME_SPLIT = "came in by sections before, and does so again; to have it as one entry, delete or reject those first"
+
+
+def _came_in(parts: Sequence[exporters.Instruction], here: Collection[str]) -> bool:
+    """Whether most of these are here: a file in which one section is another file's, too, is none of those."""
+    return 2 * sum(not part.ids.isdisjoint(here) for part in parts) > len(parts)
 
 
 def _description(stated: exporters.Instruction, project: str | None, now: datetime) -> Item:
@@ -357,6 +386,9 @@ def _skills(
         with noting(name, damaged):
             contents[home][path.relative_to(home).as_posix()] = git_files.read(path)
     for home, of_skill in contents.items():
+        if exporters.is_exported_rule(of_skill[SKILL][0]):
+            left.append((f"{homes[home]}/{SKILL}", SKIPPED, _EXPORTED))
+            continue
         try:
             made, ignored = skill(homes[home], of_skill, project, now)
             items += made
@@ -372,10 +404,18 @@ Row = dict[str, Any]
 
 
 def read_source(
-    files: Sequence[Path], form: str, project: str | None, now: datetime, reading: Reading, *, split_up: bool = False
+    files: Sequence[Path],
+    form: str,
+    project: str | None,
+    now: datetime,
+    reading: Reading,
+    *,
+    split_up: bool = False,
+    here: Collection[str] = (),
 ) -> Bundle:
     """What files or folders hold, each part of it as far as it can be read. `split_up`: a rule for each section.
 
+    A file of instructions of which most is `here`, by ids, comes the way it came before.
     `reading` passes the files through as they are read, such as to show progress.
 
     Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: a project that it does not take.
@@ -387,7 +427,7 @@ def read_source(
         if not file.exists():
             raise NotFound("file", str(file), hint="name the file or folder to import")
     if form in FORMS:
-        return read_files(files, form, project, now, reading, split_up=split_up)
+        return read_files(files, form, project, now, reading, split_up=split_up, here=here)
     if project:
         raise UsageError(f"{form} says itself which project an entry belongs to", hint="leave --project out")
     if len(files) > 1:

@@ -108,12 +108,13 @@ def add_lesson(
     draft = LessonDraft(content=text or "", project=project, origin=call.caller, about=about, **fields)
     if not anyway:
         app.proposals.refuse_repetition(call.library, draft)
-    done = app.editing.add_lesson(call.library, draft)
-    # what is much the same in other words is named where that costs no start of the model
     pattern = (draft.when, draft.do, draft.dont, draft.because)
     asked = "\n".join(filter(None, (draft.title, *pattern, draft.content)))
-    near = () if anyway else call.ask.if_warm("near_copies", asked, done.id)
-    call.answer(done._replace(notes=(*done.notes, *(near or ()))), text_jobs.written)
+    # what says the same in other words is named where that costs no start of the model; a helper looks while we write
+    near = (lambda: None) if anyway else call.ask.begin_if_warm("near_copies", asked)
+    done = app.editing.add_lesson(call.library, draft)
+    notes = [note for entry_id, note in (near() or {}).items() if entry_id != done.id]
+    call.answer(done._replace(notes=(*done.notes, *notes[: app.proposals.FEW_COPIES])), text_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")
