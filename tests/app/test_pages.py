@@ -153,11 +153,13 @@ def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.pdf").write_bytes(pdf("x"))
     (tmp_path / "in/b.md").write_text("# B\n\nText.\n")
+    (tmp_path / "in/c.rst").write_text("=====\n C\n=====\n\n:ref:`Text <t>`.\n")
     with pytest.raises(UsageError, match="not installed") as caught:
         world.bring(tmp_path / "in/a.pdf")
     assert caught.value.hint == "in the sources of ai-lessons: pip install '.[intake]'"
     done = world.bring(tmp_path / "in", recursive=True)
-    assert [one.title for one in done.written] == ["B"]
+    assert [one.title for one in done.written] == ["B", "C"]
+    assert world.read(done.written[1].path).endswith("# C\n\n`Text`.\n")
     ((path, why),) = done.skipped
     assert (path.endswith("a.pdf"), "not installed" in why) == (True, True)
     with pytest.raises(Unreachable, match="offline was asked for"):

@@ -55,6 +55,36 @@ def test_a_word_document_keeps_headings_and_tables() -> None:
     assert convert("r.docx", ".docx", docx("Release 2", "Retries are on.")) == "# Release 2\n\nRetries are on.\n"
 
 
+def test_restructured_text_is_read_with_the_roles_and_directives_of_sphinx() -> None:
+    text = (
+        "=======\n Depth\n=======\n\n.. contents::\n\nSee :ref:`queues <q>` and :py:class:`~a.Worker` of |it|.\n\n"
+        "Calls\n=====\n\n.. |it| replace:: the *pool*\n\n.. code-block:: python\n   :linenos:\n\n   w_1 = 1\n\n"
+        ".. function:: run(job)\n\n   Runs it.\n\n   .. versionadded:: 2\n\n.. include:: /etc/passwd\n\n"
+        "+---+---+\n| a | b |\n+===+===+\n| c | d |\n+---+---+\n\n.. toctree::\n\n   pages\n"
+    )
+    assert [row for row in convert("a.rst", ".rst", text.encode()).split("\n") if row] == [
+        "# Depth", "See `queues` and `a.Worker` of the *pool*.", "## Calls", "```python", "w_1 = 1", "```", "run(job)",
+        "Runs it.", "| a | b |", "| --- | --- |", "| c | d |",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("*a " * 3_000, "more than 2,000 marks"),
+        (
+            "".join(f".. |a{n}| replace:: |a{n + 1}| |a{n + 1}|\n" for n in range(30)) + "\n|a0|\n",
+            "a longer text of it",
+        ),
+        (".. |a| replace:: " + "b " * 400 + "\n\n" + "|a|\n\n" * 400, "a longer text of it"),
+        ("- " * 1_000 + "a", "recursion"),
+    ],
+)
+def test_restructured_text_that_would_take_long_is_not_read(text: str, why: str) -> None:
+    with pytest.raises(InvalidEntry, match=why):
+        convert("a.rst", ".rst", text.encode())
+
+
 @pytest.mark.parametrize(
     ("suffix", "data", "said"),
     [

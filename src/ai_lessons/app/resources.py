@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from collections import defaultdict
+from contextlib import suppress
 from datetime import datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import partial
@@ -106,13 +107,21 @@ def as_doc(path: Path, data: bytes) -> Entry:
     else:
         unix = data.replace(b"\r\n", b"\n")
         if suffix in MARKUPS:
-            unix = MARKUPS[suffix](decode(unix, str(path))).encode()
+            unix = (_by_docutils(path.name, unix) or MARKUPS[suffix](decode(unix, str(path)))).encode()
     if suffix in {*DOCUMENTS, *MARKUPS}:
         name += ".md"
     elif not name.lower().endswith(layout.DOC_SUFFIXES):
         name += ".txt"
     decode(unix, str(path))
     return read_entry(layout.resource_path(Kind.DOC, GLOBAL_PROJECT, (), name), unix)
+
+
+def _by_docutils(name: str, data: bytes) -> str:
+    """The text of a page of reStructuredText by the extra `intake`; "": that is not here, or does not read it."""
+    with suppress(ImportError, InvalidEntry):
+        if name.lower().endswith(".rst"):
+            return str(import_module("ai_lessons.connectors.web").convert(name, ".rst", data))
+    return ""
 
 
 def is_url(source: str) -> bool:

@@ -1,4 +1,4 @@
-"""Web pages, PDF and Word documents: fetched within bounds from public addresses, and turned into Markdown."""
+"""Web pages and documents: fetched within bounds from public addresses, and turned into Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contextlib import suppress
 from http.client import HTTPException
 from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 from urllib.robotparser import RobotFileParser
@@ -314,7 +314,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # our error reports what it cannot read
 MOST_PAGES = 5_000  # Of one PDF
-MOST_SECONDS = 60  # Of the processor, for all pages of one PDF
+MOST_SECONDS = 60  # Of the processor, for all of one document
 MOST_TAGS = 300_000  # Of a page, or inside a Word document. A tag of five bytes takes 50 microseconds and a kilobyte
 UNPACKED = 64 * 1024 * 1024  # Bytes of the texts that a Word document may have inside
 _NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
@@ -410,4 +410,91 @@ def _docx(data: bytes) -> str:
     return str(markdownify(html, heading_style="ATX", strip=["img"]))
 
 
-CONVERTERS: dict[str, Callable[[bytes], str]] = {".html": _html, ".htm": _html, ".pdf": _pdf, ".docx": _docx}
+_ROLE = re.compile(r":([A-Za-z][\w:+.-]*):`")
+_DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([A-Za-z][\w:+.-]*)::")
+_CODE = frozenset({"code", "code-block", "sourcecode"})
+_SILENT = frozenset({"contents", "currentmodule", "highlight", "image", "index", "tabularcolumns", "toctree"})
+_MARKS = 2_000  # Marks in one paragraph or table: docutils spends time with their square
+_GROWS = 4  # Times its length that a text may have more with its substitutions
+
+
+def _rst(data: bytes) -> str:
+    """By docutils, without what it would include. Raises ImportError: it is not here; ValueError: it takes too long."""
+    from docutils import nodes
+    from docutils.core import publish_doctree, publish_from_doctree
+    from docutils.parsers.rst import Parser
+
+    end = time.process_time() + MOST_SECONDS
+
+    class Bounded(Parser):  # type: ignore[misc]  # it has no types
+        def parse(self, text: str, document: Any) -> None:
+            def at_each_line(*_: object) -> None:
+                if time.process_time() > end:
+                    raise ValueError(f"it takes longer than {MOST_SECONDS} seconds")
+
+            document.note_source = at_each_line
+            super().parse(text, document)
+            texts = document.substitution_defs
+            uses = (texts.get(use["refname"]) for use in document.findall(nodes.substitution_reference))
+            nested = any(text.next_node(nodes.substitution_reference) for text in texts.values())
+            if nested or sum(len(use.astext()) for use in uses if use) > _GROWS * len(text):
+                raise ValueError("its substitutions make a longer text of it")
+
+    text = data.decode()
+    if any(sum(map(block.count, "`*|_+")) > _MARKS for block in re.split(r"\n[ \t]*\n", text)):
+        raise ValueError(f"a paragraph has more than {_MARKS:,} marks")
+    _take_as_text(text)
+    chosen = {
+        "_disable_config": True, "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5,
+        "halt_level": 5, "doctitle_xform": False, "initial_header_level": 1, "syntax_highlight": "none",
+        "stylesheet_path": "", "embed_stylesheet": False, "output_encoding": "unicode",
+    }  # fmt: skip
+    tree = publish_doctree(text, parser=Bounded(), settings_overrides=chosen)
+    for literal in tree.findall(nodes.literal):
+        literal["classes"].append("code")
+    html = publish_from_doctree(tree, writer="html5", settings_overrides=chosen)
+    as_it_is: Any = {"escape_underscores": False, "escape_asterisks": False}
+    body = html[html.index("<body") :]
+    return str(markdownify(body, heading_style="ATX", code_language_callback=_language, **as_it_is))
+
+
+def _take_as_text(text: str) -> None:
+    """Let docutils take the roles and directives of a text that it does not know, which are those of Sphinx."""
+    from docutils import nodes
+    from docutils.parsers.rst import Directive, directives, roles
+    from docutils.parsers.rst.languages import en
+
+    class AnyOption(dict[str, Any]):
+        def __bool__(self) -> bool:
+            return True
+
+        def __missing__(self, _: str) -> type[str]:
+            return str
+
+    class Other(Directive):  # type: ignore[misc]
+        optional_arguments, final_argument_whitespace, has_content, option_spec = 1, True, True, AnyOption()
+
+        def run(self) -> list[Any]:
+            if self.name in _CODE:
+                code = "\n".join(self.content)
+                return [nodes.literal_block(code, code, classes=[f"highlight-{name}" for name in self.arguments])]
+            whole, argument = nodes.container(), "".join(self.arguments)
+            if self.name in _SILENT:
+                return []
+            if argument and not (self.name.startswith(("version", "deprecated")) and len(argument.split()) == 1):
+                whole += nodes.paragraph("", "", *self.state.inline_text(argument, self.lineno)[0])
+            self.state.nested_parse(self.content, self.content_offset, whole)
+            return list(whole.children)
+
+    def role(_: str, raw: str, text: str, *__: object) -> tuple[list[Any], list[Any]]:
+        return [nodes.literal(raw, re.sub(r"\s*<[^<>]*>$", "", nodes.unescape(text)).lstrip("!~"))], []
+
+    for name in {name.lower() for name in _ROLE.findall(text)} - en.roles.keys():
+        roles.register_local_role(name, role)
+    for name in {name.lower() for name in _DIRECTIVE.findall(text)} - (en.directives.keys() - _CODE - _SILENT):
+        directives.register_directive(name, Other)
+
+
+CONVERTERS: dict[str, Callable[[bytes], str]] = {
+    ".html": _html, ".htm": _html, ".pdf": _pdf, ".docx": _docx, ".rst": _rst,
+}  # fmt: skip
