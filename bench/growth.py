@@ -18,7 +18,7 @@ import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import answers, proposals, secrets
+from ai_lessons.app import answers, secrets
 from ai_lessons.approval import signatures
 from ai_lessons.connectors import agent_hosts, exporters, importers, packages, web
 from ai_lessons.errors import AiLessonsError
@@ -45,7 +45,7 @@ from ai_lessons.model import (
 from ai_lessons.model.config import Chunking
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.transcripts import Transcript
-from ai_lessons.search import catalog, ranking
+from ai_lessons.search import catalog, ranking, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -343,7 +343,7 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "snippet": lambda text: ranking.snippet(text, "merge a b"),
     "secrets": secrets.secrets_in,
     "detectors": lambda text: [list(detector.analyze_string(text)) for detector in secrets.detectors()],
-    "overlap": lambda text: proposals.overlap(text, text + " a"),
+    "overlap": lambda text: terms.likeness(text, text + " a"),
     "events": lambda text: statistics.read_lines(text.encode()),
     "terminal": output.clean,
     "clip": lambda text: output.clip(text, 80),

@@ -80,12 +80,6 @@ def test_a_lesson_that_says_what_an_older_one_does_is_named_until_it_is_kept_or_
     assert found(world) == []
 
 
-def test_short_texts_repeat_nothing(world: World) -> None:
-    place(world, title="Use PUT", body="Yes.\n")
-    place(world, OTHER, title="Use PUT", body="Yes.\n")
-    assert found(world) == []
-
-
 def test_lessons_that_were_wrong_or_superseded_are_not_asked_about(world: World) -> None:
     place(world, review_by="2026-10-01", status="wrong")
     assert found(world) == []

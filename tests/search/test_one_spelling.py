@@ -7,7 +7,6 @@ import unicodedata
 
 import pytest
 
-from ai_lessons.app.proposals import overlap, words
 from ai_lessons.search.ranking import (
     Candidates,
     Match,
@@ -18,6 +17,7 @@ from ai_lessons.search.ranking import (
     with_parts,
     words_of,
 )
+from ai_lessons.search.terms import likeness, terms
 
 
 def both_shares(question: str, candidates: Candidates) -> tuple[float, float]:
@@ -52,9 +52,9 @@ def test_two_spellings_of_one_word_are_the_same(written: str, typed: str) -> Non
 
 @pytest.mark.parametrize("text", ["部署之前必须先备份数据库、否则无法回滚。", "ต้องสำรองฐานข้อมูลก่อนปรับใช้ระบบใหม่"])
 def test_scripts_without_blanks_are_compared_by_their_characters(text: str) -> None:
-    assert len(words(text)) > 5
-    assert overlap(text, text) == 1.0
-    assert overlap(text, "今天的天气非常好、我们去公园散步吧。") < 0.2
+    assert len(terms(text)) > 5
+    assert likeness(text, text) == 1.0
+    assert likeness(text, "今天的天气非常好、我们去公园散步吧。") < 0.2
     assert hidden_parts(text)
 
 

@@ -40,9 +40,9 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
 from ai_lessons.model.lessons import parse, trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
-from ai_lessons.model.texts import stem
 from ai_lessons.search import terms
-from ai_lessons.search.ranking import context_boost, context_weights, words_of
+from ai_lessons.search.ranking import context_boost, context_weights
+from ai_lessons.search.terms import ALIKE, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -299,16 +299,10 @@ def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySumm
     for light in lessons:
         with suppress(UsageError):  # no pattern: a file may say anything
             stated = parse(light.pattern)
-            same_case = same_text(stated.when, pattern.when) and same_text(stated.action, pattern.action)
-            if stated.negative != pattern.negative and same_case:
+            sides = (stated.when, pattern.when), (stated.action, pattern.action)
+            if stated.negative != pattern.negative and all(likeness(*texts) >= ALIKE for texts in sides):
                 opposed_lessons.append(light)
     return opposed_lessons
-
-
-def same_text(a_text: str, b_text: str) -> bool:
-    """Whether two texts share half of their words (Jaccard)."""
-    a, b = (set(map(stem, words_of(text))) for text in (a_text, b_text))
-    return bool(a | b) and 2 * len(a & b) >= len(a | b)
 
 
 def related_of(catalog: Reader, steps: Collection[GraphStep]) -> tuple[Related, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -51,8 +51,9 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import globs, place, project_name, side_of
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
-from ai_lessons.model.texts import one_line, stem
+from ai_lessons.model.texts import one_line
 from ai_lessons.search.ranking import words_of
+from ai_lessons.search.terms import ALIKE, likeness, terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -63,24 +64,11 @@ if TYPE_CHECKING:
     from ai_lessons.approval.proposals import OpenProposal, ProposalPage, Rejection, Repository
     from ai_lessons.approval.state import Trunk
 
-ALIKE: Final = 0.6  # Share of the words of the shorter title in common, from which on two entries are called alike
-ALIKE_IN_FULL: Final = 0.5  # The same (words in common of all words) for title, rationale and text together
-REPEATED: Final = 0.8  # Words in common of all words of two entries, from which on one repeats the other
-# Cosine of texts that say the same in other words: paraphrases had .75 to .91, other lessons on a subject .72 at most,
-# see test_a_lesson_in_other_words_is_noticed
-IN_OTHER_WORDS: Final = 0.74
 FEW_COPIES: Final = 2
-TELLING: Final = 5  # as many words at least: fewer say little
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
 MOST_NAMED: Final = 5  # So many entries that are much alike are named, and people whose proposals are not listed
 
-_FILLERS: Final = frozenset(
-    words_of(
-        "a an and any are as at be by do for from in into is it its no not of on one or so than that the then this to"
-        " use when with you your always never every must should only"
-    )
-)
 _NEGATIVE: Final = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 
@@ -113,26 +101,14 @@ def comparable(entry: Entry, handle: str = "", state: str = "") -> ComparableTex
 
 def alike(text: ComparableText, texts: Iterable[ComparableText]) -> tuple[str, ...]:
     """Names of up to `MOST_NAMED` entries that say much the same, each with how much (0 to 1), most alike first."""
-    scored = [(-score, other.name) for other in texts if other.id != text.id and (score := likeness(text, other))]
-    return tuple(f"{name}, {-score:.2f}" for score, name in sorted(scored)[:MOST_NAMED])
+    scored = sorted((-_likeness(text, other), other.name) for other in texts if other.id != text.id)
+    return tuple(f"{name}, {-score:.2f}" for score, name in scored[:MOST_NAMED] if -score >= ALIKE)
 
 
-def likeness(text: ComparableText, other: ComparableText) -> float:
-    """How alike two texts (titles, where the other is only that) are, 0 to 1; 0.0: not to be called so."""
-    title_words, other_words = words(text.title), words(other.title)
-    shorter = min(len(title_words), len(other_words))
-    # two words in common of two say little, so a short title has to be the same
-    is_clear = shorter > 2 or (shorter and title_words == other_words)
-    title = len(title_words & other_words) / shorter if is_clear else 0.0
-    full = overlap(text.text, other.text) if other.body or other.rationale else 0.0
-    return 0.0 if title < ALIKE and full < ALIKE_IN_FULL else max(title, full)
-
-
-@lru_cache(maxsize=1 << 15)
-def words(text: str) -> frozenset[str]:
-    """The words of a text that say something, all forms of a word as one."""
-    matches = (word.casefold() for part in words_of(text) for word in part.split("_") if word)
-    return frozenset(stem(word) for word in matches if word not in _FILLERS)
+def _likeness(text: ComparableText, other: ComparableText) -> float:
+    """How alike two texts are: by their titles, or as a whole where the other is more than a title."""
+    whole = likeness(text.text, other.text) if other.body or other.rationale else 0.0
+    return max(whole, likeness(text.title, other.title))
 
 
 def says_the_same(entry: Entry, other: Entry) -> bool:
@@ -186,7 +162,7 @@ def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFindi
 def _like(repo: RepositorySession, entry: Entry) -> Iterator[ComparableText]:
     """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
     lights = {light.id: light for light in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
-    titled = [light.id for light in lights.values() if contexts.same_text(light.title, entry.title)]
+    titled = [light.id for light in lights.values() if likeness(light.title, entry.title) >= ALIKE]
     for entry_id in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]):
         with suppress(AiLessonsError):  # removed or broken since the catalog looked
             if light := lights.get(entry_id):
@@ -198,10 +174,10 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     repo = opened.primary
     repo.current()
     active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    text = "\n".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)))
-    for light in [light for light in active if contexts.same_text(light.title, draft.title)][:COMPARED]:
-        share = overlap(text, _text(repo, light.id))
-        if share >= REPEATED:
+    text = "\n".join(filter(None, (draft.content, draft.when, draft.do, draft.dont, draft.because)))
+    for light in [light for light in active if likeness(light.title, draft.title) >= ALIKE][:COMPARED]:
+        share = likeness(text, _text(repo, light.id))
+        if share >= ALIKE:
             hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
             raise Conflict(_much_like(light, share), hint=hint)
 
@@ -212,7 +188,7 @@ def near_copies(opened: Library, text: str) -> dict[str, str]:
     repo.current()
     repo.indexing.refresh()
     similar = contexts.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
-    ids = sorted((id_ for id_, cosine in similar.items() if cosine >= IN_OTHER_WORDS), key=similar.__getitem__)[::-1]
+    ids = sorted((id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__)[::-1]
     lights = repo.catalog.many(ids[:MOST_NAMED])
     return {id_: _much_like(lights[id_], similar[id_]) for id_ in ids if id_ in lights}
 
@@ -221,17 +197,17 @@ def repetitions(repo: RepositorySession) -> dict[str, str]:
     """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
     query, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), contexts.superseded(repo)
     lights = [light for light in repo.catalog.select(query) if light.id not in gone]
-    common = Counter(word for light in lights for word in words(light.title))
+    common = Counter(word for light in lights for word in {*terms(light.title)})
     holding: defaultdict[tuple[Kind, str], list[EntrySummary]] = defaultdict(list)
     text, repeated = cache(partial(_text, repo)), {}
     for light in lights:
-        title = sorted(words(light.title), key=lambda word: (common[word], word))
-        # titles with half of their words in common have one of the rarer half in common
+        title = sorted({*terms(light.title)}, key=lambda word: (common[word], word))
+        # titles that are alike have more than half of the words of each in common, so one of the rarer half
         telling = [(light.kind, word) for word in title[: len(title) // 2 + 1]]
         older = {other.id: other for word in telling for other in holding[word][-COMPARED:]}
-        near = [other for other in older.values() if contexts.same_text(other.title, light.title)]
-        share, first = max(((overlap(text(light.id), text(other.id)), other) for other in near), default=(0.0, light))
-        if share >= REPEATED:
+        near = [other for other in older.values() if likeness(other.title, light.title) >= ALIKE]
+        share, first = max(((likeness(text(light.id), text(other.id)), other) for other in near), default=(0.0, light))
+        if share >= ALIKE:
             repeated[light.id] = _much_like(first, share)
         for word in telling:
             holding[word].append(light)
@@ -240,14 +216,7 @@ def repetitions(repo: RepositorySession) -> dict[str, str]:
 
 def _text(repo: RepositorySession, entry_id: str) -> str:
     entry = repo.load(entry_id)[0]
-    return f"{entry.title}\n{entry.opening}\n{entry.body}"
-
-
-def overlap(text: str, other: str) -> float:
-    """Words in common of all words of two texts, 0 to 1; 0.0 where they are too few to tell."""
-    text_words, other_words = words(text), words(other)
-    common = len(text_words & other_words)
-    return common / len(text_words | other_words) if common >= TELLING else 0.0
+    return f"{entry.opening}\n{entry.body}"
 
 
 def _much_like(light: EntrySummary, share: float) -> str:
@@ -281,7 +250,7 @@ def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
         begins = _NEGATIVE.match(light.title)
         differs = bool(begins) is not pattern.negative  # one forbids, the other demands
         action = light.title[begins.end() :] if begins else light.title
-        if light.id not in linked and differs and contexts.same_text(action, pattern.action):
+        if light.id not in linked and differs and likeness(action, pattern.action) >= ALIKE:
             yield f"{_name(light)} says the opposite"
 
 
