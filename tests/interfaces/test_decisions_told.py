@@ -32,6 +32,26 @@ def test_an_anchor_brings_its_lesson_to_the_edit_of_its_symbol_and_to_no_other(h
     assert edit(host, "round(sum(items), 2)", "0", "e", "other.py") == ""
 
 
+def test_a_package_brings_its_lesson_where_it_is_imported_asked_for_or_installed(host: Host, knowledge: Path) -> None:
+    add(knowledge, "jira-api/lessons/a.md", "7AAAAA", "Pin it", "about:\n  - package: npm/@fast/http-kit<6\n")
+    for n, (path, text) in enumerate((
+        ("src/a.ts", 'import x from "@fast/http-kit/core"'), ("a.js", "y = require('@fast/http-kit')"),
+        ("package.json", '"dependencies": {"@fast/http-kit": "5"}'),
+    )):  # fmt: skip
+        assert "Pin it" in edit(host, "x", text, f"a{n}", path)
+    for n, (path, text) in enumerate((
+        ("a.ts", 'import x from "@fast/http-kit-2"'), ("a.ts", "// @fast/http-kit"), ("package.json", "{}"),
+    )):  # fmt: skip
+        assert edit(host, "x", text, f"b{n}", path) == ""
+    for command, told in (
+        ("npm i -D '@fast/http-kit@5' x", True),
+        ("git add @fast/http-kit", False),
+        ("npm ci", False),
+    ):
+        words = {"command": command}
+        assert ("Pin it" in host.hear("before_make_test", tool_input=words, session_id=command)) == told
+
+
 def test_a_prompt_brings_what_shares_its_rare_words(host: Host, knowledge: Path) -> None:
     title = "Checkpoints of Gemini are rewound with the agent of the checkpoint"
     add(knowledge, "jira-api/lessons/g.md", "7GGGGG", title, "", "A rewind reads the agent from the checkpoint.")

@@ -22,7 +22,7 @@ from ai_lessons.learning.selection import FEW, Candidate, NotShown, Thresholds, 
 from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
-from ai_lessons.model.anchors import LARGEST, SILENCED, Anchor, anchors_of, definition
+from ai_lessons.model.anchors import LARGEST, SILENCED, Anchor, anchors_of, brings, definition
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     KINDS,
@@ -600,6 +600,8 @@ def naming(
 
 def _names(anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, str, str, str]]) -> int | None:
     """How closely an anchor names what is edited; None: not at all."""
+    if anchor.package:
+        return SYMBOL if any(brings(anchor.package, path, new) for path, _, _, new in changed) else None
     place = anchor.path.rstrip("/")
     if not place or not any(path == place or path.startswith(f"{place}/") for path in paths):
         return None

@@ -26,7 +26,8 @@ from ai_lessons.learning.selection import FEW, Candidate, NotShown, ShownEntry, 
 from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, UNHEEDED, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Moment
+from ai_lessons.model.anchors import anchors_of, brings
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.statements import SURE_BAR, is_pasted, stated, weight
@@ -344,6 +345,10 @@ def _about_a_command(
         return {}
     words = " ".join(word for call, _ in calls for word in call)
     fitting = {x.id: (x, x.score or 0.0, WORDS) for x in app.contexts.by_words(repo, words, BAR, here).values()}
+    for light in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+        packages = (anchor.package for anchor in anchors_of(light.about) if anchor.package)
+        if light.project in here and any(brings(package, "", command) for package in packages):
+            fitting[light.id] = light, EDIT_BAR * SYMBOL, "is about what this installs"
     near = app.contexts.commands_here(repo, folders)
     named = app.contexts.about_command(near, calls, folders)
     inside = [x for x in app.contexts.about_inside(near, calls, folders[0]) if x not in named] if named else []

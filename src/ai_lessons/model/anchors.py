@@ -211,6 +211,26 @@ def judged(anchor: Anchor, now: State | None) -> Verdict:
     return Verdict.HOLDS if anchor.seen in {"", now.fingerprint, now.documented} else Verdict.CHANGED
 
 
+_MANIFEST = re.compile(
+    r"(?:.*/)?(?:pyproject\.toml|setup\.(?:py|cfg)|[\w-]*requirements[\w-]*\.(?:txt|in)|package\.json|Cargo\.toml|go\.mod)"
+)
+_INSTALL = r"(?m)(?:^|[|;&])[ \t]*(?!git\b)(?:[^\s|;&]+[ \t]+){1,3}?(?:add|install|i|get|require)[ \t][^|;&\n]*?"
+_IMPORT = r"(?m)^[ \t]*(?:(?:import|from|use|export)\b.*?|.*\b(?:require|import)[ \t]*\([\"' \t]*|(?:[\w.]+[ \t]+)?\")"
+
+
+def brings(package: str, path: str, text: str) -> bool:
+    r"""Whether a command line (without a `path`) installs a package, or a file that is written asks for or imports it.
+
+    >>> brings("pypi/typing-extensions", "", "uv add 'typing_extensions>=4'"), brings("npm/ms", "", "git add ms")
+    (True, False)
+    >>> brings("pypi/click", "a.py", "import os\nfrom click.testing import run"), brings("pypi/click", "a.py", "click")
+    (True, False)
+    """
+    name = r"[-_.]+".join(map(re.escape, re.split(r"[-_.]+", package.partition("/")[2])))
+    before = _IMPORT if path and not _MANIFEST.fullmatch(path) else "" if path else _INSTALL
+    return re.search(rf"{before}(?<![\w./@-]){name}(?![\w-])", text, re.IGNORECASE) is not None
+
+
 _A_WORD = re.compile(r"\d+(?:\.\d+)*%?|[^\W\d]\w*")
 _GROUPED = re.compile(r"(?<=\d)[_,](?=\d{3})")
 
