@@ -383,7 +383,7 @@ def test_how_an_entry_did_is_counted_by_month() -> None:
 
 def review_of(file: ProposedFile) -> dict[str, object]:
     one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF", path=file.path, body=HIDING)
-    values: dict[str, object] = {"waiting": [one], "batch": [one, one], "notes": (), "past": ""}
+    values: dict[str, object] = {"waiting": [one], "batch": [one, one], "notes": ()}
     return values | {"title": "Review", "one": one, "after": None, "text": "", "about": pages.stated(one)}
 
 
@@ -434,6 +434,7 @@ def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
         assert '<progress max="4" value="2"' in playing
         assert 'http-equiv="refresh"' in playing
         assert page.get("/x/review").status_code == 200
+        assert page.get("/x/past?ref=R-NOSUCH").status_code == 404
         assert 'value="2"' in page.get("/x/sessions?replay=yes").text  # one at a time
         go_on.set()
         for thread in threading.enumerate():

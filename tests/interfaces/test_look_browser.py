@@ -292,6 +292,7 @@ def test_links_inside_docs_lead_to_entries(page: Page, look: Served) -> None:
 def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served) -> None:
     page.goto(look.base + "/review")
     assert page.locator(".waiting li").count() == 3
+    page.wait_for_selector("dd:has-text('nothing: there are none')")  # of past sessions
     names = [row.inner_text() for row in page.locator(".waiting li").all()]
     page.keyboard.press("s")
     page.wait_for_url("**ref=**")
@@ -360,6 +361,9 @@ def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, tmp
     page.goto(f"{served.base}/review")
     title = page.inner_text("article h2")
     assert "Who is told" in page.inner_text("article")
+    page.click("#past")
+    assert page.inner_text("body") == "nothing: there are none"
+    page.go_back()
     page.click("summary:has-text('Approve')")
     page.click("text=Approve it as it is shown")
     assert f"Approved {title.split()[0]}" in page.inner_text(".done")

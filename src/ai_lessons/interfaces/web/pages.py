@@ -487,16 +487,17 @@ def review(opened: Library, asked: Asked) -> Page:
     values |= {
         "place": chosen + 1,
         "reach": proposal and text_jobs.reach(proposal),
-        "past": (past := proposal and past_of(opened, proposal)) and text_jobs.weighed(past),
         "notes": opened.primary.rules.notes,
         "about": proposal and stated(proposal),
     }
     return Page("review.html", values)
 
 
-def past_of(opened: Library, proposal: app.answers.Pending) -> app.answers.PastSessions | None:
-    """What the sessions of this user say of a proposal."""
-    return app.harvest.past(opened, app.setup.where(os.environ, opened.options.cwd), proposal)
+def past_of(ref: str, opened: Library) -> str:
+    """What the sessions of this user say of a proposal; transcripts that were not read before are read for it."""
+    where = app.setup.where(os.environ, opened.options.cwd)
+    past = app.harvest.past(opened, where, app.review.pending_rule(opened, ref))
+    return text_jobs.weighed(past) if past else "nothing: there are none"
 
 
 class Stated(NamedTuple):

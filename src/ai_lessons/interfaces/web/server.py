@@ -270,7 +270,8 @@ class Site:
         done = [Route(path, self._form(job), methods=["POST"]) for path, job in FORMS.items()]
         static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
         handlers: Any = dict.fromkeys((AiLessonsError, Exception, 404), self._failed)
-        routes = [*done, *shown, sessions, Route("/graph.json", self._page(graph.graph_data)), static]
+        past = Route("/past", self._past)
+        routes = [*done, *shown, sessions, past, Route("/graph.json", self._page(graph.graph_data)), static]
         made = Starlette(routes=routes, exception_handlers=handlers)
         made.router.redirect_slashes = False  # it would lead to an address without the secret
         return made
@@ -292,6 +293,11 @@ class Site:
                 Thread(target=self._play, name=PLAYING, daemon=True).start()
             return RedirectResponse(f"{request.state.root}sessions", 303)  # or a reload would play again
         return await self._shown(lambda opened: pages.sessions(opened, self._played), request.state.root)
+
+    async def _past(self, request: Request) -> Response:
+        """What past sessions say of a proposal, which the page asks for once it is there: other pages need not wait."""
+        job = partial(pages.past_of, request.query_params.get("ref", ""))
+        return PlainTextResponse(await run_in_threadpool(self._pool.run, job, agent=""))
 
     def _play(self) -> None:
         def progress(_what: str, done: int, total: int) -> None:

@@ -109,6 +109,13 @@ function marked(text, words) {
   });
 }
 
+// It reads transcripts, so it is asked for once the proposal is on the screen.
+async function fill(link) {
+  const answer = await fetch(link.href);
+  if (answer.ok) link.replaceWith(await answer.text());
+}
+
+document.querySelectorAll("#past").forEach(fill);
 document.querySelector(".waiting [aria-current]")?.scrollIntoView({ block: "nearest" });
 document.querySelectorAll("form[role=search]:has(#q)").forEach(searchAsTyped);
 document.querySelectorAll("input[data-site]").forEach(searchFiles);
