@@ -1,9 +1,10 @@
 """Do past sessions help later ones? `python -m bench.replay [--data FOLDER]`, else the transcripts of Claude Code here.
 
 The lessons that `contribute harvest` drafts from the first 60 % of the sessions, oldest first, are kept unedited;
-`recall replay` then measures what they would have changed in these sessions and in the later ones. A failure counts as
-warned of where its command is one that the session was told of before, and as helped where the entry told at it holds a
-command that worked next. Transcripts are only read, and nothing leaves the machine.
+`recall replay` then measures what they would have changed in these sessions (those that taught them counted apart) and
+in the later ones. A failure counts as warned of where its command is one that the session was told of before, and as
+helped where the entry told at it holds a command that worked next. Transcripts are only read, and nothing leaves the
+machine.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ def figures(home: World, repo: Path, folder: Path) -> dict[str, float]:
         "of these with what worked next": share("at_failures_right", "at_failures"),
         "failures warned of or helped": share("helped", "failures"),
         "characters a session": share("characters", "sessions"),
+        "sessions that taught a lesson, counted apart": played["sessions_apart"],
+        "failures there": played["failures_apart"],
+        "of these warned of or helped": share("helped_apart", "failures_apart"),
     }
 
 

@@ -290,14 +290,44 @@ def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(
     assert (told["at_failures"], told["at_failures_right"], told["unhelped"]) == (1, 0, [])
     (knowledge / "global/lessons/a.md").unlink()
     run("contribute", "harvest", "--keep", "all", "--yes")
+    taught = run("recall", "replay", "--json").json
+    assert (taught["sessions"], taught["helped"]) == (0, 0)
+    assert (taught["sessions_apart"], taught["failures_apart"], taught["helped_apart"]) == (1, 1, 1), "it taught it"
+    (transcript.parent / "later.jsonl").write_text(transcript.read_text().replace("cb2cfbaf", "dddddddd"))
     after = run("recall", "replay", "--json").json
-    assert (after["at_failures"], after["at_failures_right"], after["helped"]) == (1, 1, 1)
+    assert (after["at_failures"], after["at_failures_right"], after["helped"], after["sessions_apart"]) == (1, 1, 1, 1)
     assert after["unhelped"] == []
     assert after["characters"] > 50
     shown = run("recall", "replay")
     assert "either         100% of the failures" in shown.out
-    assert run("recall", "why-told", "cb2cfbaf").code == 3, "nothing is written down"
-    assert run("recall", "replay", "nowhere").code == 3
+    assert "apart          1 session from which an entry came: 100% of the failures there" in shown.out
+
+
+def test_what_an_agent_wrote_or_quotes_is_counted_apart_in_its_session(
+    run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = json.loads(transcript.read_text().splitlines()[0])["sessionId"]
+    failure = f"\n~~~\n$ git push\n{FATAL}\n~~~\n"
+    add = (
+        "contribute",
+        "add-lesson",
+        "--title",
+        "Push with -u",
+        "--no-about",
+        "--project",
+        "shop",
+        "--json",
+        "--content",
+    )
+    with monkeypatch.context() as agent:
+        agent.setenv("AI_LESSONS_AGENT", "robot")
+        agent.setenv("AI_LESSONS_SESSION", session)
+        added = run(*add, failure).json
+    assert run("recall", "replay", "--json").json["sessions_apart"] == 1
+    run("contribute", "delete", added["id"], "--yes")
+    assert run("recall", "replay", "--json").json["sessions_apart"] == 0
+    run(*add, f"> push with -u\n> (2026-11-23, session {session})\n{failure}")
+    assert run("recall", "replay", "--json").json["sessions_apart"] == 1
 
 
 SAID = "No, from now on we should use tox instead of make, because make hides which test failed; ask bob@shop.example"

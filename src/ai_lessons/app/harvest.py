@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from contextlib import suppress
 from datetime import UTC
-from functools import cache
+from functools import cache, partial
 from glob import escape
 from hashlib import sha256
 from pathlib import Path
@@ -47,6 +47,7 @@ PER_SESSION, PER_PROJECT = 2, 5  # Statements of a session that are quoted, and 
 _TITLE = 100  # Characters of a title
 _ALIKE = 0.5  # Share of common words from which two statements say the same
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
+_QUOTED_SESSION = re.compile(r"\bsession ([\w.:@/+-]+)\)")  # As `draft` writes it
 _MISSING = re.compile(r"(?i)(?:command )?not found\b|is not recognized as")
 _PEOPLE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
@@ -296,7 +297,8 @@ class Replay(NamedTuple):
     `before`: tellings before a command, `before_right` of them before one that failed; `warned`: failures of a command
     of which that session had been told before. `at_failures`: failures at which something would have been told,
     `at_failures_right` of them rightly. `helped`: failures that were warned of or helped at. `characters` of all that
-    would have been told; `unhelped`: the commonest failures at and before which nothing would have been told.
+    would have been told; `unhelped`: the commonest failures at and before which nothing would have been told. Sessions
+    from which an entry came that they would be told count in the three figures before it, and in nothing else.
     """
 
     sessions: int
@@ -309,6 +311,9 @@ class Replay(NamedTuple):
     at_failures_right: int
     helped: int
     characters: int
+    sessions_apart: int
+    failures_apart: int
+    helped_apart: int
     unhelped: tuple[Unhelped, ...]
     notes: tuple[str, ...] = ()
 
@@ -321,6 +326,7 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
     options = opened.reading.options
     counts, unhelped, unread_files = Counter[str](), dict[str, list[_Failure]](), dict[str, list[Path]]()
     files = transcripts(where, options.cwd, folder, since)
+    sources = cache(partial(_sources, opened, _Memory(options.state_dir / FOLDER).taught))
     for file, _ in options.each("replaying transcripts", files):
         try:
             played = list(sessions(file))
@@ -328,7 +334,13 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
             unread_files.setdefault(error.message, []).append(file)
             continue
         for transcript in played:
-            _play(opened, transcript, counts, unhelped)
+            figures, missing, shown = _play(opened, transcript)
+            if any(transcript.session in sources(entry_id) for entry_id in shown):
+                counts.update({f"{name}_apart": number for name, number in figures.items()})
+                continue
+            counts += figures
+            for text, failure in missing:
+                unhelped.setdefault(text, []).append(failure)
     # live, a helper compares them by meaning, too: of the many that are played only those are that would be named
     likely = sorted(unhelped.items(), key=lambda row: -len(row[1]))[: 2 * NAMED]
     named = [row for row in likely if not app.hints.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries]
@@ -337,17 +349,25 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
     return Replay._make([*numbers, most, (*_named(unread_files), *opened.reading.notes())])
 
 
+def _sources(opened: Library, taught: Mapping[str, Sequence[str]], entry_id: str) -> frozenset[str]:
+    """The sessions that an entry came from: those of its draft, those that it quotes, those in which it was written."""
+    repo = opened.reading.of(entry_id)
+    entry, _ = repo.load(entry_id)
+    written = (revision.trailers.get("Session", "") for revision in repo.history.log(entry.path))
+    return frozenset((*taught.get(entry_id, ()), *_QUOTED_SESSION.findall(entry.body), *written))
+
+
 _Failure = tuple[str, tuple[str, str]]
 """A command with its output, and the folders that it was called in and that the session began in."""
 
 
-def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelped: dict[str, list[_Failure]]) -> None:
-    """Go through the commands of one session."""
-    counts["sessions"] += 1
+def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[tuple[str, _Failure]], set[str]]:
+    """Go through the commands of one session: the figures, the failures without help, the ids of what is told."""
+    counts, unhelped = Counter(sessions=1), list[tuple[str, _Failure]]()
     steps = [step for step in transcript.steps if step.sort == "command" and step.failed is not None]
     warnings, helped = dict[str, EntrySummary](), set[str]()
     for at, step in enumerate(steps):
-        folders = (step.cwd, transcript.first_cwd)
+        folders = step.cwd, transcript.first_cwd
         result = app.hints.before_a_tool(opened, (), step.text, folders, {*helped, *warnings})
         warnings |= {light.id: light for light in result.entries}
         before = bool(result.entries)
@@ -360,22 +380,21 @@ def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelpe
         result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {light.id for light in result.entries}
         does = [light.pattern or result.texts.get(light.id, "") for light in result.entries]
-        does += [result.ran_next] if result.ran_next else []
         worked = [later.text for later in steps[at + 1 :] if later.failed is False][:NEXT]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)
         counts.update(
             failures=1, at_failures=bool(does), at_failures_right=right, warned=warned, helped=warned or right,
             characters=_length(result),
         )  # fmt: skip
-        if not (warned or does):
+        if not (warned or does or result.ran_next):
             text = f"{_attempt(step.text)}: {model_transcripts.headline(step.output)}"[:200]
-            unhelped.setdefault(text, []).append((error, folders))
+            unhelped.append((text, (error, folders)))
+    return counts, unhelped, {*helped, *warnings}
 
 
 def _length(result: Context) -> int:
     """Characters of the entries that are told."""
-    characters = sum(len(f"{x.title} {x.pattern or result.texts.get(x.id, '')}") for x in result.entries)
-    return characters + len(result.ran_next)
+    return sum(len(f"{x.title} {x.pattern or result.texts.get(x.id, '')}") for x in result.entries)
 
 
 FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"
@@ -539,7 +558,7 @@ def keep(
     lesson = lesson._replace(about=about, project=candidate.project, applies_to=candidate.applies_to)
     source = "observed" if candidate.quotes else "tested"
     written = app.editing.add_lesson(opened, lesson._replace(origin=origin, source=source, seen=seen))
-    decide(opened, candidate, "kept")
+    decide(opened, candidate, "kept", written.id)
     return written
 
 
@@ -582,11 +601,13 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
     return made
 
 
-def decide(opened: Library, candidate: HarvestedLesson, how: str) -> None:
-    """Do not propose it again: it was `kept`, or is `never` wanted."""
+def decide(opened: Library, candidate: HarvestedLesson, how: str, entry_id: str = "") -> None:
+    """Do not propose it again: it was `kept` as an entry, or is `never` wanted."""
     folder = opened.options.state_dir / FOLDER
     memory = _Memory(folder)
     memory.decided[candidate.id] = how
+    if entry_id:
+        memory.taught[entry_id] = sorted({place.session for place in candidate.evidence})
     memory.save()
     git_files.write_json(folder / NEXT_STEP, [row for row in _next(folder) if row[0] != candidate.id])
 
@@ -759,14 +780,15 @@ def _remembered(row: list[Any]) -> Happened:
 
 
 class _Memory:
-    """What was seen in transcripts, by file; and what was decided about candidates."""
+    """What was seen in transcripts, by file; what was decided about candidates; and which sessions taught entries."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, Any] = {}
         self.decided: dict[str, str] = {}
+        self.taught: dict[str, list[str]] = {}
         if stored := git_files.read_json(folder / FILE):
-            self.decided = stored["decided"]
+            self.decided, self.taught = stored["decided"], stored.get("taught", {})
             self._files = stored["files"] if stored["reader"] == READER else {}
 
     def seen(self, file: Path, status: os.stat_result) -> TranscriptContents:
@@ -789,5 +811,5 @@ class _Memory:
         with translated(str(self._folder), writing=True):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = {file: seen for file, seen in self._files.items() if os.path.exists(file)}
-        data = {"reader": READER, "decided": self.decided, "files": files}
+        data = {"reader": READER, "decided": self.decided, "taught": self.taught, "files": files}
         git_files.write_json(self._folder / FILE, data)

@@ -607,12 +607,15 @@ def replay_rows(value: harvest.Replay) -> list[str]:
     failed, sessions = max(value.failures, 1), max(value.sessions, 1)
     before, at = _share(value.before_right, value.before), _share(value.at_failures_right, value.at_failures)
     each = f"told {value.before / sessions:.1f} times a session before a command"
+    taught = f"{count(value.sessions_apart, 'session')} from which an entry came: {{}} of the failures there"
+    apart = [f"apart          {taught.format(_share(value.helped_apart, value.failures_apart))}"]
     return [
         f"{count(value.sessions, 'session')}, {count(value.calls, 'command')}, {value.failures:,} failed.",
         f"warned before  {_share(value.warned, failed)} of the failures; {each}, {before} of them rightly",
         f"at a failure   told at {_share(value.at_failures, failed)}; {at} of them say what worked next",
         f"either         {_share(value.helped, failed)} of the failures",
         f"characters     {value.characters / sessions:,.0f} a session",
+        *(apart if value.sessions_apart else ()),
     ]
 
 
