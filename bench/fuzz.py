@@ -4,8 +4,6 @@ Each target reads hostile bytes and may answer only with a value or with the err
 a hang of ten seconds or a gigabyte of memory is a finding, and its input is kept in `tests/hostile_inputs/` for
 `tests/test_hostile_inputs.py`, which replays that folder. Needs atheris (`pip install atheris`), which is no dependency
 of the project; without it hypothesis makes the bytes, blindly.
-
-`--growth` feeds the targets of `bench.growth` in place of that: for twice the text each may take 2.5 times the CPU.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ from ai_lessons.model.config import Chunking, parse_config
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.texts import decode
 from ai_lessons.search import catalog
-from bench import growth
 from bench.harness import Bar, Outcome, arguments, table
 
 if TYPE_CHECKING:
@@ -242,17 +239,9 @@ def has_atheris() -> bool:
 def main() -> None:
     parser = arguments("Fuzz every reader of text that comes from others.")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--only", choices=[*TARGETS, *growth.TARGETS], action="append")
-    parser.add_argument("--growth", action="store_true", help="look for time that grows faster than the text instead")
+    parser.add_argument("--only", choices=list(TARGETS), action="append")
     asked = parser.parse_args()
     outcome, rows = Outcome(), []
-    if asked.growth:
-        for target in asked.only or growth.TARGETS:
-            pumps = list(growth.slow(target))
-            print(f"{target}: {len(pumps)} slow", *pumps[:20], sep="\n  ", flush=True)
-            outcome.judge(Bar(f"{target}: slow pumps", float(len(pumps)), 0, ""))
-        outcome.finish(check=asked.check)
-        return
     fuzz = guided if has_atheris() else blind
     print(f"with {'atheris' if fuzz is guided else 'hypothesis, because atheris is not installed'}")
     for target in asked.only or TARGETS:

@@ -8,6 +8,7 @@ memory of a parent on to its children.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -20,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -298,7 +299,7 @@ def world(keep: Path | None = None) -> Iterator[World]:
     home.mkdir(parents=True, exist_ok=True)
     (home / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "AI_LESSONS_", "XDG_", "PYTHON"))}
-    env |= {"AI_LESSONS_WARM": "0"}  # every command pays for itself; `bench.blink` measures the helper
+    env |= {"AI_LESSONS_WARM": "0"}  # every command pays for itself
     env |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "NO_COLOR": "1"}
     env |= {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     try:
@@ -319,3 +320,13 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--work", type=Path, help="keep repositories and caches here and use them again")
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar is missed")
     return parser
+
+
+def helper_state(home: World) -> list[dict[str, object]]:
+    """What the helper says of itself."""
+    return list(json.loads(home.program("admin", "warm", "status", "--json").out))
+
+
+def percentiles(walls: list[float]) -> list[str]:
+    """Median and 95th percentile of seconds, in milliseconds."""
+    return [f"{1000 * seconds:.1f}" for seconds in (median(walls), quantiles(walls, n=20)[-1])]

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bench import corpora
-from bench.blink import percentiles
-from bench.harness import Bar, Outcome, World, arguments, machine, program, provide_model, table, world
+from bench.harness import Bar, Outcome, World, arguments, machine, percentiles, program, provide_model, table, world
 from bench.starting import ms
 
 if TYPE_CHECKING:

@@ -17,8 +17,19 @@ from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
 from bench import hooking
-from bench.blink import percentiles, state
-from bench.harness import Bar, Outcome, World, arguments, machine, number, provide_model, table, world
+from bench.harness import (
+    Bar,
+    Outcome,
+    World,
+    arguments,
+    helper_state,
+    machine,
+    number,
+    percentiles,
+    provide_model,
+    table,
+    world,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +67,7 @@ def write_lessons(folder: Path, lessons: list[dict[str, str]]) -> None:
 def warm_up(home: World, repo: Path) -> None:
     """Let the helper start and answer once: its first question is one that nobody waits for."""
     home.ours(repo, "recall", "search", "a failure", "--type", "lesson")
-    while not any(one["requests"] for one in state(home)):
+    while not any(one["requests"] for one in helper_state(home)):
         time.sleep(0.1)
     home.ours(repo, "recall", "search", "another failure", "--type", "lesson")
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from bench.harness import Bar, ChildFailed, Outcome, arguments, machine, provide_model, world
 from bench.hooking import hooking
 from bench.importing import importing
-from bench.indexing import edits, throughput, whole_run
+from bench.indexing import edits, whole_run
 from bench.refreshing import refreshing
 from bench.starting import reading, sessions, starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARTS = ("help", "read", "load", "hook", "check", "import", "embed", "index")
+PARTS = ("help", "read", "load", "hook", "check", "import", "index")
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     outcome = Outcome()
     print(machine())
     with world(asked.work) as home:
-        model = provide_model(home)
+        provide_model(home)
         jobs: dict[str, Callable[[], None]] = {
             "help": lambda: starting(home, outcome, 3 * asked.rounds),
             "read": lambda: reading(home, outcome, asked.rounds),
@@ -35,8 +35,7 @@ def main() -> None:
             "hook": lambda: hooking(home, outcome, asked.rounds),
             "check": lambda: refreshing(home, outcome, asked.rounds, [int(size) for size in asked.sizes.split(",")]),
             "import": lambda: importing(home, outcome, 3, asked.data),
-            "embed": lambda: throughput(home, outcome, model, asked.data),
-            "index": lambda: edits(home, outcome, whole_run(home, outcome, model, asked.data), asked.rounds),
+            "index": lambda: edits(home, outcome, whole_run(home, outcome, asked.data), asked.rounds),
         }
         for part in asked.only or jobs:
             try:

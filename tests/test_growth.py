@@ -1,8 +1,7 @@
 """Texts that took time with the square of their length, or worse: each reader gets them all within 60 seconds of CPU.
 
 What reads them in time with their length needs two or three. A reader runs in a process of its own, which the system
-ends when its seconds are over, so that nothing depends on how busy the machine is. `bench.fuzz --growth` looks for
-more.
+ends when its seconds are over, so that nothing depends on how busy the machine is.
 """
 
 from __future__ import annotations

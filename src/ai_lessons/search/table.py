@@ -67,7 +67,7 @@ FLAT = 12_000
 
 Measured on 48,555 real vectors (8 bit a number, every partition asked, the best 2 x depth compared again in full): the
 same answers as without an index, 13 times as fast, made in a second. Product quantisation and graphs took ten times
-as long to make and lost some: `python -m bench.scale`.
+as long to make and lost some.
 """
 
 ROWS_AT_ONCE = 4096  # Vectors of one part, where all are read: 6 MB
