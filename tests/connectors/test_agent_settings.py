@@ -238,7 +238,8 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     assert set(now) == {
         *THERE, ".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".config/opencode/opencode.json",
         ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json", ".copilot/hooks/ai-lessons.json",
-        ".qwen/settings.json", ".config/opencode/plugin/ai-lessons.js",
+        ".qwen/settings.json", ".config/opencode/plugin/ai-lessons.js", ".codebuddy/settings.json",
+        ".codebuddy/.mcp.json",
     }  # fmt: skip
     hosts = {host.id: {target.way for target in host.targets if target.ours} for host in find_hosts(where)}
     assert all("mcp" in ways for ways in hosts.values())
@@ -273,7 +274,7 @@ def test_cursor_gets_a_file_that_it_reads_and_one_of_the_user_keeps_what_it_has(
     theirs = b'{\n  "version": 1,\n  "hooks": {"stop": [{"command": "bell"}]}\n}\n'
     (where.home / ".cursor/hooks.json").write_bytes(theirs)
     carry_out(for_user(where, PLUGIN, ["cursor"], "install"))
-    assert json.loads(files(where)[".cursor/hooks.json"])["hooks"]["stop"] == [{"command": "bell"}]
+    assert json.loads(files(where)[".cursor/hooks.json"])["hooks"]["stop"][0] == {"command": "bell"}
     carry_out(for_user(where, PLUGIN, ["cursor"], "uninstall"))
     assert files(where)[".cursor/hooks.json"] == theirs
 

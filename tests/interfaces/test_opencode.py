@@ -80,6 +80,15 @@ def test_what_helps_comes_with_a_failure(host: Host, knowledge: Path) -> None:
     assert "[L-7BBBBB] A remote is missing" in failed["output"]
 
 
+def test_the_lesson_that_is_missing_is_asked_for_when_a_command_worked(host: Host) -> None:
+    failed, fixed = {"command": "git push"}, {"command": "git push -u origin HEAD"}
+    *_, done = play(
+        host, tool("bash", "before", failed), tool("bash", "after", failed, "fatal: no upstream branch", 128),
+        tool("bash", "before", fixed), tool("bash", "after", fixed, "pushed", 0),
+    )  # fmt: skip
+    assert done["output"].startswith("pushed\n\n`git push` failed, then `git push -u origin HEAD` worked")
+
+
 def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(checked: Host, run: Run) -> None:  # noqa: F811
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     file = str(checked.code / "workflows/a.py")

@@ -50,7 +50,7 @@ def test_an_event_of_every_host_is_understood_with_its_session_and_folder(host: 
     event = parsed(host, name)
     assert (event.cwd, event.session == "unnamed") == (host.code, False)
     host_of = name.partition("_")[0]
-    if host_of in {"codex", "gemini", "cursor", "qwen", "copilot"}:
+    if host_of in {"codex", "gemini", "cursor", "qwen", "copilot", "codebuddy"}:
         assert event.host == {"gemini": "gemini-cli", "qwen": "qwen-code"}.get(host_of, host_of)
 
 
@@ -71,7 +71,7 @@ def test_a_command_of_codex_that_writes_a_patch_is_about_its_files_too(host: Hos
 
 
 @pytest.mark.parametrize(
-    "name", [f"{name}_git_push_failed" for name in ("codex", "gemini", "cursor", "qwen", "copilot")]
+    "name", [f"{name}_git_push_failed" for name in ("codex", "gemini", "cursor", "qwen", "copilot", "codebuddy")]
 )
 def test_what_helps_comes_at_a_failure_on_every_host(host: Host, knowledge: Path, tmp_path: Path, name: str) -> None:
     add(knowledge, "git/lessons/c.md", "7BBBBB", "A remote is missing", body=PUSH)
@@ -111,7 +111,9 @@ def test_how_a_command_of_codex_ended_stands_in_its_transcript(
     assert parsed(host, "codex_git_push_failed", transcript_path="/nowhere").moment is Moment.TOOL_DONE
 
 
-@pytest.mark.parametrize("name", [f"{name}_git_status_done" for name in ("gemini", "cursor", "qwen", "copilot")])
+@pytest.mark.parametrize(
+    "name", [f"{name}_git_status_done" for name in ("gemini", "cursor", "qwen", "copilot", "codebuddy")]
+)
 def test_a_success_is_none(host: Host, name: str) -> None:
     event = parsed(host, name)
     assert (event.moment, event.text, event.command) == (Moment.TOOL_DONE, "", "git status --short")
@@ -140,7 +142,9 @@ def test_gemini_says_in_the_text_for_the_model_how_a_command_ended(
     assert event.moment is (Moment.TOOL_FAILED if failed else Moment.TOOL_DONE)
 
 
-@pytest.mark.parametrize(("name", "event"), [("gemini", "AfterTool"), ("qwen", "PostToolUse")])
+@pytest.mark.parametrize(
+    ("name", "event"), [("gemini", "AfterTool"), ("qwen", "PostToolUse"), ("codebuddy", "PostToolUse")]
+)
 def test_where_nothing_is_told_before_a_tool_the_text_about_a_file_comes_with_its_result(
     host: Host, knowledge: Path, name: str, event: str
 ) -> None:
@@ -204,6 +208,23 @@ def test_qwen_and_copilot_go_on_at_a_stop_for_a_reason_and_once(host: Host, name
     answer = said(host, f"{name}_stop")
     assert (answer.pop("decision"), "add-lesson" in answer.pop("reason"), answer) == ("block", True, {})
     assert said(host, f"{name}_stop") == {}
+
+
+def test_codebuddy_which_ends_whatever_is_answered_is_asked_when_a_command_worked(host: Host) -> None:
+    assert said(host, "codebuddy_git_push_failed") == {}
+    fixed = {"tool_input": {"command": "git push -u origin HEAD"}}
+    told = said(host, "codebuddy_git_status_done", **fixed)["hookSpecificOutput"]
+    assert (told["hookEventName"], "add-lesson" in told["additionalContext"]) == ("PostToolUse", True)
+    assert said(host, "codebuddy_git_status_done", **fixed) == {}
+
+
+def test_cursor_goes_on_at_a_stop_once_and_not_where_the_user_ended_it(host: Host) -> None:
+    assert said(host, "cursor_git_push_failed") == {}
+    assert said(host, "cursor_git_status_done", tool_input={"command": "git push -u origin HEAD"}) == {}
+    assert said(host, "cursor_stop", status="aborted") == said(host, "cursor_stop", loop_count=1) == {}
+    answer = said(host, "cursor_stop")
+    assert (list(answer), "add-lesson" in answer["followup_message"]) == (["followup_message"], True)
+    assert said(host, "cursor_stop") == {}
 
 
 def test_copilot_has_names_of_its_own(host: Host) -> None:

@@ -390,8 +390,26 @@ QWEN = [
 ]
 
 
-@pytest.mark.parametrize(("host", "rows"), [("copilot", COPILOT), ("qwen", QWEN)])
-def test_what_copilot_and_qwen_keep_is_read_and_another_form_is_counted(host: str, rows: list[Row]) -> None:
+def _item(sort: str, **more: object) -> Row:
+    at = {"timestamp": 1_795_855_706_857, "sessionId": "s", "cwd": "/home/ann/shop", "message": {"usage": {}}}
+    return {"type": sort, **at, **more}
+
+
+def _result(call: str, text: str) -> Row:
+    return _item("function_call_result", callId=call, status="completed", output={"type": "text", "text": text})
+
+
+CODEBUDDY = [
+    _item("message", role="user", content=[{"type": "input_text", "text": "Push this branch"}]),
+    _item("function_call", callId="a", name="Bash", arguments='{"command": "git push"}'),
+    _result("a", f"Command: git push\nStdout: (empty)\nStderr: {FATAL}\n\n\nExit Code: 128\nSignal: (none)"),
+    _item("function_call", callId="b", name="Edit", arguments='{"file_path": "a.py", "new_string": "x = 1"}'),
+    _result("b", "Successfully edited file: a.py"),
+]
+
+
+@pytest.mark.parametrize(("host", "rows"), [("copilot", COPILOT), ("qwen", QWEN), ("codebuddy", CODEBUDDY)])
+def test_what_other_hosts_keep_is_read_and_another_form_is_counted(host: str, rows: list[Row]) -> None:
     transcript = Transcript()
     for line, row in enumerate([*rows, {"type": "novel", "data": {"x": 1}}], 1):
         transcript.take(line, row)
@@ -400,6 +418,7 @@ def test_what_copilot_and_qwen_keep_is_read_and_another_form_is_counted(host: st
     assert (remark.text, failed.text, failed.output, failed.failed) == ("Push this branch", "git push", FATAL, True)
     assert (edit.sort, edit.text, edit.output) == ("edit", "a.py", "x = 1")
     assert (transcript.known, transcript.unknown) == (len(rows), 1)
+    assert ("", "2026-11-28")[host != "qwen"] == failed.at[:10]
 
 
 def test_a_compressed_rollout_is_read_like_the_same_one_unpacked(tmp_path: Path) -> None:

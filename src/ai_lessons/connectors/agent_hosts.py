@@ -256,6 +256,14 @@ KINDS = (
         ("~QWEN.md", "./QWEN.md"),
         "projects/*/chats/*.jsonl",
     ),
+    HostKind(
+        "codebuddy", "CodeBuddy Code", ("codebuddy", "cbc"), ".codebuddy", "CODEBUDDY_CONFIG_DIR", (".codebuddy",),
+        ("SessionStart", "PostToolUse"),
+        ("~settings.json#hooks", "./.codebuddy/settings.json#hooks", "./.codebuddy/settings.local.json#hooks"),
+        ("~.mcp.json#mcpServers", "./.mcp.json#mcpServers"),
+        ("~CODEBUDDY.md", "./CODEBUDDY.md"),
+        "projects/*/*.jsonl",
+    ),
 )  # fmt: skip
 
 
@@ -493,6 +501,7 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
         "PreToolUse": ("preToolUse", "^(Shell|Read|Write|StrReplace|Edit|MCP:.*)$"),
         "PostToolUse": ("postToolUse", "^(Shell|MCP:.*)$"),
         "PostToolUseFailure": ("postToolUseFailure", "^(Shell|MCP:.*)$"),
+        "Stop": ("stop", ""),
     },
     "copilot": {
         **{event: (event, "") for event in ("SessionStart", "SubagentStart", "UserPromptSubmit")},
@@ -506,6 +515,11 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
         "PostToolUse": ("PostToolUse", "^(run_shell_command|read_file|edit|write_file|mcp__.*)$"),
         "PostToolUseFailure": ("PostToolUseFailure", "^(run_shell_command|mcp__.*)$"),
         "Stop": ("Stop", ""),
+    },
+    "codebuddy": {
+        **{event: (event, "") for event in ("SessionStart", "UserPromptSubmit")},
+        "PreToolUse": ("PreToolUse", "^(Edit|MultiEdit|Write)$"),
+        "PostToolUse": ("PostToolUse", "^(Bash|Read|Edit|MultiEdit|Write|mcp__.*)$"),
     },
 }
 """The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""

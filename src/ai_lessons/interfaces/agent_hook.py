@@ -156,6 +156,9 @@ def respond(
         return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), most=0)), titles=begins)
 
     hints = handle_event(asking(terms), event, fitting, explain=explain)
+    if event.host in {OPENCODE, CODEBUDDY} and event.moment is Moment.TOOL_DONE and event.command:
+        # they tell nothing at the end: what would be asked then is asked when a command worked
+        hints = handle_event(asking(terms), event._replace(moment=Moment.STOP), fitting, explain=explain)
     if explain:
         return text_jobs.explained(hints)
     text = draw(hints, most=most) if hints.moment else ""
@@ -189,14 +192,14 @@ _OF_GEMINI = {
 _ELSEWHERE = _OF_GEMINI | {
     "BeforeSubmitPrompt": Moment.PROMPT,  # Cursor, which begins the names of events with a small letter
 }  # fmt: skip
-_HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor|qwen|copilot)[/\\]")  # in the path of a transcript
+_HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor|qwen|copilot|codebuddy)[/\\]")  # in the path of a transcript
 _NAMES = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
-COPILOT, GEMINI, OPENCODE, QWEN = "copilot", "gemini-cli", "opencode", "qwen-code"
+CODEBUDDY, COPILOT, GEMINI, OPENCODE, QWEN = "codebuddy", "copilot", "gemini-cli", "opencode", "qwen-code"
 # some hosts give back what a hook told as the beginning of the next prompt
 _TOLD = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 _COPILOT_ENDED = re.compile(r"\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
 _COPILOT_KEYS = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
-_OUTPUTS = ("stdout", "output", "stderr", "content")
+_OUTPUTS = ("stdout", "output", "stderr", "content", "error")
 _PATCH = "*** Begin Patch"
 _GEMINI_FAILED = re.compile(  # behind the output, which may hold such a line itself
     r"\n(?:Exit Code: -?[1-9]\d*|Signal: (?!\(none\)|0\s)\S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
@@ -252,8 +255,9 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         text=text[:LONGEST_TEXT],
         # Gemini CLI does not keep what hooks told
         forgotten=moment is Moment.BEGIN and (_text(raw, "source") != "resume" or host == GEMINI),
-        again=raw.get("stop_hook_active") is True and host != QWEN,  # which says so at the first stop already
-        unfinished=bool(raw.get("background_tasks")),
+        # Qwen Code says so at the first stop already; Cursor counts
+        again=(raw.get("stop_hook_active") is True and host != QWEN) or bool(raw.get("loop_count")),
+        unfinished=bool(raw.get("background_tasks")) or raw.get("status") in {"aborted", "error"},
         by_turn=by_turn,
         name=name,
         host=host,
@@ -262,8 +266,11 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
     )
 
 
-_RESULTS = {GEMINI: "AfterTool", QWEN: "PostToolUse"}
-_ONLY = {(GEMINI, "BeforeTool"): (DENY, ASK_OR_DENY), (QWEN, "PreToolUse"): (DENY, ASK_OR_DENY, ASK)}
+_RESULTS = {GEMINI: "AfterTool", QWEN: "PostToolUse", CODEBUDDY: "PostToolUse"}
+_ONLY = {
+    (GEMINI, "BeforeTool"): (DENY, ASK_OR_DENY),
+    **dict.fromkeys([(QWEN, "PreToolUse"), (CODEBUDDY, "PreToolUse")], (DENY, ASK_OR_DENY, ASK)),
+}
 
 
 def _of_no_interest(host: str, moment: Moment, raw: Mapping[str, Any]) -> bool:
@@ -404,6 +411,8 @@ def answer(event: AgentEvent, text: str, decision: str = "") -> str:
         decision = DENY if event.by_turn or event.host in {GEMINI, OPENCODE} else ASK  # Codex cannot ask either
     if event.moment is Moment.STOP and (event.by_turn or event.host in {GEMINI, COPILOT, QWEN}):
         return json.dumps({"decision": "block", "reason": text})
+    if event.name == "stop":  # Cursor
+        return json.dumps({"followup_message": text})
     if event.name == "BeforeTool":
         return json.dumps({"decision": decision, "reason": text})
     if event.host == COPILOT:

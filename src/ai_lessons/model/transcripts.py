@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import product
 from math import exp, log
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -313,7 +314,7 @@ def base_name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2] or program
 
 
-READER = 10
+READER = 11
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -336,6 +337,7 @@ _NOT_SAID = (
     "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
 _TAGS = re.compile(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
+_LATEST = 1e13  # Milliseconds since 1970 that a year of four digits has
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 
 
@@ -382,6 +384,8 @@ class Transcript:
         if read is not None:
             self.host = self.host or host
             stamp = record.get("timestamp") or record.get("at") or ""
+            if isinstance(stamp, int) and 0 < stamp < _LATEST:
+                stamp = datetime.fromtimestamp(stamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             self._at = stamp if isinstance(stamp, str) and stamp else self._at
         return read is not None and read(self, record) is not False
 
@@ -617,6 +621,24 @@ _COPILOT_EVENTS = frozenset({
 """Events that are read, or say nothing of a command, a file or the user."""
 
 
+def _codebuddy(to: Transcript, record: Json) -> None:
+    """CodeBuddy Code: items as of Codex in the envelope of Claude Code."""
+    to.begins(record["sessionId"], record.get("cwd"))
+    if record["type"] == "message" and record["role"] == "user":
+        to.add_remark(_text(record["content"]))
+    elif record["type"] == "function_call":
+        to.add_call(record["callId"], record["name"], record["arguments"])
+    elif record["type"] == "function_call_result":
+        output = _text([record["output"]])
+        code, inner = _CODE.search(output), _CODEBUDDY.search(output)
+        output = "\n".join(part for part in inner.groups() if part not in {"", "(empty)"}) if inner else output
+        to.end_call(record["callId"], output, code[1] != "0" if code else record.get("status") != "completed")
+
+
+_CODEBUDDY = re.compile(r"(?s)\ACommand: .*?\nStdout: (.*)\nStderr: (.*?)\s*\nExit Code: -?\d+\n.*\Z")
+_CODEBUDDY_ITEMS = frozenset({"message", "function_call", "function_call_result", "reasoning"})
+
+
 def _opencode(to: Transcript, record: Json) -> None:
     """opencode: parts of messages, as `git.files.records` reads them from its database."""
     part = record["part"]
@@ -641,6 +663,7 @@ _CLAUDE_SAYS_NOTHING = frozenset({
 
 FORMS: tuple[tuple[str, Callable[[Json], object], Callable[[Transcript, Json], object]], ...] = (
     ("opencode", lambda record: "part" in record, _opencode),
+    ("codebuddy", lambda record: record.get("type") in _CODEBUDDY_ITEMS and "sessionId" in record, _codebuddy),
     ("codex", lambda record: isinstance(record.get("payload"), dict) and "type" in record, _codex),
     ("qwen", lambda record: isinstance((record.get("message") or {}).get("parts"), list), _qwen),
     ("cursor", lambda record: "role" in record and isinstance(record.get("message"), dict), _messages),
