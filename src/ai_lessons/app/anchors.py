@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.app.answers import Stale
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.git import files, plumbing
-from ai_lessons.git.history import changing, renamed_to, renames, with_folders
+from ai_lessons.git.commits import changing, renamed_to, renames, with_folders
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import anchors, layout
 from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
-    from ai_lessons.git.history import Commit
+    from ai_lessons.git.commits import ChangingCommit
     from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
 
@@ -122,7 +122,7 @@ class CodeFolder:
         kept = files.read_json(self._file) or {"files": {}, "verdicts": {}, "packages": {}}
         self._kept: dict[str, dict[str, Any]] = kept
         self._changed = False
-        self._commits: dict[str, list[Commit]] = {}
+        self._commits: dict[str, list[ChangingCommit]] = {}
         self._renames: dict[str, list[str]] = {}
         self._holding: dict[str, list[str]] = {}
 
@@ -311,7 +311,7 @@ class CodeFolder:
                 del self._commits[name]
                 self._read_commits([name])
 
-    def _commits_to(self, *paths: str) -> list[Commit]:
+    def _commits_to(self, *paths: str) -> list[ChangingCommit]:
         """The newest commits to any of these, newest first."""
         self._read_commits(paths)
         parts = [self._commits[path.rstrip("/")] for path in paths]
@@ -384,7 +384,7 @@ class CodeFolder:
         flags = ("--format=", "--name-only", "--no-renames", "-z", "--all", "--not", "HEAD")
         return with_folders(self._git("log", *flags, "--", *self._commits).names)
 
-    def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[Commit | None, int]:
+    def _since(self, anchor: Anchor, place: Anchor | None, now: State | None) -> tuple[ChangingCommit | None, int]:
         """The commit since which the anchor does not hold (None: not committed), and how many changed it since."""
         paths = [*([place.path.rstrip("/")] if place else []), anchor.path.rstrip("/")]
         commits = self._commits_to(*paths)
@@ -399,7 +399,7 @@ class CodeFolder:
         # it was never committed as the anchor has it: all that is known is the last change of what is there
         return commits[0] if commits and now else None, changes
 
-    def _states(self, commits: Sequence[Commit], paths: Sequence[str], symbol: str) -> Iterator[State | None]:
+    def _states(self, commits: Sequence[ChangingCommit], paths: Sequence[str], symbol: str) -> Iterator[State | None]:
         """How each commit has the symbol, in the first of these paths that it has; up to one that is not here."""
         for commit in commits:
             asked = [f"{commit.id}:{path}" for path in paths]
@@ -460,7 +460,7 @@ def _package_name(anchor: Anchor) -> str:
 
 
 def _verdict_of(
-    anchor: Anchor, verdict: Verdict, commit: Commit | None, place: str, now: State | None
+    anchor: Anchor, verdict: Verdict, commit: ChangingCommit | None, place: str, now: State | None
 ) -> AnchorVerdict:
     """The verdict of an anchor that does not hold, with its sentence."""
     name, author, day = (commit.name, commit.author, commit.day) if commit else ("", "", "")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound
@@ -25,17 +23,6 @@ _RECORD = re.compile("\x01([0-9a-f]{40})\0\x01\0")
 FIXED = ("--no-show-signature", "--no-mailmap", "--no-notes", "--no-color", "--no-ext-diff", "--no-relative")
 """What settings of git's log could change about its output."""
 _WHO = "--format=%x01%H%x00%x01%x00%an%x00%ae%x00%cn%x00%ce%x00%B%x00"
-
-
-class Commit(NamedTuple):
-    """A commit and the paths that it changed: its whole and short name, the day, the seconds since 1970."""
-
-    id: str
-    name: str
-    author: str
-    day: str
-    time: int
-    paths: list[str]
 
 
 class FileRevision(NamedTuple):
@@ -207,55 +194,6 @@ def _records(out: bytes, fields: int) -> Iterator[tuple[str, list[str]]]:
     for commit, record in zip(parts[::2], parts[1::2], strict=True):
         values = record.split("\0")
         yield commit, values[:fields] + [value.lstrip("\n") for value in values[fields:] if value.strip("\n")]
-
-
-def changing(worktree: Worktree, paths: Collection[str], most: int) -> list[Commit]:
-    """The newest commits of HEAD that changed one of these files or folders, with those of them that each changed."""
-    fields = "--format=%x00%H%x00%h%x00%an%x00%as%x00%ct"
-    flags = (f"-{most}", "--no-show-signature", "--no-renames", "--name-only", "-z", fields)
-    commits = list[Commit]()
-    words = iter(os.fsdecode(plumbing.run(worktree, "log", *flags, "--", *paths).out).split("\0"))
-    for word in words:
-        if word:
-            commits[-1].paths.append(word.removeprefix("\n"))
-        elif header := [*islice(words, 5)]:  # no path is empty, so what follows is a commit
-            name, short, author, day, seconds = header
-            commits.append(Commit(name, short, author, day, int(seconds), []))
-    return commits
-
-
-def renames(worktree: Worktree, commits: Collection[str]) -> dict[str, list[str]]:
-    """What each of these commits renamed: a letter, the old and the new path of each. By "": what the disk did."""
-    flags = ("-M", "--name-status", "-z", "--diff-filter=R")
-    renamed = {commit: list[str]() for commit in commits}
-    renamed[""] = plumbing.run(worktree, "diff", "--no-ext-diff", "--no-textconv", *flags, "HEAD").names
-    names, at = "".join(f"{commit}\n" for commit in commits if commit), ""
-    for word in plumbing.run(worktree, "diff-tree", "--stdin", "-r", "--root", *flags, stdin=names.encode()).names:
-        if word in renamed:
-            at = word
-        else:
-            renamed[at].append(word)
-    return renamed
-
-
-def renamed_to(path: str, parts: Sequence[str]) -> str | None:
-    """What a file, or all of a folder, is called by `parts`: a letter, the old and the new path of each rename."""
-    new, folder = Counter[str](), path.rstrip("/") + "/"
-    for _, old, newer in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
-        if old == path.rstrip("/"):
-            return newer
-        if old.startswith(folder) and newer.endswith(inner := old[len(folder) - 1 :]):
-            new[f"{newer.removesuffix(inner)}/"] += 1
-    return next((name for name, _ in new.most_common(1) if name != "/"), None)
-
-
-def with_folders(paths: Iterable[str]) -> set[str]:
-    """These paths and every folder that they are in."""
-    every = set(paths)
-    for name in [*every]:
-        while (name := name.rpartition("/")[0]) and name not in every:
-            every.add(name)
-    return every
 
 
 def unified(path: str, before: bytes | None, after: bytes | None, names: tuple[str, str] | None = None) -> str:
