@@ -142,7 +142,18 @@ def test_without_a_repository_the_editor_is_told_in_its_log(tmp_path: Path, monk
     assert "no knowledge repository" in found[0]["params"]["message"]
 
 
-CODE = "import os\n\n\ndef total(rows):\n    print(rows)\n    return sum(rows)\n"
+CODE = """import os
+
+
+def total(rows):
+    print(
+        rows)
+    return sum(rows)
+
+
+def vat(net):
+    return net
+"""
 
 
 def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
@@ -153,7 +164,8 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     git(code, "init", "-q")
     commit_all(git, code, "Add the cart")
     monkeypatch.chdir(code)
-    about = ["--title", "Totals are in cents", "--content", "All of them.", "--about", "shop/cart.py::total"]
+    about = ["--title", "Totals are in cents", "--content", "All of them."]
+    about += ["--about", "shop/cart.py::total", "--about", "shop/cart.py::vat"]
     assert run("contribute", "add-lesson", *about).code == 0
     check = "{files: '**/*.py', regex: 'print\\(', bad: 'print(1)', good: 'log(1)'}"
     rule = ["--title", "Log, do not print", "--rationale", "Prints are lost", "--project", "code", "--check", check]
@@ -163,14 +175,31 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     begin = {"id": 1, "method": "initialize", "params": {"rootUri": code.as_uri()}}
     document = {"uri": uri, "languageId": "python", "version": 1, "text": CODE}
     open_it = {"method": "textDocument/didOpen", "params": {"textDocument": document}}
-    _, (_, shown, at_print, at_symbol) = talk(begin, open_it, hover(uri, 4), hover(uri, 3))
-    rows = {
-        (one["range"]["start"]["line"], one["message"].partition(": ")[0]) for one in shown["params"]["diagnostics"]
+    changed = CODE.replace("sum(rows)", "sum(rows) // 1")
+    put_file(code / "shop/cart.py", changed.encode())
+    save = {"method": "textDocument/didSave", "params": {"textDocument": {"uri": uri}, "text": changed}}
+    here = {"start": {"line": 5, "character": 0}, "end": {"line": 5, "character": 0}}
+    asked = {"textDocument": {"uri": uri}, "range": here, "context": {"diagnostics": []}}
+    offer = {"id": 5, "method": "textDocument/codeAction", "params": asked}
+    _, (_, shown, again, at_print, at_symbol, offered) = talk(begin, open_it, save, hover(uri, 5), hover(uri, 3), offer)
+    places = {
+        one["message"].partition(" (")[0]: [*one["range"]["start"].values(), *one["range"]["end"].values()]
+        for one in shown["params"]["diagnostics"]
     }
-    assert (4, "Log, do not print") in rows
-    assert (3, "Totals are in cents (about shop/cart.py::total)") in rows
-    assert "Log, do not print" in at_print["result"]["contents"]["value"]
+    assert places["Log, do not print: Prints are lost"] == [4, 4, 5, 13], "the whole statement"
+    totals = [one for one in again["params"]["diagnostics"] if one["message"].startswith("Totals are in cents (about ")]
+    assert [(one["range"]["start"]["line"], "changed" in one["message"]) for one in totals] == [(3, True), (9, False)]
+    assert "Prints are lost" in at_print["result"]["contents"]["value"]
     assert "Totals are in cents" in at_symbol["result"]["contents"]["value"]
+    (action,) = offered["result"]
+    (edit,) = action["edit"]["changes"][uri]
+    assert edit["newText"] == f"    # ai-lessons: allow {done.json['handle']} because …\n"
+    allowed = changed.splitlines(keepends=True)
+    allowed.insert(edit["range"]["start"]["line"], edit["newText"])
+    put_file(code / "shop/cart.py", "".join(allowed).encode())
+    assert "allowed without a reason" in run("check", "shop/cart.py").out
+    put_file(code / "shop/cart.py", "".join(allowed).replace("…", "it is a demo").encode())
+    assert run("check", "shop/cart.py").code == 0
 
 
 @pytest.fixture

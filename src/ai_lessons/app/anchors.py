@@ -634,7 +634,7 @@ class Touched(NamedTuple):
 
 
 def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> list[Touched]:
-    """The active entries that speak of what a change touches, each once, by path and line.
+    """The active entries that speak of what a change touches, each once for each of its anchors, by path and line.
 
     `changed` has the lines of each file, as it is now and from 1; a file without lines was removed or renamed.
     """
@@ -652,7 +652,7 @@ def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> lis
                     if line or row.verdict is not Verdict.HOLDS:
                         hits.append(Touched(light, row.anchor, line or min(lines, default=1), path))
     hits.sort(key=lambda hit: (hit.path, hit.line, hit.entry.id))
-    return list({hit.entry.id: hit for hit in reversed(hits)}.values())[::-1]
+    return list({(hit.entry.id, hit.anchor): hit for hit in reversed(hits)}.values())[::-1]
 
 
 def _touched_line(code: CodeFolder | None, anchor: Anchor, path: str, lines: set[int]) -> int:

@@ -50,10 +50,12 @@ _BASELINE = 1  # the form of the file
 
 
 @json_fields(hidden=("mark",))
+@json_fields(hidden=("first", "last"))
 class Finding(NamedTuple):
     """A line that breaks a rule (`level` error where it refuses edits, else warning), or that an entry is about (note).
 
     Without an id: what could not be looked at, and why. `text` is the line itself; `mark` names it in a baseline.
+    `first` and `last` are the lines of the statement; 0: there is none.
     """
 
     path: str
@@ -64,6 +66,8 @@ class Finding(NamedTuple):
     title: str
     message: str
     text: str = ""
+    first: int = 0
+    last: int = 0
 
     @property
     def mark(self) -> str:
@@ -174,7 +178,7 @@ def check(
     touched = app.anchors.entries_about(library, around.touched()) if since else []
     lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
     baselined = len(findings) - len(fresh)
-    for light, anchor, line, path in touched:
+    for light, anchor, line, path in list({hit.entry.id: hit for hit in reversed(touched)}.values())[::-1]:
         message = f"{light.title} ({light.warning or f'speaks of {anchor}'})"
         fresh.append(Finding(path, line, NOTE, light.id, light.handle, light.title, message))
     notes += repo.notes()
@@ -247,7 +251,8 @@ class _Run:
         line = next((number for number in at if lines is None or number in lines), at.start)
         reasonless = " (allowed without a reason: say `because …`)" if allowed is not None else ""
         text = rows[line - 1].strip()[:200]
-        self.findings.append(_finding(rule, path, line, f"{rule.light.title}{reasonless}", text))
+        finding = _finding(rule, path, line, f"{rule.light.title}{reasonless}", text)
+        self.findings.append(finding._replace(first=at.start, last=at.stop - 1))
 
 
 def _finding(rule: _Rule, path: str, line: int, message: str, text: str = "") -> Finding:

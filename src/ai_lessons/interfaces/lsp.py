@@ -24,58 +24,91 @@ from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces.cli.command import Call, Command, options
 from ai_lessons.interfaces.output import line
+from ai_lessons.model.anchors import Verdict
 from ai_lessons.model.entries import Kind
+from ai_lessons.model.source_text import comment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ai_lessons.app.anchors import Touched
+    from ai_lessons.model.entries import EntrySummary
 
     Data = dict[str, Any]
 
 LOG = logging.getLogger(__name__)
 ERROR, WARNING, INFORMATION, HINT = 1, 2, 3, 4  # Severities of the protocol
+SOURCE = "ai-lessons"
 _PARSE_ERROR, _NO_METHOD, _INTERNAL = -32700, -32601, -32603  # Codes of JSON-RPC
 LARGEST = 64 << 20  # Bytes of a message: an editor sends whole files
 
 
 class Note(NamedTuple):
-    """What an entry says of a file, at a `row` of it from 0; None: of the whole file."""
+    """What an entry says of a file, at a `row` of it from 0, up to the row `last`; None: of the whole file.
+
+    `broken`: the row at which a comment may allow it; None: it is no broken rule.
+    """
 
     handle: str
     severity: int
     text: str
     row: int | None = None
+    last: int = 0
+    broken: int | None = None
 
-    @property
-    def diagnostic(self) -> Data:
-        """As the protocol has it, on the first character of its line."""
-        ends = ({"line": self.row or 0, "character": character} for character in (0, 1))
-        named = {"code": self.handle, "source": "ai-lessons", "message": self.text}
-        return {"range": dict(zip(("start", "end"), ends, strict=True)), "severity": self.severity, **named}
+    def covers(self, first: int, last: int) -> bool:
+        """Whether it is about one of these rows, and not about the whole file."""
+        return self.row is not None and self.row <= last and first <= max(self.row, self.last)
+
+    def diagnostic(self, rows: Sequence[str]) -> Data:
+        """As the protocol has it: on its statement, or on the first character of the file."""
+        first, last = self.row or 0, max(self.row or 0, self.last)
+        text, ends = (rows[row] if row < len(rows) else "" for row in (first, last))
+        begin = len(text) - len(text.lstrip()) if self.row is not None else 0
+        # characters are counted as UTF-16 does
+        end = max(len(ends.rstrip().encode("utf-16-le", "replace")) // 2, begin + 1) if self.row is not None else 1
+        places = {"start": {"line": first, "character": begin}, "end": {"line": last, "character": end}}
+        return {"range": places, "severity": self.severity, "code": self.handle, "source": SOURCE, "message": self.text}
 
 
 def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
-    """Rules in force and lessons that name the file, whole; those about a symbol at the line where it begins."""
+    """Rules in force and lessons that name the file, whole; those about code of it where each of that begins."""
     context = app.contexts.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
     place = _in_project(library, path)
-    rows = {place: range(1, text.count("\n") + 2)} if place else {}
-    hits = {hit.entry.id: hit for hit in app.anchors.entries_about(library, rows)}
-    entries = {entry.id: entry for entry in (*(hit.entry for hit in hits.values()), *context.entries)}
-    texts = library.reading.catalog.openings(entries)
-    for entry in entries.values():
-        rule, hit, approval = entry.kind is Kind.RULE, hits.get(entry.id), context.approvals.get(entry.id)
+    hits = app.anchors.entries_about(library, {place: range(1, text.count("\n") + 2)}) if place else []
+    named = {hit.entry.id for hit in hits}
+    stated = [
+        *((hit.entry, hit) for hit in hits),
+        *((entry, None) for entry in context.entries if entry.id not in named),
+    ]
+    texts = library.reading.catalog.openings({entry.id for entry, _ in stated})
+    for entry, hit in stated:
+        rule, approval = entry.kind is Kind.RULE, context.approvals.get(entry.id)
         title = line(entry.title) + (f" (about {line(hit.anchor)})" if hit else "")
-        words = (title, entry.rationale if rule else entry.pattern, texts.get(entry.id))
+        words = (title, entry.rationale if rule else entry.pattern, texts.get(entry.id), _changed(entry, hit))
         by = f" (approved by {line(approval.approved_by)})" if approval else ""
         note = ": ".join(line(str(part)) for part in words if part) + by
-        yield Note(entry.handle, INFORMATION if rule else HINT, note, hit.line - 1 if hit and hit.line > 1 else None)
+        row = hit.line - 1 if hit and hit.line > 1 else None
+        yield Note(entry.handle, INFORMATION if rule else HINT, note, row, row or 0)
+
+
+def _changed(entry: EntrySummary, hit: Touched | None) -> str:
+    """What became of the code that an entry speaks of, unless it is as it was."""
+    rows = [row for row in entry.anchors if hit is None or row.anchor == hit.anchor]
+    return next((row.detail for row in rows if row.verdict is not Verdict.HOLDS and row.detail), "")
 
 
 def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
-    """Lines of the file, as it is saved, that break the check of a rule in force."""
+    """Statements of the file, as it is saved, that break the check of a rule in force, and why the rule is there."""
     if _in_project(library, path) and path.is_file():
-        for finding in app.rule_checks.check(library, [str(path)]).findings:
-            text = ": ".join(line(part) for part in (finding.title, finding.message) if part)
-            yield Note(finding.handle, ERROR if finding.level == "error" else WARNING, text, finding.line - 1)
+        report = app.rule_checks.check(library, [str(path)])
+        rules = {light.id: light for light in report.checked}
+        for finding in report.findings:
+            why = rules[finding.id].rationale if finding.id in rules else ""
+            text = ": ".join(line(part) for part in (finding.message, why) if part)
+            severity, first = ERROR if finding.level == "error" else WARNING, (finding.first or finding.line) - 1
+            broken = first if finding.first else None
+            yield Note(finding.handle, severity, text, first, max(finding.last - 1, first), broken)
 
 
 def _in_project(library: Library, path: Path) -> str:
@@ -102,6 +135,7 @@ class LanguageServer:
             "shutdown": self._shutdown,
             "workspace/didChangeWorkspaceFolders": self._changed,
             "textDocument/hover": self._hover,
+            "textDocument/codeAction": self._actions,
             "textDocument/didOpen": self._opened,
             "textDocument/didSave": self._saved,
             "textDocument/didClose": self._closed,
@@ -148,6 +182,7 @@ class LanguageServer:
         server = {"name": "ai-lessons", "version": version("ai-lessons")}
         workspace = {"workspaceFolders": {"supported": True, "changeNotifications": True}}
         capabilities = {"hoverProvider": True, "textDocumentSync": sync, "workspace": workspace}
+        capabilities["codeActionProvider"] = {"codeActionKinds": ["quickfix"]}
         return {"capabilities": capabilities, "serverInfo": server}
 
     def _open(self, folders: Iterable[Data]) -> None:
@@ -203,15 +238,37 @@ class LanguageServer:
 
     def _publish(self, uri: str) -> None:
         self._shown[uri] = self._notes(uri)
-        diagnostics = [note.diagnostic for note in self._shown[uri]]
+        rows = self._texts.get(uri, "").splitlines()
+        diagnostics = [note.diagnostic(rows) for note in self._shown[uri]]
         self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": diagnostics})
 
     def _hover(self, params: Data) -> Data | None:
         """The notes on the line, and those on the whole file. Plain text: a title must load no picture."""
         row, uri = params["position"]["line"], params["textDocument"]["uri"]
         notes = self._shown[uri] if uri in self._shown else self._notes(uri)
-        rows = [f"[{note.handle}] {note.text}" for note in notes if note.row in {None, row}]
+        rows = [f"[{note.handle}] {note.text}" for note in notes if note.row is None or note.covers(row, row)]
         return {"contents": {"kind": "plaintext", "value": "\n".join(rows)}} if rows else None
+
+    def _actions(self, params: Data) -> list[Data]:
+        """For each rule that is broken here the comment that allows it, above the statement; its reason is left open.
+
+        Without a reason it allows nothing yet, and whoever reviews the change sees it.
+        """
+        uri, span = params["textDocument"]["uri"], params["range"]
+        rows, actions = self._texts.get(uri, "").splitlines(), []
+        for note in self._shown.get(uri, ()):
+            if note.broken is None or not note.covers(span["start"]["line"], span["end"]["line"]):
+                continue
+            row = rows[note.broken] if note.broken < len(rows) else ""
+            words = comment(urlsplit(uri).path, f"ai-lessons: allow {note.handle} because …")
+            if words:
+                place = {"line": note.broken, "character": 0}
+                indent = row[: len(row) - len(row.lstrip())]
+                edit = {"range": {"start": place, "end": place}, "newText": f"{indent}{words}\n"}
+                title = f"Allow this to break {note.handle}, and say why"
+                action = {"title": title, "kind": "quickfix", "diagnostics": [note.diagnostic(rows)]}
+                actions.append(action | {"edit": {"changes": {uri: [edit]}}})
+        return actions
 
     def _notes(self, uri: str) -> list[Note]:
         named, text = _path(uri), self._texts.get(uri, "")

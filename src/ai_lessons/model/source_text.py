@@ -72,6 +72,14 @@ def names_comments(path: str, regex: str) -> bool:
     return any(sign in plain for sign in _SIGNS.get(_OF_COMMENTS.get(_suffix(path), style(path)), ("#",)))
 
 
+_COMMENT = {"/": "// {}", "rs": "// {}", "-": "-- {}", "*": "/* {} */", "<": "<!-- {} -->", "": ""}
+
+
+def comment(path: str, text: str) -> str:
+    """A line that is a comment in such a file; empty where there are none."""
+    return _COMMENT.get(_OF_COMMENTS.get(_suffix(path), style(path)), "# {}").format(text)
+
+
 @lru_cache(maxsize=16)  # several rules look at the same text
 def _blanked(sign: str, text: str, *, comments: bool) -> str:
     def blank(part: re.Match[str]) -> str:
