@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, statements_of, without_people
 from ai_lessons.errors import StorageFailed
-from ai_lessons.git.files import records
+from ai_lessons.git.files import records, records_in
 from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
 
@@ -53,6 +53,30 @@ def test_what_a_real_host_kept_is_read_as_what_happened(recorded: Transcript) ->
     assert all(step.at.startswith(("2026-11-23T23:01:", "2026-11-25T18:2")) for step in recorded.steps)
     assert (recorded.known > 2, recorded.unknown) == (True, 0)
     assert {edit.sort for edit in edits} <= {"edit"}
+
+
+def test_an_export_of_opencode_is_read_part_by_part_and_what_an_agent_asks_a_subagent_is_said_by_nobody() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
+    done = {"status": "completed", "input": {"patchText": patch}, "output": "ok"}
+    said, call = (
+        {"type": "text", "text": "Use y"},
+        {"type": "tool", "callID": "1", "tool": "apply_patch", "state": done},
+    )
+    at = {"time": {"created": 1764500000123}}
+    messages = [
+        {"info": {"role": "user", **at}, "parts": [said]},
+        {"info": {"role": "assistant", **at}, "parts": [call]},
+    ]
+    for parent, sorts in (({}, ["said", "edit"]), ({"parentID": "ses_1"}, ["edit"])):
+        info = {"id": "ses_2", "directory": "/home/ann/shop", **parent}
+        transcript = Transcript()
+        for line, record in records_in(json.dumps({"info": info, "messages": [*messages, {}]}, indent=1).encode()):
+            transcript.take(line, record)
+        assert [step.sort for step in transcript.closed().steps] == sorts
+        assert (transcript.session, transcript.first_cwd, transcript.host) == ("ses_2", "/home/ann/shop", "opencode")
+        assert (transcript.known, transcript.unknown) == (2, 1)
+        assert transcript.steps[-1].text == "a.py"
+        assert transcript.steps[-1].at.startswith("2025-11-30T10:53:20.123")
 
 
 def test_what_a_script_did_in_the_code_mode_of_codex_is_read_from_the_items_that_it_left() -> None:

@@ -691,9 +691,25 @@ def records_in(data: bytes) -> Iterator[tuple[int, Any]]:
     if not isinstance(whole, dict):
         yield from ((number, _json(line)) for number, line in enumerate(data.splitlines(), 1))
         return
-    messages = whole.get("messages")
-    for record in (whole, *(messages if isinstance(messages, list) else ())):
+    messages = whole.get("messages") if isinstance(whole.get("messages"), list) else []
+    if isinstance(info := whole.get("info"), dict) and "directory" in info:
+        yield from ((1, record) for message in messages for record in _exported(info, message))
+        return
+    for record in (whole, *messages):
         yield 1, record
+
+
+def _exported(info: dict[str, Any], message: Any) -> Iterator[Any]:
+    """The parts of a message as `opencode export` writes them, in the form of `_parts`; a subagent is asked by one."""
+    try:
+        stated, parts = message["info"], [*message["parts"]]
+        at = datetime.fromtimestamp(stated["time"]["created"] / 1000, UTC).isoformat()
+        role = "agent" if info.get("parentID") else stated["role"]
+        where = {"session": info.get("id"), "cwd": info["directory"], "at": at, "role": role}
+    except (TypeError, KeyError, ValueError, OverflowError):  # of a form that is not known
+        yield None
+        return
+    yield from ({"part": part, **where} for part in parts)
 
 
 def _uncompressed(file: Path) -> Iterator[tuple[int, Any]]:

@@ -324,6 +324,7 @@ EDITORS = frozenset({
 """The tools that change a file, in small letters."""
 
 _COMMAND, _FILE = ("command", "cmd"), ("file_path", "filePath", "notebook_path", "path")
+_PATCH = "patch", "patchText", "input"
 _NEW = ("new_string", "newString", "content", "contents")
 _CODE = re.compile(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
 _CODEX = re.compile(r"\A(?:.*\n)*?Output:\n")
@@ -413,7 +414,7 @@ class Transcript:
         if isinstance(command, str) and not command.startswith("apply_patch"):
             self._calls[str(call)] = [Step("command", command, line=self._line, at=self._at, cwd=self.cwd)]
         elif str(tool).lower() in EDITORS or command:
-            patch = str(arguments.get("patch") or arguments.get("input") or command or "")
+            patch = next((str(arguments[key]) for key in _PATCH if arguments.get(key)), str(command or ""))
             files = [arguments[key] for key in _FILE if isinstance(arguments.get(key), str)][:1] or patched_files(patch)
             text = next((arguments[key] for key in _NEW if isinstance(arguments.get(key), str)), patch)
             step = Step("edit", "", text[:_KEPT], None, self._line, self._at, self.cwd)
