@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import editing, health, proposals, resources, review
-from ai_lessons.app.answers import RuleDraft
+from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, UNHEEDED, Event
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, SCRIPT, World, lesson
@@ -233,3 +233,14 @@ def test_what_was_told_and_not_followed_comes_first_with_what_could_be_done(worl
     (entry, reason, detail), *rest = found(world)
     assert (entry, reason, OTHER in {name for name, *_ in rest}) == (LESSON, "not_followed", True)
     assert detail.startswith("told and not followed in 2 sessions, and said again: make it a check")
+
+
+def test_what_an_agent_wrote_from_what_a_person_said_is_shown_with_the_quote_until_it_is_kept(world: World) -> None:
+    said = "from now on round the sum, because the totals differ by a cent"
+    for who, wrote in (("ai", True), ("user", False)):
+        draft = LessonDraft(f"Round the sum ({who})", f"> {said}\n> (2026-11-28, session s)\n\nOnce.", origin=who)
+        made = editing.add_lesson(world.library, draft)
+        rows = [detail for entry, reason, detail in found(world) if (entry, reason) == (made.id, "quoted")]
+        assert rows == ([f'an agent wrote it from what a person said: "{said}"'] if wrote else [])
+        editing.keep(world.fresh(), made.id)
+        assert "quoted" not in {reason for _, reason, _ in found(world)}

@@ -520,7 +520,7 @@ class Stale(NamedTuple):
 class Outdated(NamedTuple):
     """An entry to look at again.
 
-    `reason`: not_followed, about, review_by, asked, applies_to, repeats, source, failing, or never_helpful.
+    `reason`: not_followed, quoted, about, review_by, asked, applies_to, repeats, source, failing, or never_helpful.
     """
 
     entry: EntrySummary

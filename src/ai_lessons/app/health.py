@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -33,7 +34,7 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
-from ai_lessons.model.texts import decode, is_english
+from ai_lessons.model.texts import decode, is_english, one_line
 from ai_lessons.search.catalog_update import join, units
 
 if TYPE_CHECKING:
@@ -267,6 +268,11 @@ class _Review:
         self._speaking = {light.id: light for light in anchors.outdated(self._repo)}
         self._code = anchors.code_around(self._repo)
         lights = {light.id: light for light in catalog.select(Filter(sort="created"))}
+        drafts = [
+            x.id for x in lights.values() if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed
+        ]
+        texts = ((entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items())
+        self._quotes = {entry_id: quote[1] for entry_id, quote in texts if quote}
         unheeded = sorted(lights.keys() & self._tallies.keys(), key=lambda name: -self._tallies[name].unheeded)
         first = [*(name for name in unheeded if self._tallies[name].unheeded), *self._speaking]
         for light in ({entry_id: lights[entry_id] for entry_id in first} | lights).values():
@@ -293,6 +299,8 @@ class _Review:
             helps = "make it a check, say in its title what to do, or name its code with `about`"
             times = f"in {tally.unheeded} session{'s' * (tally.unheeded > 1)}"
             yield Outdated(light, "not_followed", f"told and not followed {times}, and said again: {helps}")
+        if quote := self._quotes.get(light.id):
+            yield Outdated(light, "quoted", f'an agent wrote it from what a person said: "{one_line(quote, 160)}"')
         for fault in self._code.unmatched(light.applies_to, light.project) if self._code else ():
             yield Outdated(light, "applies_to", fault)
         if light.id in self._repeated:
@@ -309,6 +317,7 @@ class _Review:
                 yield Outdated(light, "failing", f"its last {FAILURES} runs failed")
 
 
+_QUOTE = re.compile(r"\s*> *([^\n]*\w[^\n]*)")  # With what the text of a draft begins
 LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the index and a model take about half of it
 
 

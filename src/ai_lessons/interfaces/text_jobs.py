@@ -476,7 +476,7 @@ REMINDER = (
 )
 STATED = (
     'The user said: "{stated}" If that holds beyond this session and nothing stored says so, keep it, in one sentence '
-    "that says how: ai-lessons contribute add-lesson --title DECISION --content 'these words as a quote, and why'"
+    "that says how: ai-lessons contribute add-lesson --title DECISION --content '> these words, then why'"
     "{about}; a rule of code: suggest-rule with --check. The user decides. If it holds here only, leave it."
 )
 RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure {}"
