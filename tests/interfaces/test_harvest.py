@@ -330,7 +330,9 @@ def test_what_an_agent_wrote_or_quotes_is_counted_apart_in_its_session(
     assert run("recall", "replay", "--json").json["sessions_apart"] == 1
 
 
-SAID = "No, from now on we should use tox instead of make, because make hides which test failed; ask bob@shop.example"
+SAID = (
+    "No, from now on we should use tox instead of make, because make hides which test failed; ask Bob, bob@shop.example"
+)
 
 
 def kept_by_a_team(code: Path, git: Git) -> None:
@@ -352,6 +354,7 @@ def kept_by_a_team(code: Path, git: Git) -> None:
     ):  # fmt: skip
         put_file(code / folder / "metadata.json", json.dumps({"session_id": session}))
         put_file(code / folder / "full.jsonl", text)
+    git(code, "config", "user.name", "Bob Lund")
     commit_all(git, code, "checkpoints")
     git(code, "checkout", "-q", "--orphan", "main")
     git(code, "rm", "-rfq", ".")
@@ -363,7 +366,7 @@ def test_what_a_team_keeps_in_git_is_read_without_people_and_proposed_once(
     kept_by_a_team(tmp_path / "till", git)
     (one,) = run("contribute", "harvest", "--from", str(tmp_path / "till"), "--json").json
     assert ([quote["session"] for quote in one["quotes"]], one["project"]) == (["s2", "s1"], "till")
-    assert (one["edited"], "bob" in json.dumps(one)) == (["tox.ini"], False)
+    assert (one["edited"], "bob" in json.dumps(one).lower()) == (["tox.ini"], False)
     assert one["evidence"][0]["place"] == "entire/checkpoints/v1:cc/3/0/full.jsonl:1"
     assert (
         run("contribute", "harvest", "--from", str(tmp_path / "till/.git"), "--json").json[0]["quotes"] == one["quotes"]
@@ -371,7 +374,7 @@ def test_what_a_team_keeps_in_git_is_read_without_people_and_proposed_once(
     harvest = "contribute", "harvest", "--from", str(tmp_path / "till"), "--propose", "all"
     (made,) = run(*harvest, "--json").json
     text = git(knowledge, "show", f"{made['branch']}:{made['path']}")
-    assert ("said in 2 sessions, last on 2026-11-21" in text, "session s1" in text, "bob" in text) == (
+    assert ("said in 2 sessions, last on 2026-11-21" in text, "session s1" in text, "bob" in text.lower()) == (
         True,
         True,
         False,

@@ -55,6 +55,9 @@ _PEOPLE = re.compile(
 )
 
 
+_NO_PERSON = re.compile(r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b")
+
+
 class Statement(NamedTuple):
     """What the user of a session said that may hold longer, and the files that were edited after.
 
@@ -139,8 +142,8 @@ class Effect(NamedTuple):
     told: int = 0
 
 
-def statements_of(of: Transcript, project: str) -> list[Statement]:
-    """What the user of a session said that may hold longer: the few for which most speaks."""
+def statements_of(of: Transcript, project: str, people: re.Pattern[str] | None = None) -> list[Statement]:
+    """What the user of a session said that may hold longer: the few for which most speaks; `people`: their names."""
     turns = [at for at, step in enumerate(of.steps) if step.sort == "said"]
     rows = []
     for at, end in zip(turns, [*turns[1:], len(of.steps)], strict=False):  # there may be none
@@ -151,7 +154,9 @@ def statements_of(of: Transcript, project: str) -> list[Statement]:
         if much >= statements.BAR:
             names = tuple(dict.fromkeys(files))[:MOST_EDITED]
             pasted, place = statements.is_pasted(step.text), f"{of.file}:{step.line}"
-            rows.append(Statement(quoted(step.text), much, pasted, names, of.session, project, place, step.at, of.host))
+            rows.append(
+                Statement(quoted(step.text, people), much, pasted, names, of.session, project, place, step.at, of.host)
+            )
     return sorted(rows, key=lambda row: -row.much)[:PER_SESSION]
 
 
@@ -463,7 +468,7 @@ def _of_team(folder: Path, ref: str) -> Iterator[TranscriptContents]:
 
     project = next(iter(git_files.names_of(folder)), "")
     for name, file, data in objects.transcripts(folder, ref):
-        yield _contents(_sessions(git_files.records_in(data), Transcript(name, "", f"{ref}:{file}")), project)
+        yield _contents(_sessions(git_files.records_in(data), Transcript(name, "", f"{ref}:{file}")), project, folder)
 
 
 AT_A_DECISION = 50 << 20  # Bytes of transcripts that were not read before and are read for the evidence of a proposal
@@ -693,18 +698,31 @@ def _sessions(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[T
     yield now.closed()
 
 
-def without_people(text: str) -> str:
-    """A text without addresses, handles and home folders of people.
+def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
+    """A text without addresses, handles and home folders of people, and without the names of these `people`.
 
     >>> without_people("ask @ann (ann@example.com), see /Users/ann/shop")
     'ask … (…), see /Users/…/shop'
     """
-    return _PEOPLE.sub(_UNKNOWN, text)
+    text = _PEOPLE.sub(_UNKNOWN, text)
+    return people.sub(_UNKNOWN, text) if people else text
 
 
-def quoted(text: str) -> str:
+def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
     """Words of a person as they are stored and shown: in short, without secrets and people."""
-    return without_people(secrets.masked(" ".join(text.split())))[: statements.LONGEST]
+    return without_people(secrets.masked(" ".join(text.split())), people)[: statements.LONGEST]
+
+
+def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
+    """What finds the people of these names, as git has them, by the whole name or a part of it.
+
+    >>> people_of(["Ann Smith", "Claude Code", "root"]).sub("…", "Ann Smith said, and Ann knows, that Annual is fine")
+    '… said, and … knows, that Annual is fine'
+    """
+    whole = {name for name in names if name.istitle() and " " in name and not _NO_PERSON.search(name)}
+    parts = {part for name in whole for part in name.split() if len(part) > 2 and part.isalpha()}
+    words = sorted({*whole, *parts}, key=lambda name: -len(name))
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b") if words else None
 
 
 def _masked(command: Happened) -> Happened:
@@ -755,19 +773,23 @@ class TranscriptContents(NamedTuple):
     moments: list[Moment]
 
 
-def _contents(played: Iterable[Transcript], project: str = "") -> TranscriptContents:
-    """What these sessions hold, of the project or, without one, of the one that each worked in."""
-    name_of = cache(project_of)
+def _contents(played: Iterable[Transcript], project: str = "", code: Path | None = None) -> TranscriptContents:
+    """What these sessions hold, of the project in the folder `code` or, without one, of the one that each worked in."""
+    from ai_lessons.git import objects
+
+    name_of, named = cache(project_of), cache(lambda folder: people_of(objects.authors(folder)))
     seen = TranscriptContents(0, 0, [], [], [])
     for session in played:
         name = project or name_of(session.first_cwd)
         events = commands.happened(session.steps, session.session, name, session.host, session.file)
         seen.happened.extend(map(_masked, events))
-        seen.stated.extend(statements_of(session, name))
+        speaks = any(step.sort == "said" for step in session.steps)
+        people = named(code or Path(session.first_cwd)) if speaks and (code or session.first_cwd) else None
+        seen.stated.extend(statements_of(session, name, people))
         for step in session.steps:
             if step.sort == "edit" or (step.sort == "said" and statements.stated(step.text)):
                 text = step.text.removeprefix(f"{session.first_cwd}/")
-                text = text if step.sort == "edit" else " ".join(terms.asked_for(quoted(step.text)))
+                text = text if step.sort == "edit" else " ".join(terms.asked_for(quoted(step.text, people)))
                 seen.moments.append(Moment(session.session, name, step.at, step.sort, text))
         seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
     return seen

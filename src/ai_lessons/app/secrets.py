@@ -182,11 +182,29 @@ def secrets_of(path: str, text: str) -> list[Secret]:
     return [*(secret._replace(line=0) for secret in secrets_in(path)), *secrets_in(text)]
 
 
+_STATED = re.compile(
+    r"(?i)((?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key)[\"']?"
+    r"(?:=[\"']?|(?:\s*[:=]|\s+is)\s*[\"']?(?=\S*\d)))(?P<value>[^\s\"'()<>{}$,;]{6,})"
+    r"|\b(?P<bearer>eyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?)"
+)
+_DOTTED = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")  # Code that has the secret, such as `settings.token`
+
+
 def masked(text: str) -> str:
-    """A text for the log of git, without what looks like a secret."""
+    """A text to keep or to show, without what looks like a secret, also where one is only called so.
+
+    >>> masked("set password=hunter2hunter2, my token is a1b2c3d4"), masked("token=settings.token, TOKEN=$TOKEN")
+    ('set password=…, my token is …', 'token=settings.token, TOKEN=$TOKEN')
+    """
     for secret in secrets_in(text):
         text = text.replace(secret.value, "…")
-    return text
+
+    def stated(match: re.Match[str]) -> str:
+        value = match["value"] or ""
+        plain = value and (_NAMES.fullmatch(value.lower()) or _DOTTED.fullmatch(value))
+        return match[0] if plain else f"{match[1] or ''}…"
+
+    return _STATED.sub(stated, text)
 
 
 def without_suspects(text: str) -> str:

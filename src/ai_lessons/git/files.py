@@ -691,7 +691,8 @@ def records_in(data: bytes) -> Iterator[tuple[int, Any]]:
     if not isinstance(whole, dict):
         yield from ((number, _json(line)) for number, line in enumerate(data.splitlines(), 1))
         return
-    messages = whole.get("messages") if isinstance(whole.get("messages"), list) else []
+    messages = whole.get("messages")
+    messages = messages if isinstance(messages, list) else []
     if isinstance(info := whole.get("info"), dict) and "directory" in info:
         yield from ((1, record) for message in messages for record in _exported(info, message))
         return

@@ -21,7 +21,15 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import (
+    AiLessonsError,
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    StorageFailed,
+    UnsupportedRepository,
+)
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import RawCommit, texts
 from ai_lessons.git.files import translated, write_all
@@ -138,8 +146,7 @@ def transcripts(folder: Path, ref: str) -> Iterator[tuple[str, str, bytes]]:
     `metadata.json` beside a file names its session; of several files of one session the longest counts.
     Raises NotFound: no such ref. NoRepository and its like: see `worktree.locate`.
     """
-    bare = all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
-    worktree = as_hub(folder.resolve()) if bare else locate(folder)
+    worktree = _repository(folder)
     tries = (f"refs/heads/{ref}", f"refs/remotes/origin/{ref}", ref)
     answers = (plumbing.run(worktree, "rev-parse", "--verify", "-q", f"{name}^{{commit}}") for name in tries)
     commit = next((done.text for done in answers if not done.code), "")
@@ -160,6 +167,20 @@ def transcripts(folder: Path, ref: str) -> Iterator[tuple[str, str, bytes]]:
             longest[name] = max(longest.get(name, (0, "", "")), (int(size), path, blob))
         for name, (_, path, blob) in sorted(longest.items()):
             yield name, path, data_of(repo, blob)
+
+
+def _repository(folder: Path) -> Worktree:
+    bare = all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
+    return as_hub(folder.resolve()) if bare else locate(folder)
+
+
+def authors(folder: Path) -> frozenset[str]:
+    """The names under which the last 5,000 commits of all branches were made; none where no git is."""
+    try:
+        listed = plumbing.output(_repository(folder), "log", "--all", "--max-count=5000", "--format=%an%n%cn")
+    except AiLessonsError:
+        return frozenset()
+    return frozenset(listed.decode("utf-8", "replace").splitlines())
 
 
 class Draft:
