@@ -7,6 +7,7 @@ import pytest
 
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces.cli.admin import guess, target_of
+from ai_lessons.model.frontmatter import read_entry
 from interfaces.world import Run
 
 LESSON = "L-8F3K2A"
@@ -85,6 +86,49 @@ def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> N
 )
 def test_a_name_says_what_is_exported(name: str, form: str) -> None:
     assert target_of(Path("/home/you") / name) == form
+
+
+POLICY = """---
+type: Policy
+title: Margin standard
+tags: [finance]
+generated: { by: human:jo@acme, at: 2026-02-01T10:00:00Z }
+verified: { by: human:jo@acme, at: 2026-06-15T09:00:00Z }
+stale_after: 2026-12-31T00:00:00Z
+---
+
+# Definition
+
+What COGS has.
+"""
+
+
+def test_a_bundle_of_the_open_format_goes_out_with_who_approved_and_comes_in_elsewhere(
+    run: Run, knowledge: Path, proposal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    folder, elsewhere = knowledge.parent / "okf", knowledge.parent / "elsewhere"
+    assert "1 lesson, 1 rule, 2 docs, 1 script" in run("admin", "export", "okf").out
+    index = (folder / "index.md").read_text()
+    assert index.startswith('---\nokf_version: "0.2"\n---\n\n# Lessons\n\n* [')
+    concepts = {file.relative_to(folder).as_posix(): read_entry("a/docs/b.md", file.read_bytes()).fields
+                for file in folder.glob("*/*.md")}  # fmt: skip
+    assert all(f"]({name})" in index and fields["type"] for name, fields in concepts.items())
+    (rule,) = [fields for fields in concepts.values() if fields["type"] == "Rule"]
+    assert rule["verified"][0]["by"] == "human:person@example.com"
+    (folder / "policy.md").write_text(POLICY)
+    (folder / "log.md").write_text("# Log\n\n## 2026-02-01\n* **Creation**: the standard.\n")
+    monkeypatch.setenv("AI_LESSONS_REPO", str(elsewhere))
+    assert run("admin", "init", str(elsewhere)).code == 0
+    came = json.loads(run("admin", "import", "okf", "--json").out)
+    assert (len(came["queued"]), len(came["written"])) == (1, 5), "a rule is proposed, not in force"
+    assert {seen["became"] for seen in came["seen"] if seen["where"] in {"index.md", "log.md"}} == {"not recognised"}
+    policy = run("recall", "list", "--type", "doc", "--json").json
+    (policy,) = [doc for doc in policy if doc["title"] == "Margin standard"]
+    text = (elsewhere / policy["path"]).read_text()
+    assert [row in text for row in ("type: Policy", "created: 2026-02-01T10:00:00Z", "review_by: 2026-12-31")] == [
+        True
+    ] * 3
 
 
 def test_a_file_of_a_person_keeps_its_text_in_an_export_without_a_form(run: Run, knowledge: Path) -> None:

@@ -41,6 +41,7 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.lessons import USER, weakened
 from ai_lessons.model.links import wrong_kinds
+from ai_lessons.model.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -154,9 +155,9 @@ def _texts_of_people(place: Path, form: str) -> dict[str, str]:
 
 # --- a site of files ---
 
-SITE, SITE_FILES = "site", ".ai-lessons-site"
-"""The form, and the file that names the files of ours in its folder."""
-_ENTRY_PAGE = re.compile(r"entry/[0-9A-Z]{26}\.html")
+SITE, OKF, SITE_FILES = "site", "okf", ".ai-lessons-site"
+"""The forms, and the file that names the files of ours in their folder."""
+_ENTRY_PAGE = re.compile(r"(?:entry/[0-9A-Z]{26}\.html|(?:rules|lessons|docs|scripts)/[0-9A-Z]{26}\.md)")
 REPLACE = "give --replace"
 
 
@@ -166,6 +167,7 @@ def export_site(
     draw: Callable[[Sequence[Shown]], Iterable[tuple[str, bytes]]],
     project: str | None,
     *,
+    form: str = SITE,
     replace: bool = False,
 ) -> Exported:
     """Write what stands as files that `draw` makes (names and contents); those of the last time that are left over go.
@@ -203,7 +205,39 @@ def export_site(
         remove_file(folder, name)
     counts = Counter(page.entry.kind for page in shown)
     files = (ExportedFile(str(folder), f"{len(done)} files"),)
-    return Exported(SITE, files, counts, skipped=tuple(starmap(Skipped, skipped)), notes=tuple(repo.notes()))
+    return Exported(form, files, counts, skipped=tuple(starmap(Skipped, skipped)), notes=tuple(repo.notes()))
+
+
+def bundle(pages: Sequence[Shown]) -> Iterable[tuple[str, bytes]]:
+    """The files of a bundle of the Open Knowledge Format 0.2: a concept for each entry, and an index of them.
+
+    An entry keeps its own keys; who approved a rule, and when, is who verified it.
+    """
+    listed: dict[Kind, list[str]] = {kind: [] for kind in Kind}
+    for page in pages:
+        entry, approval = page.entry, page.approval
+        described = one_line(str(page.frontmatter.get("description") or "") or entry.rationale or entry.pattern)
+        keys: dict[str, Any] = {"type": entry.kind.value.capitalize(), "title": entry.title}
+        keys |= {"project": entry.project} if entry.project != GLOBAL_PROJECT else {}
+        keys |= {"description": described} if described else {}
+        keys |= {"status": "stable"} if "status" in page.frontmatter else {}
+        keys |= {"stale_after": f"{entry.review_by}T00:00:00Z"} if entry.review_by else {}
+        if approval:
+            address = approval.approved_by.rpartition("<")[2].rstrip(">")
+            keys["verified"] = [{"by": f"human:{address}", "at": approval.approved_at}]
+        if entry.kind is Kind.SCRIPT:
+            computed = f"{page.body}\n\n# Computation\n\n~~~~\n{page.code}\n~~~~\n"
+            # elsewhere it is a doc: nothing that is imported is run
+            stated = {key: value for key, value in page.frontmatter.items() if key not in {"id", "kind", "path"}}
+            text = markdown.edit(computed, stated | keys)
+        else:
+            text = markdown.edit(page.raw, keys)
+        name = f"{entry.kind.folder}/{entry.id}.md"
+        title = re.sub(r"([\[\]\\])", r"\\\1", one_line(entry.title))
+        listed[entry.kind].append(f"* [{title}]({name})" + (f" - {described}" if described else ""))
+        yield name, text.encode()
+    parts = [f"# {kind.folder.capitalize()}\n\n" + "\n".join(rows) for kind, rows in listed.items() if rows]
+    yield "index.md", "\n\n".join(['---\nokf_version: "0.2"\n---', *parts, ""]).encode()
 
 
 # --- rules in force and firm lessons, for the agents of other tools ---

@@ -72,6 +72,25 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
     return Item(name, path, markdown.edit(text, changes).encode())
 
 
+def concept(name: str, data: bytes, project: str | None, now: datetime) -> Item | None:
+    """A concept of the Open Knowledge Format (0.1, 0.2) as an entry with the same text; None for an index or a log.
+
+    What other tools wrote is a doc, whatever its `type`. Raises InvalidEntry: it cannot be read.
+    """
+    if name.rpartition("/")[2] in {"index.md", "log.md"}:
+        return None
+    text = decode(data.replace(b"\r\n", b"\n"), name)
+    fields = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/a.md", text.encode()).fields
+    generated = fields.get("generated")
+    at = generated.get("at") if isinstance(generated, dict) else fields.get("timestamp")
+    changes = {} if "created" in fields or not moment(at) else {"created": frontmatter.stamp(moment(at) or now)}
+    if fields.get("kind") == Kind.LESSON.value and fields.get("status") == "stable":
+        changes["status"] = Status.ACTIVE.value
+    until = moment(fields.get("stale_after"))
+    changes |= {"review_by": f"{until:%Y-%m-%d}"} if until and "review_by" not in fields else {}
+    return note(name, markdown.edit(text, changes).encode(), project, now)
+
+
 def linked(items: Sequence[Item]) -> list[Item]:
     """Notes of basic-memory, linked as `[[Title]]` links them."""
     entries = [read_entry(item.path, item.data) for item in items]
@@ -229,9 +248,10 @@ def _first_lines(text: str) -> str:
 
 
 MARKDOWN, BASIC_MEMORY, MEM0, SKILLS, AGENTS = "markdown", "basic-memory", "mem0", "skills", "agents-md"
-COMPOUND = "compound"
-FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0, COMPOUND)
-_NOTES = {MARKDOWN: note, BASIC_MEMORY: note, COMPOUND: solution}
+COMPOUND, OKF = "compound", "okf"
+FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0, COMPOUND, OKF)
+_NOTES = {MARKDOWN: note, BASIC_MEMORY: note, COMPOUND: solution, OKF: concept}
+_NAMED = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill", COMPOUND: "solution", OKF: "concept"}
 _EXPORTED = "an export wrote it"
 FoundFile = tuple[str, Path, bool]
 """A file by the name to show; whether the caller named it."""
@@ -265,8 +285,7 @@ def read_files(
     else:
         bundle = _instructions(files, form, project, now, reading, split_up=split_up, here=here)
     if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
-        what = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill", COMPOUND: "solution"}
-        fault = Problem(", ".join(map(str, places)), f"no {what.get(form, 'instructions for agents')} in it")
+        fault = Problem(", ".join(map(str, places)), f"no {_NAMED.get(form, 'instructions for agents')} in it")
         hint = f"looked at {len(bundle.left):,} files; name files or a quoted glob to take them as they are"
         raise InvalidEntry([fault], hint=hint)
     return bundle
@@ -303,7 +322,7 @@ def _notes(files: Sequence[FoundFile], form: str, project: str | None, now: date
             if item is not None:
                 items.append(item)
             else:
-                left.append((name, SKIPPED, _EXPORTED) if ours else (name, OTHER, "no solution"))
+                left.append((name, SKIPPED, _EXPORTED) if ours else (name, OTHER, f"no {_NAMED[form]}"))
     return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
 
 

@@ -360,7 +360,7 @@ def ported(value: transfer.Ported, view: View) -> str:
 def exported(value: transfer.Exported, _view: View) -> str:
     """Which files were written, and what is in them."""
     rows = [f"{line(path)}: {line(done)}" for path, done in value.files]
-    if value.form in {"groove", "site"}:
+    if value.form in {"groove", "site", "okf"}:
         kinds = [count(value.entries.get(kind, 0), kind) for kind in Kind]
         events = [count(value.events, "event")] if value.form == "groove" else []
         rows.append(", ".join([*kinds, *events]))

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.cli.command import Call
     from ai_lessons.model.entries import Kind
 
-SITE = "site"
+SITE, OKF = "site", "okf"
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
 HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini", "qwen")
-FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0", "compound")
-TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "qwen", "compound", "skills", SITE)
+FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0", "compound", OKF)
+TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "qwen", "compound", "skills", SITE, OKF)
 MOST = 20_000
 
 _NAMES = {
     r"(agents|claude|claude\.local|gemini|qwen|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
     r"|\.(cursor|windsurf)rules|rules": AGENTS,
-    r"skill\.md|skills": "skills", r"solutions": "compound", r"team-memory": "qwen",
+    r"skill\.md|skills": "skills", r"solutions": "compound", r"okf": OKF, r"team-memory": "qwen",
     r".*\.json": GROOVE, r".*\.jsonl": LOG, r".*\.(db|sqlite3?)": SQLITE,
     r".*\.(md|markdown)": MARKDOWN,
 }  # fmt: skip
@@ -47,6 +47,7 @@ _TARGET_OF = {
     r"\.claude/rules": "claude-rules",
     r"\.qwen/team-memory": "qwen",
     r"docs/solutions": "compound",
+    r"okf": OKF,
     r"skills": "skills",
 }
 """The form of an export, by the end of its path."""
@@ -136,15 +137,16 @@ def export(
     The JSON is for another machine or another tool: lessons with their statistics, parameters, relations, rules, docs
     and scripts; no vectors. For agents it is the rules in force and the lessons that a person stated, by a GLOB of
     path or title: between two markers in the file PATH, or as files of ours in the folder PATH. Run it again in a hook
-    or in CI to refresh them. A site is a page for each entry in the folder PATH, with a search; rules show who approved
-    them and when.
+    or in CI to refresh them. A site is a page for each entry in the folder PATH, with a search, okf a bundle of the
+    Open Knowledge Format 0.2; rules show who approved them and when.
     """
     place = call.settings.cwd / Path(file).expanduser()
     form = form or target_of(place)
-    if form == SITE:
+    if form in {SITE, OKF}:
         from ai_lessons.interfaces.web import pages
 
-        done = app.transfer.export_site(call.library, place, pages.draw, project, replace=replace)
+        draw = pages.draw if form == SITE else app.transfer.bundle
+        done = app.transfer.export_site(call.library, place, draw, project, form=form, replace=replace)
         call.answer(done, text_jobs.exported)
         return
     done = app.transfer.export_file(
