@@ -131,7 +131,9 @@ def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch:
 def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcript: Path, host: Host) -> None:
     assert transcript.exists()
     failed = {"tool_input": {"command": "git push"}, "error": "Exit code 128\n" + FATAL.replace("till", "cart")}
-    assert host.hear("git_push_failed", **failed) == ""
+    run("contribute", "harvest")
+    assert host.hear("git_push_failed", **failed) == "", "it happened in another project"
+    transcript.write_text(transcript.read_text().replace("/home/ann/shop", str(host.code)))
     run("contribute", "harvest")
     told = host.hear("git_push_failed", **failed)
     assert told == (
@@ -148,6 +150,36 @@ def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcr
         body=f"Set it.\n\n~~~\n$ git push\n{FATAL}\n~~~\n",
     )
     assert "L-7PPPPP" in host.hear("git_push_failed", session_id="s2", **failed)
+
+
+def test_what_nobody_got_past_is_told_before_the_command_in_its_project_until_it_works(
+    run: Run, transcript: Path, host: Host
+) -> None:
+    folder, message = transcript.parent, "Error: the engine node is incompatible: expected >=22, got 18.19.0"
+    transcript.unlink()
+    for day in (1, 2, 3):
+        at = {"sessionId": f"s{day}", "cwd": str(host.code), "timestamp": f"2026-11-0{day}T10:00:00.123Z"}
+        call = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "npm test"}}
+        ended = {"type": "tool_result", "tool_use_id": "1", "content": f"Exit code 1\n{message}", "is_error": True}
+        rows = [{"type": who, "message": {"role": who, "content": [what]}, **at} for who, what in (
+            ("assistant", call), ("user", ended))]  # fmt: skip
+        (folder / f"s{day}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (draft,) = run("contribute", "harvest", "--json").json
+    assert (draft["wall"], draft["because"]) == (
+        True,
+        "it failed in 3 sessions since 2026-11-01, and nobody got past it",
+    )
+    elsewhere = host.code.parent / "elsewhere"
+    elsewhere.mkdir()
+    words = {"tool_input": {"command": "npm test -- --watch"}}
+    assert host.hear("before_make_test", session_id="a", cwd=str(elsewhere), **words) == ""
+    told = host.hear("before_make_test", session_id="b", **words)
+    assert told.endswith(
+        f"`npm test` fails: {message}. It failed in 3 sessions since 2026-11-01, and nobody got past it"
+    )
+    assert host.hear("before_make_test", session_id="b", **words) == ""
+    assert host.hear("make_test_done", session_id="b", **words) == ""
+    assert host.hear("before_make_test", session_id="c", **words) == "", "it worked"
 
 
 def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:

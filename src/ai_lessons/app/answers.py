@@ -334,9 +334,9 @@ class Context(NamedTuple):
     """What is told to who asks, or at a moment of a session: best first, why each, what beyond its line, by id.
 
     `left_out` fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to 1) whose bar it
-    passed only just. `ran_next`: what worked after a failure like this one in transcripts, where no entry helps.
-    `project`: that of the folder; `pending`: how many proposals wait. `breaks`: the rules that an edit breaks, each
-    with what its check enforces (ask, deny or nothing).
+    passed only just. `ran_next`: what transcripts say where no entry does: what worked after such a failure, or
+    what nobody got past. `project`: that of the folder; `pending`: how many proposals wait. `breaks`: the rules that an
+    edit breaks, each with what its check enforces (ask, deny or nothing).
     """
 
     entries: tuple[EntrySummary, ...] = ()

@@ -101,7 +101,7 @@ class HarvestedLesson(NamedTuple):
     after it and worked, also what may destroy; `edited` the files that were edited then, time and again. `warned`,
     `helped` and `told` say what the draft would have changed in the
     sessions after those that it could be learned from: failures that it would have been told before and at, and how
-    often it would have been told.
+    often it would have been told. `wall`: nobody got past it.
     """
 
     id: str
@@ -121,6 +121,7 @@ class HarvestedLesson(NamedTuple):
     told: int = 0
     edited: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
+    wall: bool = False
 
     @property
     def sessions(self) -> int:
@@ -176,6 +177,9 @@ def drafts(
     made = []
     for draft, pattern in drafted:
         programs = {form.words[0] for form in pattern.forms}
+        if commands.is_wall(pattern, ordered):
+            because = f"{draft.because} since {pattern.examples[-1].at[:10]}, and nobody got past it"
+            draft = draft._replace(because=because, wall=True)  # noqa: PLW2901
         made.append(_would_change(draft, pattern, [call for name in programs for call in by_program[name]]))
     made += [draft for draft in _of_statements(stated) if not is_stored(draft)]
     made.sort(key=lambda draft: draft.evidence[0].date, reverse=True)
@@ -454,8 +458,10 @@ def harvest(
     candidates = drafts(every, stated, _stored_already(repo, memory.decided))
     if not (folder or since or team):
         helping = (each for each in candidates if each.do and each.content)
-        rows = ((x.id, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
+        rows = ((x.id, x.project, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
         git_files.write_json(repo.options.state_dir / FOLDER / NEXT_STEP, list(rows))
+        named = ((x.project, x.when, f"{x.when}. {x.because[:1].upper()}{x.because[1:]}") for x in candidates if x.wall)
+        git_files.write_json(repo.options.state_dir / app.hints.WALLS, list(named))
     chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
     effect, every_note = measured(in_sessions(every), chosen), (*_named(unread_files), *repo.notes())
     unread = sum(transcript.unread for transcript in seen)
@@ -622,18 +628,20 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     command, output = model_transcripts.parted(error)
     shape = model_transcripts.shape(output)
     calls = commands.called(command, cwd)
-    general = (row for row in _next(state_dir / FOLDER) if commands.is_general(row[3]))
-    rows = [row for row in general if commands.fits(commands.named_forms(row[1]), calls)]
-    shapes = [tuple(map(model_transcripts.shape, row[2].split("\n"))) for row in rows]
+    general = (row for row in _next(state_dir / FOLDER) if commands.is_general(row[4]))
+    names = [GLOBAL_PROJECT, *git_files.names_of(Path(cwd)), Path(cwd).name] if cwd else [GLOBAL_PROJECT]
+    here = (row for row in general if any(git_files.same_name(row[1], name) for name in names))
+    rows = [row for row in here if commands.fits(commands.named_forms(row[2]), calls)]
+    shapes = [tuple(map(model_transcripts.shape, row[3].split("\n"))) for row in rows]
     weights = model_transcripts.rarity([line for lines in shapes for line in lines])
     near = (
-        (max(model_transcripts.alike(shape, line, weights) for line in lines), row[4], row[3])
+        (max(model_transcripts.alike(shape, line, weights) for line in lines), row[5], row[4])
         for lines, row in zip(shapes, rows, strict=True)
     )
     much, sessions, then = max(near, default=(0.0, 0, ""))
     if model_transcripts.chance(much) < model_transcripts.BAR:
         return ""
-    return f"ran next, and worked, in {commands.count(sessions, 'session')}: {then}"
+    return f"after this failure ran next, and worked, in {commands.count(sessions, 'session')}: {then}"
 
 
 def draft(candidate: HarvestedLesson) -> str:
@@ -744,13 +752,14 @@ def project_of(cwd: str) -> str:
     return ""
 
 
-Next = tuple[str, str, str, str, int]
-"""What hooks may tell: a candidate's id, its WHEN, lines of the failure, what worked then, in how many sessions."""
+Next = tuple[str, str, str, str, str, int]
+"""What hooks may tell: a candidate's id, project and WHEN, lines of the failure, what worked then, and how often."""
 
 
 def _next(folder: Path) -> list[Next]:
     rows = git_files.read_json(folder / NEXT_STEP)
-    return [(a, b, c, d, e) for a, b, c, d, e in rows] if isinstance(rows, list) else []
+    # a row of an earlier version has no project
+    return [(a, b, c, d, e, n) for a, b, c, d, e, *n_ in rows for n in n_] if isinstance(rows, list) else []
 
 
 class Moment(NamedTuple):

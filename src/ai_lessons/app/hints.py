@@ -309,7 +309,29 @@ def before_a_tool(
     offered = Injecting(repo, None, max(FEW, len(breaks))).tell(Moment.BEFORE_TOOL, fits, shown, project)
     if command:
         offered = offered._replace(texts={x: y for x, y in offered.texts.items() if not commands.destroys(y, "")})
+        walls = () if offered.entries else _walls(repo.options.state_dir, command, folders[0])
+        offered = offered._replace(ran_next=next((sentence for _, _, sentence in walls), ""))
     return offered._replace(breaks=breaks, why={id_: why for id_, (_, _, why) in entries.items()} | {**offered.why})
+
+
+WALLS = Path("harvest/walls.json")  # What harvest knows to fail, and nobody got past: project, WHEN, sentence
+
+
+def _walls(state_dir: Path, command: str, cwd: str) -> list[list[str]]:
+    """What a command line runs into in the project of a folder."""
+    rows = files.read_json(state_dir / WALLS)
+    if not isinstance(rows, list) or not rows:
+        return []
+    names, calls = [*files.names_of(Path(cwd)), Path(cwd).name], commands.called(command, cwd)
+    near = (row for row in rows if any(files.same_name(row[0], name) for name in names))
+    return [row for row in near if commands.fits(commands.named_forms(row[1]), calls)]
+
+
+def _lift(state_dir: Path, command: str, cwd: str) -> None:
+    """A command worked: no wall is there any more."""
+    if passed := _walls(state_dir, command, cwd):
+        rows = files.read_json(state_dir / WALLS)
+        files.write_json(state_dir / WALLS, [row for row in rows if row not in passed])
 
 
 _Found = dict[str, "tuple[EntrySummary, float, str]"]
@@ -578,6 +600,7 @@ def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hi
             session.failed = [failure._replace(settled=True) for failure in session.failed]
             session.stated = ""
         elif worked:
+            _lift(state, event.command, str(event.cwd))
             session.note_success(event.command or event.tool, earlier)
         happened += _seen_again(session, event, failed=failed)
         shown_ids = tuple(set(session.ids(event.agent)) - session.only_at(*_BEFORE))

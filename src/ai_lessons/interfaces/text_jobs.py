@@ -479,7 +479,7 @@ STATED = (
     "that says how: ai-lessons contribute add-lesson --title DECISION --content '> these words, then why'"
     "{about}; a rule of code: suggest-rule with --check. The user decides. If it holds here only, leave it."
 )
-RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure {}"
+RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): {}"
 
 
 def hints(value: app_hints.Hints, most: int) -> str:

@@ -353,7 +353,7 @@ def _difference(
             return Difference("inside", folder)
         if other != name and _replaces_program(words, command):
             return Difference("program", name, other)
-        if name in command[1:4] and _similar(words, command[command.index(name) :]):
+        if other not in ANSWERS_BY_FAILING and name in command[1:4] and _similar(words, command[command.index(name) :]):
             return Difference("prefix", name, " ".join(map(_general, [other, *command[1 : command.index(name)]])))
         if other == name and name not in ANSWERS_BY_FAILING and command != list(words) and _options(words, command):
             return Difference("words", name, " ".join([name, *map(_general, command[1:])]))
@@ -521,6 +521,18 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
         tuple(sorted(failed, key=lambda call: call.at, reverse=True)),
         tuple(line for line, _ in done.most_common(3)),
     )  # fmt: skip
+
+
+_WALL = 3  # Sessions from which on a failure that nobody solved is told
+
+
+def is_wall(pattern: CommandPattern, every: Iterable[Happened]) -> bool:
+    """Whether nobody gets past a failure: the command worked in under half of its sessions, and not since."""
+    last, failed = pattern.examples[0], {call.session for call in pattern.examples}
+    passed = [x for x in every if not x.failed and x.project == last.project and x.fits(pattern.forms)]
+    solved = {call.session for call in passed if call.session in failed}
+    lasts = not any(call.at > last.at for call in passed)
+    return not pattern.does and len(failed) >= _WALL and 2 * len(solved) < len(failed) and lasts
 
 
 def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
