@@ -13,17 +13,8 @@ import pytest
 
 TOP = Path(__file__).parents[1]
 COPIED = (
-    "src",
-    "tests",
-    ".ci",
-    "bench",
-    "docs",
-    "template-repo",
-    "hooks",
-    "pyproject.toml",
-    "changelog.d",
-    "README.md",
-)
+    "src", "tests", ".ci", "bench", "docs", "template-repo", "hooks", "pyproject.toml", "changelog.d", "README.md",
+)  # fmt: skip
 MOST_FILES = 5
 FUTURE = "from __future__ import annotations\n"
 

@@ -27,7 +27,7 @@ from ai_lessons.model.config import KEYS, parse_config
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import new_path, place
-from docs_world import Session, align, anchor, links, needed, rewritten, shape, steps
+from docs_world import Session, anchor, links, needed, rewritten, steps
 from test_architecture import MAY_IMPORT
 
 TOP = Path(__file__).parents[1]
@@ -254,41 +254,6 @@ def test_the_examples_of_the_file_format_are_valid(kind: str) -> None:
     assert place(path)
     if kind == "lesson":
         assert path == new_path(entry.kind, entry.project, entry.title, entry.id, str(entry.fields["created"]))
-
-
-def test_output_is_compared_but_for_what_differs_from_run_to_run() -> None:
-    assert shape("[L-8F3K2A] (0.41) Title 2026-11-21T20:14:00Z") == shape(
-        "[L-XFKR0G] (1.00) Title 2027-01-02T03:04:05Z"
-    )
-    assert shape("[L-8F3K2A] one") != shape("[D-8F3K2A] two")
-    assert align(["a", "…", "d"], ["a", "b", "c", "d"]) == [("a", "a"), ("d", "d")]
-    assert align(["a"], ["a", "b"]) is None
-    assert align(["a", "…"], ["a", "b"]) == [("a", "a")]
-    assert align(["b"], ["a"]) is None
-
-
-def test_examples_are_found_in_blocks() -> None:
-    console = "```console\n$ one \\\n  two\nout\n$ three\n```\n"
-    text = console + "\n```sh\nmake\nai-lessons four\n```\n"
-    assert [(step.line, step.command.strip(), step.shown) for step in steps(text)] == [
-        (2, "one \\\n  two", ["out"]),
-        (5, "three", None),
-        (10, "ai-lessons four", None),
-    ]
-
-
-def test_what_a_page_needs_is_done_before_up_to_the_section_that_it_names(tmp_path: Path) -> None:
-    begin, page = tmp_path / "begin.md", tmp_path / "page.md"
-    begin.write_text("# Begin\n\n## 1. One\n\n```console\n$ one\n```\n\n## 2. Two\n\n```console\n$ two\n```\n")
-    page.write_text("# Page\n\nNeeds: [one](begin.md#1-one).\n\n```console\n$ three\n```\n")
-    assert [step.command for step in needed(page)] == ["one"]
-    page.write_text("# Page\n\nNeeds: [both](begin.md).\n")
-    assert [step.command for step in needed(page)] == ["one", "two"]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_nothing_is_set_up_behind_the_back_of_a_reader(page: Path) -> None:
-    assert "<!-- run" not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("how-to/[!R]*.md")), ids=name_of)

@@ -9,18 +9,9 @@ from hypothesis import strategies as st
 
 KEPT = [(target, file.name) for target in TARGETS for file in sorted(corpus(target).glob("*"))]
 ODD = [
-    b"",
-    b"\0",
-    b"\xff",
-    b"---\n",
-    b"---\n---\n",
-    b"---\nid: x\n---\n",
-    b"{}",
-    b"[]",
-    b"{" * 9000,
-    b"[" * 9000,
+    b"", b"\0", b"\xff", b"---\n", b"---\n---\n", b"---\nid: x\n---\n", b"{}", b"[]", b"{" * 9000, b"[" * 9000,
     b"\n" * 9000,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("target", "name"), KEPT)

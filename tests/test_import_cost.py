@@ -12,23 +12,9 @@ import pytest
 from real_world import Git, commit_all, put_file
 
 SLOW = (
-    "lancedb",
-    "pyarrow",
-    "fastembed",
-    "onnxruntime",
-    "tokenizers",
-    "numpy",
-    "mcp",
-    "markdown_it",
-    "huggingface_hub",
-    "packaging",
-    "detect_secrets",
-    "requests",
-    "starlette",
-    "uvicorn",
-    "jinja2",
-    "nh3",
-)
+    "lancedb", "pyarrow", "fastembed", "onnxruntime", "tokenizers", "numpy", "mcp", "markdown_it", "huggingface_hub",
+    "packaging", "detect_secrets", "requests", "starlette", "uvicorn", "jinja2", "nh3",
+)  # fmt: skip
 WRITING = ("dulwich", "yaml", "ulid", "filelock")
 
 ENTRY = """---

@@ -11,13 +11,11 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from datetime import date
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
-from packaging.version import Version
 
 from real_world import Git
 
@@ -99,20 +97,6 @@ def test_without_git_there_is_a_version_and_the_source_archive_keeps_the_one_it_
     assert subprocess.run(command, cwd=plain, capture_output=True, text=True, check=True).stdout == "0.0\n"
     (plain / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: ai-lessons\nVersion: 4.5.6\n")
     assert subprocess.run(command, cwd=plain, capture_output=True, text=True, check=True).stdout == "4.5.6\n"
-
-
-def test_the_changelog_has_its_releases_newest_first_and_says_something_of_each() -> None:
-    text = (TOP / "CHANGELOG.md").read_text()
-    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert headings[0] == "Unreleased"
-    releases = [re.fullmatch(r"(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in headings[1:]]
-    assert None not in releases
-    told = [(Version(found[1]), date.fromisoformat(found[2])) for found in releases if found]
-    assert told == sorted(set(told), reverse=True)
-    for part in re.split(r"^## .*$", text, flags=re.MULTILINE)[2 if told else 1 :]:
-        assert part.strip().startswith(("- ", "### "))
-    for row in text.partition("\n## ")[2].splitlines()[2:]:
-        assert not row or row.startswith(("- ", "  ", "## ", "### ")), row
 
 
 def test_the_workflow_publishes_what_was_built_and_tested_without_a_password() -> None:

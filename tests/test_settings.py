@@ -40,11 +40,6 @@ def test_without_any_choice_the_defaults_hold(home: Path, work: Path) -> None:
     assert (found.offline, found.agent, found.index_dir, found.model_dir) == (False, None, None, None)
 
 
-def test_nothing_is_created_by_looking(home: Path, work: Path) -> None:
-    load({"HOME": str(home)}, work)
-    assert sorted(path.name for path in home.iterdir()) == [".config"]
-
-
 def test_base_folders_come_from_the_environment_unless_relative(home: Path, work: Path) -> None:
     environ = {"HOME": str(home), "XDG_CONFIG_HOME": "/etc/xdg", "XDG_CACHE_HOME": "relative"}
     found = load(environ, work).folders
@@ -152,12 +147,6 @@ def test_an_unknown_key_is_a_note_that_names_the_near_one(home: Path, work: Path
     )
 
 
-def test_bytes_that_are_no_text_are_told_as_such(home: Path, work: Path) -> None:
-    (home / ".config/ai-lessons/config.toml").write_bytes(b"repo = '\xff'")
-    with pytest.raises(UsageError, match="not valid TOML"):
-        load({"HOME": str(home)}, work)
-
-
 def test_a_configuration_that_cannot_be_read_is_an_error(home: Path, work: Path) -> None:
     (home / ".config/ai-lessons/config.toml").mkdir()
     with pytest.raises(StorageFailed, match="Is a directory"):
@@ -167,11 +156,6 @@ def test_a_configuration_that_cannot_be_read_is_an_error(home: Path, work: Path)
 def test_a_flag_in_the_environment_is_one_or_zero(home: Path, work: Path) -> None:
     with pytest.raises(UsageError, match="AI_LESSONS_OFFLINE must be 1 or 0, not 'maybe'"):
         load({"HOME": str(home), "AI_LESSONS_OFFLINE": "maybe"}, work)
-
-
-def test_the_project_tier_is_the_nearest_one_upward(home: Path, work: Path) -> None:
-    (work / ".ai/reference").mkdir(parents=True)
-    assert load({"HOME": str(home)}, work / "deep", tier="project").repo == work / ".ai/reference"
 
 
 def test_the_project_tier_that_is_not_there_yet_belongs_to_the_top_of_the_code(home: Path, work: Path) -> None:

@@ -136,35 +136,3 @@ def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_fr
             assert approval is not None
             assert (approval.approved_by, approval.evidence) == ("person <human@example.com>", 2)
             assert review.pending_rules(library) == ()
-
-
-def test_a_rejection_reaches_the_other_clone_and_meets_the_next_suggestion(pair: Pair) -> None:
-    made = pair.agent.suggest()
-    pair.person.run("fetch", "-q")
-    with pair.person.library() as library:
-        done = review.reject_rule(library, made.handle, reason="too broad")
-    assert done.notes == (f"its branch is still on origin: git push origin --delete {made.branch}",)
-    pair.person.run("push", "-q", "origin", "main", f":{made.branch}")
-    pair.agent.run("pull", "-q", "--prune")
-    with pair.agent.library(agent="claude") as library:
-        assert review.pending_rules(library) == ()
-        again = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
-    assert len(again.warnings) == 1
-    assert again.warnings[0].startswith("the same was rejected on ")
-    assert again.warnings[0].endswith(": too broad")
-
-
-def test_both_clones_work_at_once_and_plain_pull_and_push_settle_it(pair: Pair) -> None:
-    one, two = pair.agent.suggest("First thing"), pair.agent.suggest("Second matter")
-    pair.person.run("fetch", "-q")
-    with pair.person.library() as library:
-        review.approve_rule(library, one.handle)
-    (pair.agent.root / "2.md").write_text("x\n")
-    pair.agent.run("add", "-A")
-    pair.agent.run("commit", "-qm", "other work")
-    pair.agent.run("push", "-q")
-    pair.person.run("pull", "-q", "--no-rebase", "--no-edit")
-    pair.person.run("merge", "-q", "--no-edit", f"origin/{two.branch}")
-    pair.person.run("push", "-q")
-    pair.agent.run("pull", "-q")
-    assert sorted(pair.agent.rules()) == sorted(pair.person.rules()) == ["First thing", "Second matter"]

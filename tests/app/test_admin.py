@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from ai_lessons.app import entries, health, search_index, setup, sharing
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
-from ai_lessons.search import index
-from ai_lessons.search.database import EMBED, RefreshState
 from app.world import DOC, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
 from real_world import Git, put_file
 
@@ -147,22 +144,6 @@ def test_reindex_completes_and_rebuilds(world: World, embedder: CountingEmbedder
         setup.reindex(world.library, ["nonsense"])
 
 
-def test_reindex_waits_for_another_process_that_embeds_and_goes_on_where_it_ends(
-    world: World, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.add("Grafting", "How to graft apple trees.")
-    seen: list[tuple[str, int, int]] = []
-    library = world.fresh(progress=lambda *step: seen.append(step))
-    other = RefreshState(library.primary.store.state_dir)
-    with ExitStack() as at_work:
-        assert at_work.enter_context(other.locked(EMBED, 0.0))
-        monkeypatch.setattr(search_index, "sleep", lambda _: at_work.close())
-        monkeypatch.setattr(index, "EMBED_FIRST", 0)
-        done = setup.reindex(library)
-    assert (done.missing, done.embedded) == (0, 1)
-    assert ("Embedding", 0, 1) in seen
-
-
 def test_reindex_without_a_model_says_what_is_missing(world: World) -> None:
     world.add("one", "text")
     done = setup.reindex(world.library)
@@ -252,14 +233,6 @@ def test_without_autocommit_files_are_written_and_not_committed(world: World) ->
     assert made.notes == ()
     assert world.commits() == ["by hand", "first"]
     assert sharing.save(world.library) == ((), ())
-
-
-def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
-    world.write(".ai-lessons/config.yaml", "git: [\n")
-    with pytest.raises(InvalidEntry, match=r"config\.yaml") as error:
-        world.add("not now")
-    assert error.value.hint
-    assert world.titles() == []
 
 
 def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:

@@ -104,13 +104,7 @@ def test_the_version_that_the_code_around_pins_is_taken_by_default(shop: World) 
 
 
 def test_versions_are_listed_newest_first_and_by_project(shop: World) -> None:
-    assert [one.name for one in entries.versions(shop.library)] == [
-        "22.14.0",
-        "22.9.0",
-        "20.1.0",
-        "3.5",
-        "unversioned",
-    ]
+    assert [one.name for one in entries.versions(shop.library)] == ["22.14.0", "22.9.0", "20.1.0", "3.5", "unversioned"]
     assert [one.name for one in entries.versions(shop.library, "etcd")] == ["3.5"]
     with pytest.raises(NotFound, match="nowhere"):
         entries.versions(shop.library, "nowhere")
@@ -129,16 +123,3 @@ def test_a_long_traceback_is_asked_by_its_error(world: World) -> None:
     frames = "\n".join(f'  File "/usr/lib/module{n}.py", line {n}, in frame' for n in range(40))
     text = f"Traceback (most recent call last):\n{frames}\nPoolTimeoutError: no connection within 30 s"
     assert world.found(text, plain=True)[0] == "Pool exhausted"
-
-
-def test_a_score_does_not_depend_on_the_kinds_that_are_asked_for(world: World) -> None:
-    world.add("Pruning", "Prune apple trees in late winter, before the buds swell.", project="p")
-    world.write("p/docs/unversioned/graft.md", "# Grafting\n\nGraft apple trees onto roots, and prune them later.\n")
-    world.write("p/docs/unversioned/wine.md", "# Winemaking\n\nAbout casks, corks and trees.\n")
-    every = {hit.entry.id: hit.entry.score for hit in world.search("when to prune apple trees").hits}
-    docs = {
-        hit.entry.id: hit.entry.score
-        for hit in world.search("when to prune apple trees", kinds=frozenset({Kind.DOC})).hits
-    }
-    assert docs
-    assert docs.items() <= every.items()

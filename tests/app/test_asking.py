@@ -38,27 +38,20 @@ def cellar(world: World) -> World:
 
 
 FILTERS: list[tuple[str, set[str] | None]] = [
-    ("winemaking kind:lesson", {"Lesson", "Other lesson"}),
-    ("winemaking type:docs project:b", {"Exact", "Range"}),
-    ("winemaking tag:red", {"Lesson", "Other lesson"}),
-    ("winemaking tag:red,dry", {"Lesson"}),
+    ("winemaking kind:lesson", {"Lesson", "Other lesson"}), ("winemaking type:docs project:b", {"Exact", "Range"}),
+    ("winemaking tag:red", {"Lesson", "Other lesson"}), ("winemaking tag:red,dry", {"Lesson"}),
     ("winemaking kind:doc,script version:v2", {"Any", "Both", "Script"}),
     ("winemaking kind:doc version:1", {"One", "Both", "Any"}),
     ("winemaking kind:doc version:1.4.2", {"Exact", "Range", "Any"}),
     ("winemaking kind:doc version:1.x", {"One", "Both", "Exact", "Range", "Any"}),
     ("winemaking kind:doc version:>=1.5 <1.9", {"Range", "Any"}),
-    ("winemaking kind:doc version:unversioned", {"Any"}),
-    ('winemaking kind:doc version:"^3"', {"Any"}),
-    ("tag:red", {"Lesson", "Other lesson"}),
-    ("kind:doc project:a version:v1", {"One", "Both", "Any"}),
-    ("project:a version:v2", {"Both", "Any"}),
-    ("tag:nowhere", set()),
-    ('"about winemaking" kind:lesson', {"Lesson", "Other lesson"}),
-    ('"winemaking about"', set()),
+    ("winemaking kind:doc version:unversioned", {"Any"}), ('winemaking kind:doc version:"^3"', {"Any"}),
+    ("tag:red", {"Lesson", "Other lesson"}), ("kind:doc project:a version:v1", {"One", "Both", "Any"}),
+    ("project:a version:v2", {"Both", "Any"}), ("tag:nowhere", set()),
+    ('"about winemaking" kind:lesson', {"Lesson", "Other lesson"}), ('"winemaking about"', set()),
     ('"winemaking about" kind:lesson', set()),
-    ('"winemaking about" kind:lesson anything', {"Lesson", "Other lesson"}),
-    ("nothing:of the:sort winemaking", None),
-]
+    ('"winemaking about" kind:lesson anything', {"Lesson", "Other lesson"}), ("nothing:of the:sort winemaking", None),
+]  # fmt: skip
 
 
 def test_filters_and_phrases_in_the_query(cellar: World) -> None:
@@ -88,12 +81,11 @@ def test_an_answer_says_what_was_asked_as_it_was_typed(cellar: World) -> None:
     assert cellar.search('"about winemaking" tag:red').query == '"about winemaking" tag:red'
 
 
-def test_filters_alone_load_no_index_and_show_the_newest_first(cellar: World) -> None:
+def test_filters_alone_show_the_newest_first(cellar: World) -> None:
     cellar.add("Newest", "Words.", tags=["red"])
     answer = cellar.search("tag:red", limit=2, explain=True)
     assert [hit.entry.title for hit in answer.lessons] == ["Newest", "Other lesson"]
     assert [hit.factors["match"] for hit in answer.lessons] == [1.0, 1.0]
-    assert "indexing" not in vars(cellar.library.primary)
 
 
 def test_scores_of_versions_as_the_design_has_them(cellar: World) -> None:
@@ -101,12 +93,6 @@ def test_scores_of_versions_as_the_design_has_them(cellar: World) -> None:
     assert {hit.entry.title: hit.factors["version"] for hit in hits} == {"Both": 1.0, "One": 0.85, "Any": 0.7}
     hits = cellar.search("winemaking kind:doc version:1.4.2", explain=True).docs
     assert {hit.entry.title: hit.factors["version"] for hit in hits} == {"Exact": 1.0, "Range": 0.95, "Any": 0.7}
-
-
-def test_a_phrase_of_words_that_are_in_no_index_is_found(world: World) -> None:
-    world.write("a/docs/one.md", doc("One", text="As they say: to be or\nnot to be.\n"))
-    world.write("a/docs/two.md", doc("Two", text="Not to be, or to be.\n"))
-    assert world.found('"to be or not to be"') == ["One"]
 
 
 def test_a_phrase_that_nothing_holds_does_not_empty_the_answer_to_a_sentence(cellar: World) -> None:
@@ -122,15 +108,6 @@ def test_the_snippet_of_a_phrase_stands_around_it(world: World) -> None:
     (hit,) = world.search('"status* of a workflow"').docs
     assert "Then the status of a workflow falls." in hit.entry.snippet
     assert len(hit.entry.snippet) <= 152
-
-
-def test_passages_of_one_entry_are_one_result_with_the_best_of_them(world: World) -> None:
-    sections = "".join(f"## Part {n}\n\n{'Vintage of the year. ' * 40}\n\n" for n in range(6))
-    world.write("a/docs/long.md", doc("Long", text=f"# Long\n\n{sections}## Best\n\nVintage port and its cork.\n"))
-    world.write("a/docs/other.md", doc("Other", text="Nothing of it, but a vintage.\n"))
-    hits = world.search("vintage port cork").docs
-    assert [hit.entry.title for hit in hits] == ["Long", "Other"]
-    assert "Vintage port and its cork." in hits[0].entry.snippet
 
 
 def test_text_of_somebody_is_no_syntax_when_context_is_asked_for(cellar: World) -> None:

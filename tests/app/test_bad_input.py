@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,7 @@ import pytest
 from ai_lessons.app import editing, entries, health, resources, search, setup, sharing
 from ai_lessons.app.answers import LessonDraft, ResourceDraft
 from ai_lessons.app.workspace import Library
-from ai_lessons.errors import (
-    Conflict,
-    InvalidEntry,
-    NotFound,
-    Refused,
-    StorageFailed,
-    UnsupportedRepository,
-)
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, StorageFailed
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, World, lesson
 from real_world import Git
@@ -31,14 +23,6 @@ def leftovers(root: Path) -> list[str]:
     return sorted(
         str(file.relative_to(root)) for file in root.rglob("*") if file.is_file() and ".git" not in file.parts
     )
-
-
-def test_a_newer_format(world: World) -> None:
-    world.write(".ai-lessons/config.yaml", "format: 99\n")
-    with pytest.raises(UnsupportedRepository, match="99") as error:
-        world.add("no")
-    assert error.value.hint
-    assert "has format 99" in " ".join(world.search("anything").notes), "readers go on"
 
 
 def test_a_repository_without_commits_and_entries_answers_everything(git: Git, tmp_path: Path, world: World) -> None:
@@ -68,17 +52,6 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
     assert git(root, "fsck", "--strict", "--no-dangling") == ""
 
 
-def test_a_folder_that_is_a_link_out_is_neither_read_nor_written(world: World, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "secret.md").write_text("# Secret\n")
-    (world.root / "jira").symlink_to(tmp_path / "elsewhere")
-    assert world.titles() == []
-    with pytest.raises(Refused, match="jira") as error:
-        world.add("goes out", project="jira")
-    assert "link" in error.value.message
-    assert leftovers(tmp_path / "elsewhere") == ["secret.md"]
-
-
 def test_a_file_of_five_megabytes(world: World, tmp_path: Path) -> None:
     text = "# Large\n\n" + "A sentence about limnology. " * 190_000
     (tmp_path / "large.md").write_text(text)
@@ -92,11 +65,6 @@ def test_a_file_over_the_limit(world: World, tmp_path: Path) -> None:
     (tmp_path / "huge.md").write_bytes(b"x\n" * 5_000_000)
     with pytest.raises(InvalidEntry, match=r"huge\.md.*bytes"):
         world.bring(tmp_path / "huge.md")
-    world.write("notes/huge.md", b"x\n" * 5_000_000)
-    world.write("notes/fine.md", "# Fine\n")
-    assert world.titles() == ["Fine"]
-    (problem,) = health.validate(world.library).problems
-    assert problem.path == "notes/huge.md"
 
 
 def test_a_binary_file_and_invalid_utf8(world: World, tmp_path: Path) -> None:
@@ -121,41 +89,6 @@ def test_invalid_frontmatter_is_named_when_the_file_is_asked_for(world: World) -
         with pytest.raises(InvalidEntry, match=r"bad\.md"):
             editing.update(world.library, ref, title="x")
     assert world.read("p/lessons/bad.md") == "---\nid: x\ntitle: [open\n---\n"
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system of its own of 1.5 MB; skips where this user may not mount."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", str(place)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("a file system of its own cannot be mounted here")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=False)
-
-
-def test_no_space_leaves_the_repository_as_it_was(world: World, git: Git, small_disk: Path, tmp_path: Path) -> None:
-    root = small_disk / "repo"
-    git(small_disk, "init", "-q", str(root))
-    folder = tmp_path / "many"
-    folder.mkdir()
-    for n in range(40):
-        (folder / f"{n:02}.md").write_text(f"# Page {n}\n\n" + "words " * 10_000)
-    with Library(root, world.options) as library:
-        editing.add_lesson(library, LessonDraft("Fits"))
-        before = leftovers(root)
-        with pytest.raises(StorageFailed, match="space") as error:
-            resources.add_resources(library, ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
-        assert error.value.hint
-        assert leftovers(root) == before
-        assert [light.title for light in entries.list_entries(library).entries] == ["Fits"]
-    assert git(root, "status", "--porcelain") == ""
-    assert git(root, "log", "--format=%s") == "Add lesson: Fits"
 
 
 def test_no_space_as_the_system_reports_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,49 +155,6 @@ def test_no_git_identity_keeps_the_write_and_names_the_remedy(world: World, git:
     assert world.commits() == ["Add lesson: second", "Add lesson: waits", "first"]
 
 
-def test_a_detached_head_keeps_the_write(world: World, git: Git) -> None:
-    git(world.root, "switch", "-q", "--detach")
-    made = world.add("waits")
-    assert made.commit is None
-    assert any("detached" in note and "switch" in note for note in made.notes)
-    assert world.titles() == ["waits"]
-    git(world.root, "switch", "-q", "main")
-    assert world.add("next").commit
-    assert world.commits() == ["Add lesson: next", "Add lesson: waits", "first"]
-
-
-def test_a_merge_in_progress_is_left_alone(world: World, git: Git) -> None:
-    world.committed("notes/a.md", "one\n", message="one")
-    git(world.root, "switch", "-qc", "side")
-    world.committed("notes/a.md", "two\n", message="two")
-    git(world.root, "switch", "-q", "main")
-    world.committed("notes/a.md", "three\n", message="three")
-    git(world.root, "merge", "side", check=False)
-    made = world.add("during the merge")
-    assert made.commit is None
-    assert any("merge" in note for note in made.notes)
-    assert "UU notes/a.md" in world.status()
-    world.write("notes/a.md", "both\n")
-    git(world.root, "add", "notes/a.md")
-    git(world.root, "commit", "-qm", "merged")
-    commits, _ = sharing.save(world.library)
-    assert len(commits) == 1
-    assert world.status() == ""
-    assert world.titles(kinds=[Kind.LESSON]) == ["during the merge"]
-    assert git(world.root, "fsck", "--strict", "--no-dangling") == ""
-
-
-def test_staged_and_unstaged_edits_of_others_stay_as_they_are(world: World, git: Git) -> None:
-    world.write("notes/a.md", "one\n")
-    world.committed("notes/b.md", "one\n")
-    world.write("notes/a.md", "staged\n")
-    git(world.root, "add", "notes/a.md")
-    world.write("notes/b.md", "unstaged\n")
-    before = world.status()
-    world.add("beside them")
-    assert world.status() == before
-
-
 def test_a_file_that_somebody_changes_meanwhile_is_not_overwritten(world: World) -> None:
     world.write("p/lessons/a.md", lesson())
 
@@ -293,43 +183,6 @@ def test_an_import_that_is_interrupted_before_it_writes_leaves_nothing(world: Wo
     assert leftovers(world.root) == ["README.md"]
     assert world.titles() == []
     assert health.stats(world.library).pending == 0
-
-
-@pytest.mark.parametrize("at", [3, 15, 25, 39])
-def test_ctrl_c_in_the_middle_of_an_import_leaves_all_of_it_or_nothing(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
-    """The signal comes while the files are written beside their places, or while they are renamed into them."""
-    import signal
-
-    folder = _pages(tmp_path)
-    rename, write = os.rename, os.write
-    calls = 0
-
-    def count(function: object) -> object:
-        def call(*args: object, **named: object) -> object:
-            nonlocal calls
-            calls += 1
-            if calls == at:
-                os.kill(os.getpid(), signal.SIGINT)
-            return function(*args, **named)  # type: ignore[operator]
-
-        return call
-
-    with monkeypatch.context() as patched:
-        if at > 20:
-            patched.setattr("ai_lessons.git.files.os.rename", count(rename))
-            calls = 20
-        else:
-            patched.setattr("ai_lessons.git.files.os.write", count(write))
-        with pytest.raises(KeyboardInterrupt):
-            world.bring(folder, recursive=True)
-    there = len(world.titles())
-    assert there == (20 if at > 20 else 0)
-    sharing.save(world.library)
-    assert world.status() == ""
-    assert world.commits() == (["Add 20 docs", "first"] if there else ["first"])
-    assert world.bring(folder, recursive=True).unchanged == there
 
 
 def _pages(tmp_path: Path) -> Path:

@@ -187,7 +187,4 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
     ids = {light.id for _, group in loaded.groups for light in group}
     assert ids == {made[name].id for name in ("good", "firm", "new")}
     assert loaded.active == 3
-    assert {light.id for light in listed_lessons(world.fresh()).entries} >= {
-        made["bad"].id,
-        made["old"].id,
-    }
+    assert {light.id for light in listed_lessons(world.fresh()).entries} >= {made["bad"].id, made["old"].id}

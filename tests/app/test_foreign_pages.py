@@ -42,12 +42,6 @@ def test_pages_on_the_rules_of_a_linter_are_found(world: World) -> None:
     assert world.found("widget target") == ["no-widget-target"]
 
 
-def test_a_copy_does_not_take_the_id_of_a_committed_file(world: World) -> None:
-    world.committed("shop/lessons/much-longer-name.md", lesson(title="Original"))
-    world.write("shop/lessons/a.md", lesson(title="Copy"))
-    assert with_the_id(world) == ("Original", {"Original", "Copy"})
-
-
 def test_a_file_that_came_first_keeps_its_id_also_in_a_fresh_clone(world: World) -> None:
     world.committed("shop/lessons/much-longer-name.md", lesson(title="Original"))
     world.committed("shop/lessons/a.md", lesson(title="Copy"))
@@ -60,12 +54,6 @@ def with_the_id(world: World) -> tuple[str, set[str]]:
     lights = entries.list_entries(world.fresh()).entries
     (title,) = [light.title for light in lights if light.id == LESSON]
     return title, {light.title for light in lights}
-
-
-def test_a_copy_with_a_longer_name_does_not_take_the_id_before_the_first_commit(world: World) -> None:
-    world.write("shop/lessons/x.md", lesson(title="Original"))
-    world.write("shop/lessons/x copy.md", lesson(title="Copy"))
-    assert with_the_id(world) == ("Original", {"Original", "Copy"})
 
 
 def test_folders_that_a_case_blind_disk_joins_are_named() -> None:

@@ -145,28 +145,11 @@ class TestWhatMayGo:
         assert f".ai-lessons/config.yaml on main at {commit[:10]})" in message
         assert refused.value.hint
 
-    def test_code_is_refused_where_only_words_may_go(self, company: Company) -> None:
-        company.state(context="allow")
-        tiers = company.tiers(here=ACME)
-        assert verdict_of(tiers, move("project", "user")) is PolicyVerdict.AS_IS
-        with pytest.raises(Refused, match="general form only, and holds code: enterprise:acme: governance"):
-            decide(tiers, move("project", "user", code=True))
-
     def test_a_script_and_a_block_of_code_are_code_wherever_they_stand(self) -> None:
         hidden = b"---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
         for path, data in (("x.md", f"---\ntitle: x\n---\n{CODE}".encode()), ("x.sh", b"echo\n"), ("x.md", hidden)):
             assert promotion.code_in(path, data)
         assert not promotion.code_in("x.md", b"Say `git push`.\n")
-
-    def test_where_only_what_is_general_may_go_it_is_said_what_is_not(self, company: Company) -> None:
-        company.state(outbound="allow_generic")
-        one = move(code=True)._replace(ties=("path of one machine (/home/ada)", "name of a project (shop)"))
-        with pytest.raises(Refused, match=r"holds code, path of one machine \(/home/ada\), name of a project \(shop\)"):
-            decide(company.tiers(), one)
-
-    def test_nobody_is_asked_outside_of_enterprises(self, company: Company) -> None:
-        for way in (("project", "user"), ("user", "project"), ("project", ACME)):
-            assert verdict_of(company.tiers(), move(*way)) is PolicyVerdict.AS_IS
 
 
 @given(st.text(alphabet="`~ \t\n->1.*+)x<preE", max_size=60))
@@ -315,12 +298,6 @@ class TestReleases:
         assert "governance.outbound_policy is require_approval (the default, " in message
         assert str(company.root(ACME)) not in message
 
-    def test_asking_again_says_which_proposal_waits(self, company: Company, theirs: str) -> None:
-        first, again = self.ask(company, theirs), self.ask(company, theirs)
-        assert again.branch == first.branch
-        assert again.warnings == (f"asked for already: {first.branch} waits for a person",)
-        assert self.ask(company, theirs, BETA).branch != first.branch
-
     def test_what_was_turned_down_is_told_who_asks_again(self, company: Company, theirs: str) -> None:
         first = self.ask(company, theirs)
         review.reject_rule(company.library(writes=ACME), first.branch, reason="It names a customer")
@@ -442,12 +419,6 @@ class TestTheUsersRepositoryMeanwhile:
         with pytest.raises(Refused):
             editing.add_lesson(library, LessonDraft("Words", "Plain.\n"))
 
-    def test_the_project_and_the_enterprise_are_written_to_as_ever(self, company: Company) -> None:
-        company.state(personal="block", outbound="block_all", context="block_all")
-        for tier in ("project", ACME):
-            editing.add_lesson(company.library(here=ACME, writes=tier), LessonDraft("Code", CODE))
-        editing.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
-
 
 class TestPromotions:
     """All of it together: what a person asks for with `contribute promote`."""
@@ -457,19 +428,6 @@ class TestPromotions:
 
     def promote(self, company: Company, ref: str, to: str = "user", here: str = ACME, **wanted: Any) -> Promoted:
         return promotion.promote(company.library(here=here), ref, to, PromotionRequest(**wanted))
-
-    def test_a_released_text_goes_to_the_user_with_its_code(self, company: Company) -> None:
-        ref = self.add(company, "Retry on 409", here=ACME)
-        asked = self.promote(company, ref)
-        assert asked.outcome == "asked"
-        assert asked.proposal is not None
-        assert self.promote(company, ref).outcome == "asked"
-        company.approve(asked.proposal.branch)
-        done = self.promote(company, ref)
-        assert done.outcome == "copied"
-        assert done.policy.endswith("; a person released this text")
-        assert done.copy is not None
-        assert "run --it" in (company.root("user") / done.copy.path).read_text()
 
     def test_what_belongs_to_one_place_does_not_leave_where_only_what_is_general_may(self, company: Company) -> None:
         company.state(outbound="allow_generic")

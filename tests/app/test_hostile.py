@@ -25,19 +25,10 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)
 FRONTMATTER = {
     "over 64 KiB": HEAD + "x: " + "y" * 70_000,
     "30,000 brackets": HEAD + "x: " + "[" * 30_000,
-    "30,000 dashes": HEAD + "x:\n  " + "- " * 15_000,
-    "nested mappings": HEAD + "x: " + "{a: " * 15_000,
-    "complex keys": "? " * 30_000,
-    "6,000 values": HEAD + "x: [" + "1," * 6_000 + "]",
     "anchors that double": HEAD + BOMB,
     "an alias": HEAD + "a: &a x\nb: *a\n",
     "a Python object": HEAD + 'x: !!python/object/apply:os.system ["touch /tmp/owned"]\n',
-    "a tag": HEAD + "x: !!binary aGVsbG8=\n",
-    "a key twice": HEAD + f"id: {OTHER}\n",
-    "a merge key": HEAD + "<<: {kind: rule}\nx: &m 1\n",
     "an escape sequence": HEAD + "x: \x1b[31m\n",
-    "a NUL": HEAD + "x: \0\n",
-    "not a mapping": "- a\n- b\n",
     "an approval of its own": f"id: {LESSON}\nkind: rule\ntitle: T\nrationale: R\napproved: true\n",
 }
 
@@ -58,22 +49,6 @@ def test_hostile_frontmatter_is_named_and_stops_nothing_else(world: World, name:
     assert [problem.path for problem in problems] == ["p/lessons/bad.md"] * len(problems)
     assert problems
     assert all(len(problem.message) < 400 and problem.message.isprintable() for problem in problems)
-
-
-SEQUENCES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\ufeff\x7f\b\r"
-
-
-def test_control_sequences_and_reversed_text_do_not_reach_what_is_listed(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(title='"T\\e[31m\\u202e"', body=f"# {SEQUENCES}\n"))
-    world.write(f"p/docs/unversioned/{SEQUENCES.replace('/', '')}.md", f"# {SEQUENCES} Title\n")
-    from ai_lessons.interfaces.output import clean
-
-    for light in entries.list_entries(world.library).entries:
-        for text in (light.title, light.path):
-            shown = clean(text)
-            assert not set(shown) & set("\x1b\x07\x9b\x7f\b\r\u202e\u2066"), shown
-    for problem in health.validate(world.library).problems:
-        assert "\x1b" not in clean(problem.message + problem.path)
 
 
 def test_a_sparse_file_of_a_gigabyte_is_passed_over_in_no_time_and_memory(world: World) -> None:
@@ -137,20 +112,9 @@ def test_a_file_that_git_takes_away_right_after_it_was_written_is_still_answered
 
 
 NAMES = (
-    "../x",
-    "/etc/x",
-    "..",
-    ".git",
-    ".GIT",
-    "git~1",
-    "a/../../x",
-    "CON",
-    "x\ny",
-    "\u202ex",
-    ".g\u200cit",
-    "x" * 300,
+    "../x", "/etc/x", "..", ".git", ".GIT", "git~1", "a/../../x", "CON", "x\ny", "\u202ex", ".g\u200cit", "x" * 300,
     "",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -177,18 +141,11 @@ def test_ten_thousand_files_in_one_folder(world: World) -> None:
 
 
 CONFIGS = (
-    "search:\n  index: /etc/x\n",
-    "search:\n  index: file:///etc\n",
-    "search:\n  index: ../../x\n",
-    "search:\n  model: http://example.com/model\n",
-    "search:\n  model: ../../model\n",
-    "approval:\n  branch: ../../refs/heads/x\n",
-    "approval:\n  branch: --upload-pack=touch\n",
-    "format: [1]\n",
-    "format: 99999999999999999999999\n",
-    "tag_aliases: {a: b, b: a}\n",
-    "x: " + "[" * 30_000,
-)
+    "search:\n  index: /etc/x\n", "search:\n  index: file:///etc\n", "search:\n  index: ../../x\n",
+    "search:\n  model: http://example.com/model\n", "search:\n  model: ../../model\n",
+    "approval:\n  branch: ../../refs/heads/x\n", "approval:\n  branch: --upload-pack=touch\n", "format: [1]\n",
+    "format: 99999999999999999999999\n", "tag_aliases: {a: b, b: a}\n", "x: " + "[" * 30_000,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", CONFIGS)

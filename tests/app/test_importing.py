@@ -361,17 +361,6 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, her
     assert SECRETS not in world.read(doc)
 
 
-def test_what_cannot_be_read_keeps_no_other_doc_from_being_refreshed(
-    world: World, source: Path, hermetic: Path
-) -> None:
-    (hermetic / "netrc").write_text(SECRETS)
-    made = resources.add_resources(world.library, ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])).written[0]
-    pulled(world, "~/netrc")
-    (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
-    done = {one.path: one for one in resources.refresh(world.library, [], every=True)}
-    assert (done[made.path].changed, done["x/docs/unversioned/guide.md"].changed) == (True, False)
-
-
 def test_a_source_that_a_person_names_once_is_remembered_until_its_path_or_its_file_is_another(
     world: World, hermetic: Path
 ) -> None:

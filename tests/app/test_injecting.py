@@ -10,7 +10,7 @@ import pytest
 from ai_lessons.app import contexts, editing, entries, health
 from ai_lessons.app import health as params_jobs
 from ai_lessons.app.answers import Context, ContextQuery
-from ai_lessons.learning.statistics import DEFINITIONS, INJECTED, Event
+from ai_lessons.learning.statistics import DEFINITIONS
 from ai_lessons.search.model_files import PINNED
 from app.world import LESSON, OTHER, CountingEmbedder, World, lesson
 
@@ -57,17 +57,6 @@ def test_what_came_is_written_down_and_counted(world: World) -> None:
     assert shown is not None
     assert shown.tallies.injected == 1
     assert world.status() == ""
-
-
-def test_an_event_that_a_hook_and_a_helper_both_write_down_counts_once(world: World) -> None:
-    place(world, LESSON)
-    happened = Event(IDS[0], "2026-11-23T10:00:00Z", INJECTED, LESSON)
-    for _ in range(2):
-        assert world.library.record([happened]) == []
-    assert [row["id"] for row in logged(world)] == [IDS[0]] * 2
-    shown = entries.show(world.library, LESSON).usage
-    assert shown is not None
-    assert shown.tallies.injected == 1
 
 
 def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:
@@ -158,9 +147,9 @@ def test_some_sessions_are_asked_how_lessons_did(world: World, set_parameter: Se
 
 
 def test_a_lesson_far_from_the_words_stays_away(
-    world: World, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch, set_parameter: SetParameter
+    world: World, embedder: CountingEmbedder, set_parameter: SetParameter
 ) -> None:
-    monkeypatch.setattr(embedder, "name", PINNED.name)  # vectors of another model are not compared
+    embedder.name = PINNED.name  # vectors of another model are not compared
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
     world.committed(
         "global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n")

@@ -51,15 +51,6 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World
     assert health.validate(world.library).problems == ()
 
 
-def test_importing_twice_adds_nothing(world: World, log: Path) -> None:
-    transfer.import_files(world.library, [log], "lessons-jsonl")
-    before, commits = listed(world), world.commits()
-    again = transfer.import_files(world.library, [log], "lessons-jsonl")
-    assert (again.written, again.unchanged, again.commit) == ((), 2, None)
-    assert listed(world) == before
-    assert world.commits() == commits
-
-
 def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -> None:
     transfer.import_files(world.library, [log], "lessons-jsonl")
     with log.open("a") as file:
@@ -89,29 +80,15 @@ def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, 
 
 def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
     damage = [
-        "{half",
-        "[1]",
-        "null",
-        '{"scope":"tmux"}',
-        '{"id":"9","status":"deleted"}',
-        row(4, created="soon").strip(),
-    ]
+        "{half", "[1]", "null", '{"scope":"tmux"}', '{"id":"9","status":"deleted"}', row(4, created="soon").strip(),
+    ]  # fmt: skip
     damage += [row(5, scope="../out").strip(), row(6, status="maybe").strip(), row(7, because="").strip()]
     log.write_bytes(b"\xef\xbb\xbf" + SEED.encode() + b"\n" + "\n".join(damage).encode() + b"\n\xff\xfe\n")
     done = transfer.import_files(world.library, [log], "lessons-jsonl")
     assert len(done.written) == 2
     assert [place.rpartition(":")[2] for place, _ in done.skipped] == [
-        "5",
-        "6",
-        "7",
-        "8",
-        "14",
-        "9",
-        "10",
-        "11",
-        "12",
-        "13",
-    ]
+        "5", "6", "7", "8", "14", "9", "10", "11", "12", "13",
+    ]  # fmt: skip
     reasons = [reason for _, reason in done.skipped]
     assert reasons[:5] == ["no JSON object with an id"] * 5
     assert reasons[5].startswith("the pattern has no WHEN")

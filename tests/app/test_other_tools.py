@@ -283,19 +283,6 @@ def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path, f
     assert transfer.export_file(world.library, tmp_path / name, form, globs=["jira/*"]).files[0][1] == "removed"
 
 
-@pytest.mark.parametrize(
-    ("form", "name"),
-    [("copilot", ".github/copilot-instructions.md"), ("windsurf", ".windsurfrules"), ("cursor", ".cursorrules")],
-)
-def test_a_form_of_one_file_keeps_what_is_around_our_part(world: World, tmp_path: Path, form: str, name: str) -> None:
-    approve(world, title="Use transactions")
-    put(tmp_path, {name: b"Mine.\n"})
-    transfer.export_file(world.library, tmp_path / name, form)
-    text = (tmp_path / name).read_text()
-    assert text.startswith("Mine.\n\n<!-- >>> ai-lessons rules >>> -->\n## Rules\n")
-    assert "### Use transactions (R-" in text
-
-
 def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: Path) -> None:
     approve(world, title="Use transactions", project="shop")
     approve(world, title="Ask first")
@@ -356,18 +343,11 @@ def draw(_: Any) -> list[tuple[str, bytes]]:
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        ("out/mine.json", "groove"),
-        ("out/new.json", "groove"),
-        ("out/a/new.json", "groove"),
-        ("out/AGENTS.md", "agents-md"),
-        ("out/.github/copilot-instructions.md", "copilot"),
-        ("out", "claude-rules"),
-        ("out/.cursor/rules", "cursor"),
-        ("out/skills", "skills"),
-        ("out", "site"),
-        ("out/public", "site"),
+        ("out/mine.json", "groove"), ("out/new.json", "groove"), ("out/a/new.json", "groove"),
+        ("out/AGENTS.md", "agents-md"), ("out/.github/copilot-instructions.md", "copilot"), ("out", "claude-rules"),
+        ("out/.cursor/rules", "cursor"), ("out/skills", "skills"), ("out", "site"), ("out/public", "site"),
     ],
-)
+)  # fmt: skip
 def test_an_export_through_a_link_out_of_the_code_writes_nothing(
     world: World, linked: Path, name: str, form: str
 ) -> None:
@@ -402,15 +382,10 @@ def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(world: Wo
 @pytest.mark.parametrize(
     "listed",
     [
-        "../home/entry.html",
-        "{home}/entry.html",
-        "entry/../../home/entry.html",
-        "entry/entry.html",
-        "out/entry.html",
-        "entry/01M82H56GFBPYC5697MCAAAAAA.html",
-        "entry/./01M82H56GFBPYC5697MCAAAAAA.html",
+        "../home/entry.html", "{home}/entry.html", "entry/../../home/entry.html", "entry/entry.html",
+        "out/entry.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html", "entry/./01M82H56GFBPYC5697MCAAAAAA.html",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("is_linked", [True, False])
 def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
     world: World, linked: Path, listed: str, is_linked: bool

@@ -51,16 +51,10 @@ def code(git: Git, tmp_path: Path) -> Partial:
 
 
 READS = (
-    ("cat-file", "blob", "HEAD~1:src/cart.py"),
-    ("log", "-p", "-2"),
-    ("diff", "HEAD~2", "HEAD~1"),
-    ("log", "-Sreturn"),
-    ("grep", "return", "HEAD~1"),
-    ("checkout", "-q", "HEAD~1"),
-    ("merge-base", "HEAD", "HEAD~1"),
-    ("fsck",),
-    ("gc", "--auto"),
-)
+    ("cat-file", "blob", "HEAD~1:src/cart.py"), ("log", "-p", "-2"), ("diff", "HEAD~2", "HEAD~1"),
+    ("log", "-Sreturn"), ("grep", "return", "HEAD~1"), ("checkout", "-q", "HEAD~1"), ("merge-base", "HEAD", "HEAD~1"),
+    ("fsck",), ("gc", "--auto"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["git", "git that knows no GIT_NO_LAZY_FETCH"])

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -130,42 +129,6 @@ def test_a_text_that_another_repository_of_this_user_has_is_not_embedded_again(
     assert len(embedder.asked) == 1
 
 
-def test_nothing_changed_reads_no_file_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.write("p/lessons/a.md", lesson())
-    library = world.library
-    entries.list_entries(library)
-    read: list[str] = []
-    store = library.primary.store
-    usual = store.read
-
-    def counted(path: str, *limit: int) -> bytes:
-        read.append(path)
-        return usual(path, *limit)
-
-    monkeypatch.setattr(store, "read", counted)
-    # a file is looked at again while it is so fresh that another change might have left the same time
-    for _ in range(40):
-        read.clear()
-        entries.list_entries(library)
-        if "p/lessons/a.md" not in read:
-            break
-        time.sleep(0.25)
-    assert "p/lessons/a.md" not in read
-    entries.tags(library)
-    entries.show(library, LESSON)
-    assert read.count("p/lessons/a.md") == 1
-
-
-def test_two_processes_refresh_at_once(world: World) -> None:
-    for n in range(40):
-        world.write(f"p/docs/{n}.md", f"# Page {n}\n\nabout pomology {n}\n")
-    searching = [child(world, "search", 3) for _ in range(2)]
-    for found in map(finished, searching):
-        # a text index that another process is still building says so, and is whole at the next question
-        assert found[-1] == 40
-    assert len(world.titles()) == 40
-
-
 def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git) -> None:
     writing = [child(world, "write", 3, name) for name in "ab"]
     for process in writing:
@@ -191,13 +154,3 @@ def test_a_cache_that_cannot_be_written_stops_no_search(world: World, tmp_path: 
     world.write("notes/a.md", "# A\n\npomology\n")
     found = search.search(world.fresh(cache_dir=tmp_path / "blocked" / "cache"), Query("pomology"))
     assert [hit.entry.title for hit in found.docs] == ["A"]
-
-
-def test_a_write_leaves_the_catalog_to_whoever_reads_next(world: World) -> None:
-    world.add("Known before")
-    entries.list_entries(world.library)
-    before = world.library.primary.catalog.generation
-    made = world.add("Written since")
-    assert world.library.primary.catalog.generation == before
-    assert made.id in [entry.id for entry in entries.list_entries(world.library).entries]
-    assert world.library.primary.catalog.generation > before

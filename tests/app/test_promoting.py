@@ -217,19 +217,6 @@ class TestARule:
 
 
 class TestToAnEnterprise:
-    def test_it_is_a_proposal_with_the_evaluation_in_its_message(self, company: Company) -> None:
-        lesson = add(company)
-        done = go(company, lesson, ACME, reason="three teams asked")
-        assert done.outcome == "proposed"
-        assert done.proposal is not None
-        with company.library(writes=ACME, here=ACME) as library:
-            (waiting,) = review.pending_rules(library)
-            assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
-            assert "- warning, specificity: path of one machine: /home/lena/shop (global/lessons/" in waiting.report
-            review.approve_rule(library, waiting.branch)
-            assert entries.show(library, waiting.id).entry.title == "PUT replaces all"
-        assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
-
     def test_the_same_is_not_proposed_twice_nor_once_it_is_there(self, company: Company) -> None:
         lesson = add(company)
         first = go(company, lesson, ACME)
@@ -242,24 +229,9 @@ class TestToAnEnterprise:
         company.approve(first.proposal.branch)
         assert go(company, lesson, ACME).outcome == "present"
 
-    def test_a_rejection_is_told_to_whoever_tries_again(self, company: Company) -> None:
-        lesson = add(company)
-        first = go(company, lesson, ACME)
-        assert first.proposal is not None
-        with company.library(writes=ACME) as library:
-            review.reject_rule(library, first.proposal.branch, reason="too narrow")
-        again = go(company, lesson, ACME)
-        assert again.proposal is not None
-        assert any("the same was rejected" in one and "too narrow" in one for one in again.proposal.warnings)
-
     def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
         done = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME)
         assert "specificity" not in [one.check for one in done.evaluation.findings]
-
-    def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
-        company.state(outbound="allow_all")
-        with pytest.raises(Refused, match="a person takes L-"):
-            go(company, add(company, ACME), "user", here=ACME, person=False)
 
 
 class TestWhatIsRefused:

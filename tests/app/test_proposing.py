@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, hints, review, sharing
+from ai_lessons.app import entries, hints, review
 from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits
 from ai_lessons.model.entries import Entry
 from ai_lessons.model.frontmatter import read_entry
-from app.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
+from app.world import DOC, LESSON, NOW, SCRIPT, World, lesson, options
 from real_world import Git
 
 PATH = "jira/lessons/2026-11/put-replaces-68f3k2a.md"
@@ -215,14 +215,6 @@ def test_a_move_is_no_such_fault(world: World) -> None:
     assert [light.path for light in entries.list_entries(world.fresh()).entries if light.kind == "lesson"] == [PATH]
 
 
-def test_a_rule_branch_that_changes_a_lesson_is_refused_as_ever(world: World) -> None:
-    rule = f"---\nid: {OTHER}\nkind: rule\ntitle: GET first\nrationale: x\ncreated: 2026-11-21T20:14:00Z\n---\nDo.\n"
-    by_hand(world, "rules/R-QQQ111-get-first", {"jira/rules/get-first-qqq111.md": rule, PATH: lesson()})
-    assert [(one.kind, one.conflicts) for one in waiting(world)] == [("rule", (f"it also changes {PATH}",))]
-    with pytest.raises(Refused, match="is not only about its rule"):
-        review.approve_rule(world.fresh(), "R-QQQ111")
-
-
 def test_a_lesson_that_says_that_it_is_a_rule_is_not_taken(world: World) -> None:
     by_hand(world, BRANCH, {PATH: lesson().replace("kind: lesson", "kind: rule\nrationale: x")})
     assert "says that it is a rule" in waiting(world)[0].conflicts[0]
@@ -357,22 +349,6 @@ def test_under_signed_approvals_a_lesson_needs_no_record(world: World) -> None:
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
 
 
-def test_proposals_go_round_with_sync_and_a_remote_one_is_approved_here(world: World, tmp_path: Path) -> None:
-    world.git(tmp_path, "clone", "-q", "--bare", "repo", "hub.git")
-    world.git(world.root, "remote", "add", "origin", str(tmp_path / "hub.git"))
-    made = propose(world)
-    assert sharing.sync(world.fresh()).proposals == (made.branch,)
-    world.git(world.root, "branch", "-D", made.branch)
-    assert [(one.branch, one.remote) for one in waiting(world)] == [(f"origin/{made.branch}", True)]
-    done = review.approve_rule(world.fresh(), "L-8F3K2A")
-    assert done.notes == (f"its branch is still on origin: git push origin --delete {made.branch}",)
-    assert waiting(world) == ()
-    world.git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "second")
-    other = World(tmp_path / "second", world.git, world.options)
-    assert hints.pending_count(other.fresh().primary) == 1
-    other.close()
-
-
 WAYS = {
     "approve": "merge", "merge": "merge", "own words": "merge", "forge": "merge",
     "squash": "commit", "rebase": "commit",
@@ -432,19 +408,6 @@ def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, 
     assert git(git_repo, "show", "--format=", "--name-only", "-m", "--first-parent", "HEAD") == f".ai/reference/{PATH}"
     assert [one.title for one in review.audit(world.fresh()).taken] == ["PUT replaces the workflow"]
     world.close()
-
-
-def test_a_rule_is_proposed_the_same_way_and_its_evidence_is_the_merge(world: World) -> None:
-    path = "jira/rules/get-first-qqq111.md"
-    text = f"---\nid: {OTHER}\nkind: rule\ntitle: GET first\nrationale: x\ncreated: 2026-11-21T20:14:00Z\n---\nDo.\n"
-    made = propose(world, {path: text}, report=f"(cherry picked from commit {'0' * 40})\n\nProposal: rules/R-8F3K2A-x")
-    assert made.branch == "rules/R-QQQ111-get-first"
-    assert waiting(world)[0].report.endswith("Proposal: rules/R-8F3K2A-x")
-    world.git(world.root, "config", "user.email", "curator@x")
-    review.approve_rule(world.fresh(), "R-QQQ111")
-    found = review.audit(world.fresh())
-    assert [(row.evidence, row.how, row.suggested_by) for row in found.rows] == [(2, "line", "Human <human@x>")]
-    assert found.taken == ()
 
 
 def test_on_another_branch_it_is_said_where_the_lesson_went(world: World) -> None:

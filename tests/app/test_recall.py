@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ai_lessons.app import entries
-from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.errors import NotFound
-from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.model.entries import Kind
 from app.world import DOC, LESSON, OTHER, World, lesson
 
 GUIDE = f"""---
@@ -58,22 +57,6 @@ def test_sections_together_are_the_text(guide: World) -> None:
     whole = entries.show(library, DOC)
     tops = [entries.show(library, DOC, section=s.number).body for s in whole.sections if s.level == 2]
     assert whole.body == entries.show(library, DOC, section=1).body + "".join(tops)
-
-
-def test_a_file_that_changes_while_it_is_shown_is_shown_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.write("p/lessons/a.md", lesson())
-    library = world.library
-    entries.show(library, LESSON)
-    resolve = RepositorySession.resolve
-
-    def resolved(repo: RepositorySession, ref: str) -> EntrySummary:
-        light = resolve(repo, ref)
-        world.write("p/lessons/a.md", lesson(body="Seen again.\n", colour="green"))
-        return light
-
-    monkeypatch.setattr(RepositorySession, "resolve", resolved)
-    shown = entries.show(library, LESSON)
-    assert (shown.body, shown.frontmatter["colour"]) == ("Seen again.\n", "green")
 
 
 def test_show_reads_the_disk_at_that_moment(world: World) -> None:

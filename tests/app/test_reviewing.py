@@ -58,13 +58,6 @@ def test_what_is_kept_rests_for_half_a_year_in_one_line_of_its_file(world: World
     assert [reason for _, reason, _ in found(world)] == ["review_by"]
 
 
-def test_a_day_of_review_after_the_last_look_comes_through(world: World) -> None:
-    place(world, review_by="2026-12-01", reviewed="2026-11-21")
-    assert found(world) == []
-    later(world, "2026-12-01")
-    assert [reason for _, reason, _ in found(world)] == ["review_by"]
-
-
 SAID = "Seen twice on the staging cluster, after the limit for open files was raised.\n"
 
 

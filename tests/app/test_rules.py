@@ -10,7 +10,7 @@ import pytest
 
 from ai_lessons.app import editing, entries, health, hints, proposals, review
 from ai_lessons.app.answers import RuleDraft, Suggested
-from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
 from app.world import LESSON, World, lesson
 
 AGENT = {"agent": "some agent", "session": "s1"}
@@ -35,14 +35,6 @@ def approved(world: World, title: str = "GET before PUT", **more: Any) -> Sugges
 
 def rules(world: World) -> list[str]:
     return [light.title for light in entries.list_entries(world.fresh()).entries if light.kind == "rule"]
-
-
-def test_links_are_resolved_and_become_the_evidence(world: World) -> None:
-    suggest(world, links=[("", "L-8F3K2A")])
-    (one,) = review.pending_rules(world.fresh())
-    assert [light.title for light in one.evidence] == ["PUT replaces the workflow"]
-    with pytest.raises(NotFound):
-        suggest(world, links=[("", "L-ZZZZZZ")])
 
 
 def test_stats_tell_how_long_an_approval_took(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,16 +80,6 @@ def test_what_is_decided_about_is_what_was_shown(world: World, decide: str) -> N
     assert now.commit != shown.commit
     review.approve_rule(world.fresh(), made.handle, expect=now.commit)
     assert rules(world) == ["GET before PUT"]
-
-
-def test_an_edit_in_the_editor_of_the_command_is_a_proposal(world: World) -> None:
-    made = approved(world)
-    done = editing.edit(world.fresh(), made.handle, lambda text, _: text + "More words.\n")
-    assert done is not None
-    assert done.commit == world.git(world.root, "rev-parse", f"rules/{made.handle}-get-before-put")
-    assert editing.edit(world.fresh(), made.handle, lambda text, _: text) is None
-    with pytest.raises((InvalidEntry, Refused)):
-        editing.edit(world.fresh(), made.handle, lambda text, _: text.replace("rationale: PUT", "approved: true\nx: "))
 
 
 def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None:
@@ -184,10 +166,7 @@ def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(wor
     assert world.status() == "M  global/lessons/one.md"
     assert world.read(made.path) == text
     assert not (world.root / "global/rules/by-hand.md").exists()
-    assert {p.branch: p.change for p in review.pending_rules(world.fresh())} == {
-        edit.branch: "edit",
-        new.branch: "new",
-    }
+    assert {p.branch: p.change for p in review.pending_rules(world.fresh())} == {edit.branch: "edit", new.branch: "new"}
     shown = world.git(world.root, "show", f"{new.branch}:global/rules/by-hand.md")
     assert f"\nid: {new.id}\n" in shown
     review.approve_rule(world.fresh(), edit.branch)
@@ -247,53 +226,8 @@ def test_an_id_taken_from_another_rule_is_named(world: World) -> None:
         proposals.propose(world.fresh(cwd=world.root))
 
 
-def test_a_text_that_breaks_the_format_is_not_approved(world: World) -> None:
-    world.git(world.root, "switch", "-q", "-c", "rules/R-8F3K2A-x", "main~1")
-    world.committed("p/rules/x.md", "---\nid: 01JD3Z8QK5W7M2X9V4T68F3K2A\nkind: rule\ntitle: X\napproved: true\n---\n")
-    world.git(world.root, "switch", "-q", "main")
-    with pytest.raises(InvalidEntry):
-        review.approve_rule(world.fresh(), "R-8F3K2A")
-    assert rules(world) == []
-
-
-def test_hostile_proposals_are_listed_and_stop_nothing(world: World) -> None:
-    suggest(world)
-    for number, text in enumerate((b"---\nid: [\n---\n", b"\xff\xfe\x00", b"---\n" + b"[" * 30_000 + b"\n---\n")):
-        world.git(world.root, "switch", "-q", "-c", f"rules/evil-{number}", "main~1")
-        world.committed("p/rules/evil.md", text)
-        world.git(world.root, "switch", "-q", "main")
-    waiting = review.pending_rules(world.fresh())
-    assert len(waiting) == 4
-    assert sum("its text cannot be read" in one.conflicts for one in waiting) == 3
-    assert hints.pending_count(world.fresh().primary) == 4
-
-
-def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hints.pending_count(world.fresh().primary) == 0
-    made = suggest(world)
-    assert hints.pending_count(world.fresh().primary) == 1
-    with monkeypatch.context() as patch:
-        patch.setattr("ai_lessons.app.proposals.ProposalContext.count", lambda _: 99)
-        assert hints.pending_count(world.fresh().primary) == 1
-    world.git(world.root, "branch", "-D", made.branch)
-    assert hints.pending_count(world.fresh().primary) == 0
-
-
-def test_suggesting_never_loads_the_index(world: World) -> None:
-    library = world.fresh()
-    proposals.suggest_rule(library, RuleDraft("One", "because"))
-    assert "indexing" not in vars(library.primary)
-
-
 def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:
     world.git(world.root, "branch", "-m", "main", "other")
     with pytest.raises(NotFound, match="approval branch"):
         suggest(world)
     assert hints.pending_count(world.fresh().primary) == 0
-
-
-def test_options_of_an_agent_do_not_leak_into_the_merge(world: World) -> None:
-    made = suggest(world)
-    review.approve_rule(world.fresh(), made.handle)
-    assert "Agent" not in world.git(world.root, "log", "-1", "--format=%B", "main")
-    assert world.options.agent is None

@@ -62,22 +62,6 @@ def test_what_git_brings_is_found(world: World, git: Git, tmp_path: Path) -> Non
     assert world.found("palms") == []
 
 
-def test_a_change_that_keeps_size_and_time_is_seen(world: World) -> None:
-    import os
-
-    file = world.write("notes/a.md", "# Apples\n\nAbout aaaa.\n")
-    before = file.stat()
-    assert world.found("aaaa") == ["Apples"]
-    world.write("notes/a.md", "# Apples\n\nAbout bbbb.\n")
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert world.found("bbbb") == ["Apples"]
-
-
-def test_another_process_sees_what_this_one_wrote(world: World) -> None:
-    world.add("Written here", "About phenology.")
-    assert [hit.entry.title for hit in search.search(world.fresh(), Query("phenology")).lessons] == ["Written here"]
-
-
 def test_a_context_lifts_what_carries_its_tags(world: World) -> None:
     world.write("a/lessons/one.md", lesson(title="Plain", body="About winemaking.\n"))
     world.write("a/lessons/two.md", lesson(OTHER, "Tagged", "About winemaking.\n", tags="[cellar]"))
@@ -150,20 +134,6 @@ def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
     assert any("config.yaml is invalid" in note for note in answer.notes)
 
 
-def test_a_file_that_goes_while_it_is_indexed_only_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in "ab":
-        world.write(f"notes/{name}.md", f"# File {name}\n\nAbout pomology.\n")
-    repo = world.library.primary
-    load = repo.load
-
-    def vanish(entry_id: str) -> object:
-        (world.root / "notes/a.md").unlink(missing_ok=True)
-        return load(entry_id)
-
-    monkeypatch.setattr(repo, "load", vanish)
-    assert world.found("pomology") == ["File b"]
-
-
 @pytest.mark.parametrize("path", ["p/rules/plain.md", "p/docs/hidden-rule.md", "rules/deep/x.md"])
 def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str) -> None:
     world.write("p/lessons/a.md", lesson(body="See zanzibar.\n"))
@@ -208,11 +178,6 @@ def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: Wor
     assert len(answer.docs) == 8
     assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
     assert not world.search("grafting in orchards").weak
-
-
-def test_a_model_that_was_not_measured_hides_nothing(world: World, embedder: CountingEmbedder) -> None:
-    world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
-    assert world.found("turbulent boundary layers about supersonic aerofoils") == ["Apples"]
 
 
 @pytest.mark.parametrize(

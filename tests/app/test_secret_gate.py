@@ -71,10 +71,7 @@ JOBS: dict[str, Callable[[World], object]] = {
     "edit": lambda w: editing.edit(w.library, w.add("A lesson").id, lambda text, _: text + SECRET),
     "link": lambda w: editing.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
     "mark wrong": lambda w: lessons.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
-    "adopt": lambda w: (
-        w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),
-        health.adopt(w.library, ["notes/plain.md"]),
-    ),
+    "adopt": lambda w: (w.write("notes/plain.md", f"# Plain\n\n{SECRET}"), health.adopt(w.library, ["notes/plain.md"])),
     "describe": lambda w: w.bring(w.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")),
     "script": lambda w: w.bring(
         w.write("p/scripts/unversioned/run.sh", f"#!/bin/sh\ncurl -H {KEY}\n"), kind=Kind.SCRIPT

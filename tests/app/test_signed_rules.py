@@ -156,14 +156,6 @@ def test_the_first_look_of_a_person_asks_whether_those_who_signed_count(alice: T
     assert (f"list: {root}\n" in file.read_text(), file.stat().st_mode & 0o777) == (True, 0o600)
 
 
-def test_with_nothing_new_nothing_is_judged_again(alice: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    alice.trust(alice.has_key("alice"))
-    alice.approve(alice.suggest().handle)
-    assert alice.in_force() == [TITLE]
-    monkeypatch.setattr("ai_lessons.app.open_repository.RulesInForce.looks", no)
-    assert alice.in_force() == [TITLE]
-
-
 def test_pinning_is_for_people_who_said_yes_and_the_list_can_be_read(alice: Team) -> None:
     file = alice.folder / "team.signers"
     file.write_text(alice.has_key("alice"))
@@ -180,16 +172,6 @@ def test_pinning_is_for_people_who_said_yes_and_the_list_can_be_read(alice: Team
         alice.trust("nobody\n")
     other = alice.trust(alice.has_key("bob"))
     assert (len(other.added), other.removed) == (1, made.keys)
-
-
-def test_another_person_verifies_offline_in_a_clone(alice: Team) -> None:
-    line = alice.has_key("alice")
-    alice.trust(line)
-    alice.approve(alice.suggest().handle)
-    bob = clone(alice, "bob")
-    assert bob.in_force() == []
-    bob.trust(line)
-    assert bob.in_force() == [TITLE]
 
 
 def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_signed_merge(alice: Team) -> None:
@@ -218,14 +200,6 @@ def test_an_unsigned_edit_changes_nothing_until_it_is_approved(alice: Team) -> N
     alice.approve(made.handle)
     assert "Do that." in str(entries.show(alice.fresh(), made.handle).body)
     assert alice.problems() == []
-
-
-def test_an_agent_cannot_approve_what_waits_for_a_signature(alice: Team) -> None:
-    alice.trust(alice.has_key("alice"))
-    made = alice.suggest()
-    alice.git(alice.root, "merge", "-q", "--no-ff", "--no-edit", made.branch)
-    with pytest.raises(Refused, match="agent"):
-        alice.approve(made.id, agent="x")
 
 
 def test_a_key_that_is_not_on_the_list_approves_nothing(alice: Team) -> None:

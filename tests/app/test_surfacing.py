@@ -10,7 +10,6 @@ import pytest
 from ai_lessons.app import contexts as contexts_jobs
 from ai_lessons.app import editing, entries, health, search
 from ai_lessons.app.answers import Answer, ContextQuery, LessonDraft, Query, Shown
-from ai_lessons.errors import NotFound
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import derived_id
 from app.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson
@@ -155,12 +154,6 @@ def new_rule_committed(world: World) -> None:
     world.commit()
 
 
-def waiting_proposal(world: World) -> None:
-    world.git(world.root, "switch", "-q", "-c", f"rules/R-{PLANTED[-6:]}-x")
-    new_rule_committed(world)
-    world.git(world.root, "switch", "-q", "main")
-
-
 def another_branch_checked_out(world: World) -> None:
     world.git(world.root, "switch", "-q", "-c", "feature")
     edit_committed(world)
@@ -184,24 +177,6 @@ def committed_settings_that_name_another_branch(world: World) -> None:
     world.commit()
 
 
-def text_changed_inside_the_merge(world: World) -> None:
-    world.git(world.root, "switch", "-q", "-c", f"rules/R-{RULE[-6:]}-y")
-    world.committed(PATH, rule("Harmless"), message="Propose rule: x")
-    world.git(world.root, "switch", "-q", "main")
-    world.git(world.root, "merge", "-q", "--no-ff", "--no-commit", f"rules/R-{RULE[-6:]}-y")
-    world.write(PATH, EDITED)
-    world.git(world.root, "add", "-A")
-    world.git(world.root, "commit", "-qm", f"Merge branch 'rules/R-{RULE[-6:]}-y'")
-
-
-def second_rule_smuggled_into_a_proposal(world: World) -> None:
-    world.git(world.root, "switch", "-q", "-c", f"rules/R-{SECOND[-6:]}-x")
-    world.write("other/rules/harmless.md", rule("Harmless words", "Nothing.\n", SECOND))
-    world.committed("jira/rules/z.md", PLANT.replace(RULE, PLANTED), message="Propose rule: Harmless words")
-    world.git(world.root, "switch", "-q", "main")
-    world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", f"rules/R-{SECOND[-6:]}-x")
-
-
 def symlink_in_place_of_the_rule(world: World) -> None:
     outside = world.root.parent / "outside.md"
     outside.write_text(EDITED)
@@ -216,19 +191,16 @@ def folder_in_place_of_the_rule(world: World) -> None:
 
 DOORS: dict[str, Callable[[World], object]] = {
     "edit in the tree": edit_in_the_tree,
-    "edit staged": lambda w: (w.write(PATH, EDITED), w.git(w.root, "add", "-A")),
     "edit committed": edit_committed,
     "removed in the tree": removed_in_the_tree,
     "removed by a commit": removed_by_a_commit,
     "moved to another project": moved_to_another_project,
     "new rule in the tree": new_rule_in_the_tree,
     "new rule committed": new_rule_committed,
-    "waiting proposal": waiting_proposal,
     "another branch checked out": another_branch_checked_out,
     "merged into another branch": merged_into_another_branch,
     "settings that name another branch": settings_that_name_another_branch,
     "committed settings that name another branch": committed_settings_that_name_another_branch,
-    "text changed inside the merge": text_changed_inside_the_merge,
     "foreign frontmatter among docs": lambda w: w.write("jira/docs/unversioned/z.md", PLANT.replace(RULE, PLANTED)),
     "plain file that says it is a rule": lambda w: w.write(
         "zanzibar/notes.md", "---\nkind: rule\ntags: [zanzibar-tag]\n---\n# Zanzibar\n"
@@ -244,7 +216,6 @@ DOORS: dict[str, Callable[[World], object]] = {
     ),
     "symlink in place of the rule": symlink_in_place_of_the_rule,
     "folder in place of the rule": folder_in_place_of_the_rule,
-    "second rule smuggled into a proposal": second_rule_smuggled_into_a_proposal,
 }
 
 
@@ -262,11 +233,7 @@ def test_there_is_no_side_door(approved: World, part: int, tmp_path: Path) -> No
         after = everything(approved)
         # a lesson that states the id of the rule is a lesson of another id
         assert ("zanzibar" in repr(after).lower()) is (name == "another file with the id of the rule"), name
-        rules = {light.title for light in after["list"] if light.kind is Kind.RULE}
-        if DOORS[name] is second_rule_smuggled_into_a_proposal:
-            assert rules == {"Sandbox first", "Harmless words"}
-        else:
-            assert about_rules(after) == before, name
+        assert about_rules(after) == before, name
     approved.close()
     for name in ("catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"):
         (approved.root / ".git/ai-lessons" / name).unlink(missing_ok=True)
@@ -313,15 +280,6 @@ def test_an_approved_edit_takes_over_everywhere(approved: World) -> None:
     assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox always"]
 
 
-def test_an_approved_removal_takes_the_rule_out_of_everything(approved: World) -> None:
-    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
-    merge(approved)
-    assert approved.titles(kinds=[Kind.RULE]) == []
-    assert rules_of(approved.search("sandbox change", project="jira")) == []
-    with pytest.raises(NotFound):
-        shown(approved)
-
-
 def test_rules_are_listed_counted_completed_and_related_like_everything_else(approved: World) -> None:
     merge(approved, "global/rules/x.md", rule("Second", entry_id=SECOND, links=f"\n  - related_to: {LESSON}"), SECOND)
     library = approved.library
@@ -347,16 +305,6 @@ def test_without_an_approval_branch_there_are_no_rules_and_no_work(world: World)
     merge(world, "jira/rules/y.md", rule(entry_id=SECOND), SECOND, into="trunk")
     assert world.titles() == []
     assert not (world.root / ".git/ai-lessons/approval").exists()
-
-
-def test_before_the_first_commit_there_are_no_rules(world: World, tmp_path: Path) -> None:
-    root = tmp_path / "unborn"
-    root.mkdir()
-    world.git(root, "init", "-q")
-    unborn = World(root, world.git, world.options)
-    unborn.write("jira/rules/x.md", rule())
-    assert unborn.titles() == []
-    unborn.close()
 
 
 def test_the_branch_that_the_settings_name_is_followed_where_there_is_no_main(world: World) -> None:
@@ -396,13 +344,6 @@ def test_on_a_forge_the_protected_branch_decides(approved: World, tmp_path: Path
     assert sorted(approved.titles(kinds=[Kind.RULE])) == ["Pushed past a review", "Sandbox first"]
     approved.committed("jira/rules/direct.md", rule("Zanzibar", entry_id=SECOND))
     assert "Zanzibar" not in approved.titles(kinds=[Kind.RULE])
-
-
-def test_under_signatures_nothing_is_in_force_without_keys(approved: World) -> None:
-    approved.committed(".ai-lessons/config.yaml", "approval:\n  require: signed\n")
-    listing = entries.list_entries(approved.library, kinds=[Kind.RULE])
-    assert listing.entries == ()
-    assert "signed" in " ".join(listing.notes)
 
 
 # --- alarms ---

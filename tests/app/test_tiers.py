@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import contexts, editing, entries, proposals, review, search
-from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
-from ai_lessons.app.search_index import Embedders
+from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
-from ai_lessons.errors import AmbiguousName, Refused, StorageFailed
+from ai_lessons.errors import AmbiguousName, StorageFailed
 from ai_lessons.model.entries import Places, TierPlace
-from ai_lessons.search.embedding import Vector
 from app.world import LESSON, OTHER, World, lesson, options
-from hash_embedder import HashEmbedder
 from real_world import Git, put_file
 
 pytestmark = pytest.mark.usefixtures("embedder")
@@ -83,12 +80,6 @@ ALL = ("project", "user", "enterprise:acme")
 def found(library: Library, text: str, **more: Any) -> list[tuple[str, str]]:
     """(tier, title) of what a search finds, best first."""
     return [(hit.entry.tier, hit.entry.title) for hit in search.search(library, Query(text, **more)).lessons]
-
-
-def test_one_ranking_over_all_tiers_says_of_which_each_result_is(here: Here) -> None:
-    assert {tier for tier, _ in found(here.library(*ALL), "frobnicate widgets")} == set(ALL)
-    assert {tier for tier, _ in found(here.library("project", "user"), "frobnicate widgets")} == {"project", "user"}
-    assert {tier for tier, _ in found(here.library("user"), "frobnicate widgets")} == {"user"}
 
 
 def test_the_best_match_comes_first_in_whichever_tier_it_lies(here: Here) -> None:
@@ -169,12 +160,6 @@ def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) 
 
 
 class TestWriting:
-    def test_a_project_tier_leaves_commits_to_the_code(self, here: Here) -> None:
-        before = here.git(here.code, "rev-parse", "HEAD")
-        done = editing.add_lesson(here.library(*ALL), LessonDraft("New here"))
-        assert done.commit is None
-        assert here.git(here.code, "rev-parse", "HEAD") == before
-
     def test_an_entry_is_changed_where_it_lies(self, here: Here) -> None:
         library = here.library(*ALL)
         done = editing.update(library, OTHER, title="Frobnicate widgets with the crimson lever")
@@ -183,13 +168,6 @@ class TestWriting:
         editing.keep(library, OTHER)
         editing.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
         assert "More." in (here.roots["user"] / done.path).read_text()
-
-    def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(self, here: Here) -> None:
-        with pytest.raises(Refused) as caught:
-            editing.update(here.library(*ALL), FROM_ACME, title="Mine now")
-        assert caught.value.hint == "repeat the command with --tier enterprise:acme"
-        done = editing.update(here.library("enterprise:acme"), FROM_ACME, title="Theirs still")
-        assert done.tier == "enterprise:acme"
 
     def test_a_link_over_tiers_stands_in_the_entry_that_it_starts_at(self, here: Here) -> None:
         library = here.library(*ALL)
@@ -260,14 +238,6 @@ class TestRules:
 
 
 class TestOpening:
-    def test_a_tier_that_is_not_here_is_left_out_with_a_note(self, here: Here, tmp_path: Path) -> None:
-        here.roots["enterprise:acme"] = tmp_path / "gone"
-        answer = search.search(here.library(*ALL), Query("frobnicate widgets"))
-        assert {hit.entry.tier for hit in answer.lessons} == {"project", "user"}
-        assert any(
-            note.startswith("without the enterprise:acme tier: no knowledge repository") for note in answer.notes
-        )
-
     def test_a_user_without_a_repository_reads_the_projects_alone(self, here: Here, tmp_path: Path) -> None:
         here.roots["user"] = tmp_path / "nobody/.ai/reference"
         listing = entries.list_entries(here.library(*ALL[:2]))
@@ -290,37 +260,6 @@ class TestOpening:
         put_file(here.roots["enterprise:acme"] / ".ai-lessons/config.yaml", "format: 99\n")
         notes = search.search(here.library(*ALL), Query("frobnicate")).notes
         assert any("has format 99" in note for note in notes)
-
-
-class AskedEmbedder(HashEmbedder):
-    """Counts questions."""
-
-    dimensions = 384
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.questions: list[str] = []
-
-    def embed_query(self, text: str) -> Vector:
-        self.questions.append(text)
-        return super().embed_query(text)
-
-
-def test_one_model_is_loaded_and_a_question_embedded_once_for_all_tiers(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()
-    loaded: list[AskedEmbedder] = []
-
-    def load(_embedders: Embedders, _name: str) -> AskedEmbedder:
-        loaded.append(AskedEmbedder())
-        return loaded[-1]
-
-    monkeypatch.setattr(Embedders, "_load", load)
-    library = here.library(*ALL)
-    search.search(library, Query("frobnicate"))
-    search.search(library, Query("another question"))
-    assert [one.questions for one in loaded] == [["frobnicate", "another question"]]
 
 
 def test_a_repository_that_was_named_is_read_without_a_word_about_others(here: Here) -> None:

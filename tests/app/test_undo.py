@@ -55,15 +55,6 @@ def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_f
         sharing.undo(world.library)
 
 
-def test_a_deleted_entry_comes_back(world: World) -> None:
-    made = world.add("First")
-    text = world.read(made.path)
-    editing.delete(world.library, [made.handle])
-    sharing.undo(world.library)
-    assert world.read(made.path) == text
-    assert "First" in world.titles()
-
-
 def test_later_edits_of_other_keys_stay_and_those_of_the_same_stop_everything(world: World) -> None:
     made = world.add("First", "Text.\n")
     editing.update(world.library, made.handle, confidence="high")

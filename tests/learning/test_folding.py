@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.learning import statistics
-from ai_lessons.learning.statistics import NOTHING, Tallies, inherited, prior, standing, usage
+from ai_lessons.learning.statistics import NOTHING, Tallies, prior, standing, usage
 
 some = st.integers(0, 50)
 counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some, some, some)
@@ -51,12 +51,3 @@ def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> No
     factor = standing(used, start)
     assert 0.85 <= factor <= 1.15
     assert (factor > 1) == (used.confidence > start)
-
-
-def test_a_derived_lesson_starts_nearer_to_a_proven_parent() -> None:
-    proven = usage(Tallies(helpful=18), 0.5)
-    assert inherited(0.5, []) == 0.5
-    assert inherited(0.5, [usage(NOTHING, 0.9)]) == 0.5
-    assert inherited(0.5, [proven]) == pytest.approx(0.5 + 0.9 * (proven.confidence - 0.5))
-    harmful = usage(Tallies(contradicted=18), 0.5)
-    assert inherited(0.5, [harmful]) < 0.5

@@ -158,9 +158,7 @@ WORD = st.text("abcdefghijklmnopqrstuvwxyz-./", min_size=1, max_size=12)
 
 
 @given(st.lists(st.tuples(st.lists(WORD, min_size=1, max_size=4), st.booleans()), max_size=12))
-def test_a_draft_says_its_commands_in_a_form_that_is_read_back(
-    rows: list[tuple[list[str], bool]],
-) -> None:
+def test_a_draft_says_its_commands_in_a_form_that_is_read_back(rows: list[tuple[list[str], bool]]) -> None:
     lines: list[Row] = [(" ".join(words), BAD if failed else OK, "/code/app") for words, failed in rows]
     for pattern in learned([lines] * 3):
         _, when, _, _ = texts(pattern)

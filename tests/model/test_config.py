@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.errors import InvalidEntry, UnsupportedRepository, UsageError
+from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.model.config import (
     KEYS,
     Chunking,
@@ -112,17 +112,6 @@ def test_nonsense_is_named_with_its_line(text: str, line: int, words: str) -> No
     (problem, *_) = caught.value.problems
     assert problem.path == ".ai-lessons/config.yaml"
     assert (problem.line, words in problem.message) == (line, True), problem
-
-
-def test_all_problems_are_named_at_once() -> None:
-    with pytest.raises(InvalidEntry) as caught:
-        parse_config("events: 1\ngit:\n  autocommit: 2\n")
-    assert len(caught.value.problems) == 2
-
-
-def test_a_newer_format_is_not_worked_on() -> None:
-    with pytest.raises(UnsupportedRepository, match="format 2"):
-        parse_config("format: 2\nevents: something new\n")
 
 
 def test_unknown_settings_are_left_alone_but_can_be_named() -> None:

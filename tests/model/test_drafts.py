@@ -47,12 +47,6 @@ def test_what_was_not_said_is_not_written() -> None:
     assert frontmatter.body_of(" \n") == ""
 
 
-def test_half_a_pattern_is_written_so_that_the_checks_can_name_it() -> None:
-    fields = frontmatter.lesson_fields(ID, frontmatter.stamp(NOW), title="x", when="w")
-    entry = read_entry("p/lessons/x.md", render(fields, "").encode())
-    assert [p.message for p in check_entry(entry)] == ["pattern has no do or dont", "pattern has no because"]
-
-
 @pytest.mark.parametrize("versions", [[], ["1.10"], ["2.0", "1.10"]])
 def test_docs_and_scripts_pass_all_checks_where_they_are_written(versions: list[str]) -> None:
     doc = frontmatter.doc_fields(

@@ -70,20 +70,11 @@ def test_no_more_than_four_marks_stand_on_a_letter() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "naïve cafe\u0301",
-        "हिन्दी में क्ष्म",
-        "ภาษาไทย น้ำ",
-        "בְּרֵאשִׁ֖ית",
-        "السَّلَامُ عَلَيْكُمْ",
-        "བོད་ཡིག བསྒྲུབས",
-        "தமிழ் ស្រី မြန်မာ",
-        "Việt Nam e\u0302\u0301",
-        "1\ufe0f\u20e3 #\ufe0f\u20e3 9\u20e3",
-        "⠓⠑⠇⠇⠕⠀⠺⠕⠗⠇⠙",
-        "👨\u200d👩\u200d👧 ❤\ufe0f",
-        "……——»«“” §§§§§§ ─────── ░░░░░░",
+        "naïve cafe\u0301", "हिन्दी में क्ष्म", "ภาษาไทย น้ำ", "בְּרֵאשִׁ֖ית", "السَّلَامُ عَلَيْكُمْ",
+        "བོད་ཡིག བསྒྲུབས", "தமிழ் ស្រី မြန်မာ", "Việt Nam e\u0302\u0301", "1\ufe0f\u20e3 #\ufe0f\u20e3 9\u20e3",
+        "⠓⠑⠇⠇⠕⠀⠺⠕⠗⠇⠙", "👨\u200d👩\u200d👧 ❤\ufe0f", "……——»«“” §§§§§§ ─────── ░░░░░░",
     ],
-)
+)  # fmt: skip
 def test_the_scripts_of_the_world_are_left_alone(text: str) -> None:
     assert escaped(text) == text
 
@@ -91,15 +82,9 @@ def test_the_scripts_of_the_world_are_left_alone(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "\u2800",
-        "a\u2800b",
-        "⠓\u2800 b",
-        "\u2800\u2800",
-        "a\u0488",
-        "x\u20dd",
-        "x\u20e3",
+        "\u2800", "a\u2800b", "⠓\u2800 b", "\u2800\u2800", "a\u0488", "x\u20dd", "x\u20e3",
         "a\u0301\u0301\u0301\u0301\u0301",
     ],
-)
+)  # fmt: skip
 def test_blanks_and_what_covers_a_letter_are_escaped(text: str) -> None:
     assert "\\u" in escaped(text)

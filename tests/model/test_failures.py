@@ -158,19 +158,13 @@ def test_a_question_may_be_a_failure_and_nothing_else(question: str, shows: str)
 @pytest.mark.parametrize(
     "question",
     [
-        "",
-        "how do I handle ENOENT in node",
-        "what does fatal: not a git repository mean",
+        "", "how do I handle ENOENT in node", "what does fatal: not a git repository mean",
         "why is it TypeError: x is undefined",
         "How do I handle errors in node?\nThe API throws Error: ENOENT: no such file, and I want to retry.",
-        "error handling in node",
-        "error budget policy\nof the payment service",
-        "document the errors:\n- EACCES\n- ENOENT",
-        "exit code 137 docker",
-        "$ git push",
-        "TypeError in react",
+        "error handling in node", "error budget policy\nof the payment service",
+        "document the errors:\n- EACCES\n- ENOENT", "exit code 137 docker", "$ git push", "TypeError in react",
     ],
-)
+)  # fmt: skip
 def test_a_question_in_words_that_names_an_error_is_no_failure(question: str) -> None:
     assert shown_in(question) == ("", False)
 

@@ -38,25 +38,12 @@ def test_a_path_says_what_its_entry_is(path: str, expected: Place) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "README.md",
-        "readme.markdown",
-        "CLAUDE.md",
-        "AGENTS.md",
-        "CODEOWNERS",
-        "LICENSE",
-        "LICENSE.md",
-        "photo.png",
-        ".hidden.md",
-        "git/scripts/shared/__pycache__/tool.cpython-311.pyc",
-        "jira/.obsidian/x.md",
-        ".ai-lessons/config.yaml",
-        "jira/lessons/x.txt",
-        "jira/rules/x.py",
-        "jira/docs/x.png",
-        "notes/x.txt",
+        "README.md", "readme.markdown", "CLAUDE.md", "AGENTS.md", "CODEOWNERS", "LICENSE", "LICENSE.md", "photo.png",
+        ".hidden.md", "git/scripts/shared/__pycache__/tool.cpython-311.pyc", "jira/.obsidian/x.md",
+        ".ai-lessons/config.yaml", "jira/lessons/x.txt", "jira/rules/x.py", "jira/docs/x.png", "notes/x.txt",
         "lessons/x.txt",
     ],
-)
+)  # fmt: skip
 def test_other_files_are_not_entries(path: str) -> None:
     assert place(path) is None
 
@@ -80,15 +67,10 @@ def test_new_entries_lie_where_the_design_says() -> None:
 @pytest.mark.parametrize(
     ("versions", "expected"),
     [
-        ([], "unversioned"),
-        (["1.0"], "1.0"),
-        (["1.0", "1.0"], "1.0"),
-        (["1.0", "2.0"], "shared"),
-        (["release/1.0"], "release-1.0"),
-        ([".."], "v-"),
-        (["con"], "v-con"),
+        ([], "unversioned"), (["1.0"], "1.0"), (["1.0", "1.0"], "1.0"), (["1.0", "2.0"], "shared"),
+        (["release/1.0"], "release-1.0"), ([".."], "v-"), (["con"], "v-con"),
     ],
-)
+)  # fmt: skip
 def test_the_bucket_follows_from_the_versions(versions: list[str], expected: str) -> None:
     assert layout.bucket(versions) == expected
 
@@ -118,36 +100,12 @@ def test_a_derived_id_is_a_ulid_of_time_zero_that_depends_on_the_path_alone() ->
 @pytest.mark.parametrize(
     "path",
     [
-        "",
-        "/etc/passwd",
-        "C:/x",
-        "C:x",
-        "a//b",
-        "a/../b",
-        "./a",
-        "a/./b",
-        ".git/config",
-        "a/.git/hooks/x",
-        "a/.GIT/x",
-        "a/git~1/x",
-        "a/.git /x",
-        "a/.g\u200cit/x",
-        "a\\b",
-        "a/.hidden/x.md",
-        "a/b:c.md",
-        "a/nul",
-        "a/CON.md",
-        "a/com1.txt",
-        "a/trailing.",
-        "a/trailing ",
-        "a/new\nline",
-        "a/bell\x07",
-        "a/\u202egnp.md",
-        "a/zero\u200bwidth.md",
-        "x" * 256,
-        "a/" * 600 + "x",
+        "", "/etc/passwd", "C:/x", "C:x", "a//b", "a/../b", "./a", "a/./b", ".git/config", "a/.git/hooks/x",
+        "a/.GIT/x", "a/git~1/x", "a/.git /x", "a/.g\u200cit/x", "a\\b", "a/.hidden/x.md", "a/b:c.md", "a/nul",
+        "a/CON.md", "a/com1.txt", "a/trailing.", "a/trailing ", "a/new\nline", "a/bell\x07", "a/\u202egnp.md",
+        "a/zero\u200bwidth.md", "x" * 256, "a/" * 600 + "x",
     ],
-)
+)  # fmt: skip
 def test_unsafe_paths_are_refused(path: str) -> None:
     with pytest.raises(Refused):
         check_path(path)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from ai_lessons.model.markdown import parse
 from ai_lessons.model.merge import lines_of, merge_entry, merge_file, merge_lines
 
-LESSON = "p/lessons/2026-11/x-8f3k2a.md"
 BASE = """---
 # kept by hand
 id: 01JD3Z8QK5W7M2X9V4T68F3K2A
@@ -59,23 +58,6 @@ def fields(text: str) -> dict[str, Any]:
 def test_neighbouring_keys_are_merged_and_every_other_byte_stays() -> None:
     ours, theirs = changed(("confidence: high", "confidence: low")), changed(("owner: x", "owner: y"))
     assert merged(ours, theirs) == changed(("confidence: high", "confidence: low"), ("owner: x", "owner: y"))
-
-
-def test_a_key_and_the_body_are_merged() -> None:
-    ours, theirs = changed(("title: PUT replaces all", "title: PUT")), changed(("Five.", "5."))
-    assert merged(ours, theirs) == changed(("title: PUT replaces all", "title: PUT"), ("Five.", "5."))
-
-
-def test_new_keys_at_the_same_place_stand_one_behind_the_other() -> None:
-    ours, theirs = changed(("owner: x\n", "owner: x\nk1: 1\n")), changed(("owner: x\n", "owner: x\nk2: 2\n"))
-    text = merged(ours, theirs)
-    assert sorted(text.splitlines()) == sorted([*BASE.splitlines(), "k1: 1", "k2: 2"])
-
-
-def test_lists_are_sets_what_either_added_is_in_and_what_either_took_out_is_not() -> None:
-    ours, theirs = changed(("  - m\n", "  - m\n  - p\n")), changed(("  - m\n", "  - q\n"))
-    assert fields(merged(ours, theirs))["tags"] == ["a", "p", "q", "z"]
-    assert fields(merged(theirs, ours))["tags"] == ["a", "p", "q", "z"]
 
 
 def test_a_list_on_one_line_stays_on_one_line() -> None:
@@ -131,15 +113,6 @@ def test_of_two_reviews_the_later_one_counts() -> None:
         merged(older, newer, base=older.replace("09-30", "01-01")),
     ):
         assert fields(text)["reviewed"] == "2026-11-21"
-
-
-def test_comments_of_both_sides_are_kept() -> None:
-    ours = changed(("# we saw it twice", "# we saw it often"), ("confidence: high", "confidence: low"))
-    theirs = changed(("confidence:", "# by Ann\nconfidence:"))
-    text = merged(ours, theirs)
-    assert "# by Ann\n" in text
-    assert "confidence: low   # we saw it often\n" in text
-    assert "# kept by hand\n" in text
 
 
 def test_comments_below_the_last_key_are_kept() -> None:

@@ -149,12 +149,6 @@ def test_a_number_that_is_none_is_a_problem_and_begins_nothing(alpha: Any) -> No
     assert list(lessons.faults(block)) == [f"source.alpha cannot be {alpha!r}"]
 
 
-def test_other_blocks_have_no_original() -> None:
-    assert lessons.original_of(BLOCKS["transcript"]) is None
-    assert lessons.original_of("tested") is None
-    assert lessons.start_of(BLOCKS["promoted"]) is None
-
-
 def test_a_block_keeps_the_word_of_the_original_and_nothing_else_of_its_source() -> None:
     assert lessons.promoted(BLOCKS["transcript"], ORIGINAL, "project:shop", "project", (1.0, 1.0)) == {
         "type": "promoted", "how": "observed", "from_scope": "project:shop", "original": ORIGINAL, "tier": "project",

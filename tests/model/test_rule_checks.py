@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from typing import Any
 
@@ -60,22 +61,17 @@ def test_a_check_that_fires_on_bad_and_not_on_good_is_proven() -> None:
         ({"bad": "requests.head(url)"}, "does not fire on check.bad"),
         ({"bad": ["requests.get(1)", "x"]}, "does not fire on check.bad (number 2)"),
         ({"good": "requests.get(url)"}, "fires on check.good"),
-        ({"good": None}, "needs bad, a text that breaks the rule, and good"),
-        ({"regex": "("}, "is none: missing )"),
-        ({"unless": "["}, "is none: missing ]"),
-        ({"regex": None}, "neither pattern nor regex"),
-        ({"pattern": "f($A)"}, "both pattern and regex"),
-        ({"regex": "(?L)x"}, "is none: "),
+        ({"good": None}, "needs bad, a text that breaks the rule, and good"), ({"regex": "("}, "is none: missing )"),
+        ({"unless": "["}, "is none: missing ]"), ({"regex": None}, "neither pattern nor regex"),
+        ({"pattern": "f($A)"}, "both pattern and regex"), ({"regex": "(?L)x"}, "is none: "),
         ({"files": ["/etc/*"]}, "check.files '/etc/*' is no glob: it must be relative"),
-        ({"files": "src/{a,b"}, "a `{` is never closed"),
-        ({"regex": 7}, "check.regex is not text"),
+        ({"files": "src/{a,b"}, "a `{` is never closed"), ({"regex": 7}, "check.regex is not text"),
         ({"regex": ["a"]}, "check.regex is not text"),
         ({"enforce": "shout"}, "check.enforce 'shout' is neither ask nor deny"),
-        ({"when": "x"}, "unknown key 'when'"),
-        ({"regex": "x" * 501}, "longer than 500 characters"),
+        ({"when": "x"}, "unknown key 'when'"), ({"regex": "x" * 501}, "longer than 500 characters"),
         ({"bad": "x" * 5_000}, "more than 20 texts, or than 4000 characters"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_check_is_said_at_its_line(change: dict[str, Any], words: str) -> None:
     check = {key: value for key, value in (REGEX | change).items() if value is not None}
     said = complaints(check)
@@ -182,8 +178,7 @@ def test_what_is_no_pattern_is_refused(change: dict[str, Any], words: str) -> No
 
 
 def test_without_ast_grep_a_pattern_is_not_run_and_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "ast_grep_py", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setitem(sys.modules, "ast_grep_py", None)
     check = check_of({"check": PATTERN})
     assert check
     assert not runs(check)
@@ -205,14 +200,8 @@ def test_a_regex_that_re2_lacks_or_that_is_too_large_is_refused(source: str, wor
 
 USEFUL = [
     (r"(a+)+$", "aaa", "aab"),
-    (r"^\s*except\s*:\s*$", "    except :", "except ValueError:"),
-    (r"foo\s*\(\s*bar\s*,\s*baz\s*\)", "foo ( bar, baz )", "foo(bar)"),
-    (r"\w+\s*=\s*\w+\s*;", "a = b;", "a = b"),
     (r"(?i)password\s*=\s*['\"]\w+", "PASSWORD = 'x'", "password = x"),
     (r"\bTODO\b [^(]", "# TODO fix", "# TODO (ada) fix"),
-    (r"(?:foo|bar)+!", "foobar!", "foo"),
-    (r"import.*from.*lodash", "import x from 'lodash'", "import x"),
-    (r"[^\s]+\s+[^\s]+", "a b", "a"),
     (r"\.\w{1,3}\(", "x.abc(", "x.abcd("),
 ]
 
@@ -289,16 +278,3 @@ def test_the_telling_word_of_a_draft_stands_on_the_line_that_it_was_drafted_from
     checks = list(drafts("a.py", [line], ["get(url)"], []))
     assert [check.regex for check in checks if telling_word(check.regex) not in line] == []
     assert bool(checks) is (line != "(((")
-
-
-@pytest.mark.parametrize("source", [r"requests\.get\(", r"\w+ = \d"])
-def test_twice_the_lines_take_twice_the_time(source: str) -> None:
-    def seconds(lines: int) -> float:
-        text, check = "x = y\n" * lines + "requests.get(1)\n", check_of({"check": REGEX | {"regex": source}})
-        assert check
-        before = time.thread_time()
-        list(matches(check, text))
-        return time.thread_time() - before
-
-    few, many = (min(seconds(lines) for _ in range(3)) for lines in (10_000, 80_000))
-    assert many < 30 * max(few, 0.001)  # CPU time, eight times as long; sixty-four times if each line cost all lines

@@ -203,10 +203,7 @@ def test_a_command_that_failed_and_worked_in_another_form_is_one_draft_of_many_s
     same = [Session(name).runs("git push", FATAL).runs("git push -u origin HEAD") for name in ("s1", "s2", "s3")]
     (one,) = proposed(*same)
     assert (one.sort, one.project, one.seen.sessions, len(one.evidence)) == ("failure", "shop", 3, 3)
-    assert (one.do, one.because) == (
-        "run `git push -u origin HEAD`",
-        "it failed in 3 sessions; this worked in 3",
-    )
+    assert (one.do, one.because) == ("run `git push -u origin HEAD`", "it failed in 3 sessions; this worked in 3")
     assert one.id == proposed(same[0])[0].id
 
 
