@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.approval import state as approval_state
 from ai_lessons.approval.state import derive
+from ai_lessons.git import commits
 from ai_lessons.git.worktree import Worktree, locate
 from approval.approval_world import (
     AGENT,
@@ -233,3 +234,10 @@ def test_a_folder_of_a_bigger_repository_has_its_own_rules(mine: Clone) -> None:
     found = derive(locate(inner), REF)
     assert list(found.files) == [PATH]
     assert found.verdicts[RULE].in_force
+
+
+def test_the_words_of_a_merge_that_approves_a_thousand_rules_are_read_whole(mine: Clone) -> None:
+    names = "\n".join(f"Proposal: rules/R-{n:06}-{'x' * 90}" for n in range(1000))
+    mine.run("commit", "-q", "--allow-empty", "-m", f"Approve\n\n{names}")
+    (commit,) = commits.read(locate(mine.root), ["HEAD"], ["HEAD~1"])
+    assert commit.info.message.endswith(names)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PATIENCE: Final = 600.0  # seconds for the first reading of a long history
 
-# Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
-MESSAGE_LIMIT: Final = 64 * 1024
+# Bytes of a commit message that are read, those of a merge that approves a thousand rules: a longer one has no trailers
+MESSAGE_LIMIT: Final = 512 * 1024
 UNKNOWN: Final = Person("", "")  # who made an odd commit
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Of the year 9999, which is as far as dates can be shown
