@@ -1,6 +1,7 @@
 """The hooks as other hosts than Claude Code call them.
 
-Events of Cursor follow its documentation, the rest is real but for a subagent of Copilot and edits of Qwen Code.
+Events of Cursor and VS Code follow their documentation, the rest is real but for a subagent of Copilot and edits of
+Qwen Code.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ PUSH = f"~~~\n$ git push\n{SAID}~~~\nAdd a remote first.\n"
 
 
 def parsed(host: Host, name: str, **changes: object) -> AgentEvent:
-    named = "copilot" if name.startswith("copilot") else ""
+    named = "copilot" if name.startswith(("copilot", "vscode")) else ""
     event = agent_hook.parse(host.event(name, **changes).encode(), host.code, named)
     assert event is not None
     return event
 
 
 def said(host: Host, name: str, **changes: object) -> dict[str, Any]:
-    environ = {"AI_LESSONS_AGENT": "copilot"} if name.startswith("copilot") else {}
+    environ = {"AI_LESSONS_AGENT": "copilot"} if name.startswith(("copilot", "vscode")) else {}
     out = run_inside(["admin", "agent-hook"], host.code, host.event(name, **changes), **environ).out
     answer: dict[str, Any] = json.loads(out) if out else {}
     return answer
@@ -50,7 +51,7 @@ def test_an_event_of_every_host_is_understood_with_its_session_and_folder(host: 
     event = parsed(host, name)
     assert (event.cwd, event.session == "unnamed") == (host.code, False)
     host_of = name.partition("_")[0]
-    if host_of in {"codex", "gemini", "cursor", "qwen", "copilot", "codebuddy"}:
+    if host_of in {"codex", "gemini", "cursor", "qwen", "copilot", "codebuddy", "vscode"}:
         assert event.host == {"gemini": "gemini-cli", "qwen": "qwen-code"}.get(host_of, host_of)
 
 
@@ -236,6 +237,18 @@ def test_copilot_has_names_of_its_own(host: Host) -> None:
     )  # fmt: skip
     assert parsed(host, "copilot_write").text == "two\n"
     assert parsed(host, "copilot_search_done").tool == "mcp__ai-lessons__search"
+
+
+def test_vs_code_which_reads_the_hooks_of_copilot_is_answered_in_its_own_form(host: Host, knowledge: Path) -> None:
+    assert LESSON in said(host, "vscode_session_start")["hookSpecificOutput"]["additionalContext"]
+    add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the notes", 'applies_to:\n  - "notes.txt"\n')
+    assert "L-7BBBBB" in said(host, "vscode_edit")["hookSpecificOutput"]["additionalContext"]
+    assert said(host, "vscode_session_start", hookEventName="UserPromptSubmit", prompt="Mind the notes") == {}
+    push = {"tool_name": "run_in_terminal", "tool_input": {"command": "git push"}, "hookEventName": "PostToolUse"}
+    assert said(host, "vscode_edit", **push, tool_response="Exit code: 1\nfatal: no upstream") == {}
+    assert said(host, "vscode_edit", **push, tool_response="pushed") == {}
+    ended = said(host, "vscode_session_start", hookEventName="Stop", stop_hook_active=False)["hookSpecificOutput"]
+    assert (ended["decision"], "add-lesson" in ended["reason"]) == ("block", True)
 
 
 def test_a_subagent_of_copilot_is_told_and_neither_asks_nor_stops_as_the_user_does(host: Host) -> None:

@@ -195,10 +195,14 @@ _ELSEWHERE = _OF_GEMINI | {
 _HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor|qwen|copilot|codebuddy)[/\\]")  # in the path of a transcript
 _NAMES = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
 CODEBUDDY, COPILOT, GEMINI, OPENCODE, QWEN = "codebuddy", "copilot", "gemini-cli", "opencode", "qwen-code"
+VSCODE = "vscode"
 # some hosts give back what a hook told as the beginning of the next prompt
 _TOLD = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 _COPILOT_ENDED = re.compile(r"\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
-_COPILOT_KEYS = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
+_COPILOT_KEYS = {
+    "path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content",
+    "filePath": "file_path", "oldString": "old_string", "newString": "new_string",
+}  # fmt: skip
 _OUTPUTS = ("stdout", "output", "stderr", "content", "error")
 _PATCH = "*** Begin Patch"
 _GEMINI_FAILED = re.compile(  # behind the output, which may hold such a line itself
@@ -227,7 +231,7 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
     name = str(raw["hook_event_name"])
     moment = (MOMENTS | _ELSEWHERE).get(name[:1].upper() + name[1:])
     by_turn = "turn_id" in raw
-    host = COPILOT if named == COPILOT else GEMINI if name in _OF_GEMINI else _host(raw, by_turn=by_turn)
+    host = _host(raw, named, by_turn=by_turn)
     if moment is None or raw.get("is_interrupt") is True or _of_no_interest(host, moment, raw):
         return None
     tool = raw.get("tool_input")
@@ -274,13 +278,16 @@ _ONLY = {
 
 
 def _of_no_interest(host: str, moment: Moment, raw: Mapping[str, Any]) -> bool:
-    """Whether it is what Copilot asks a subagent, or the end of one."""
+    """Whether it is what Copilot asks a subagent, or the end of one, or a prompt at which VS Code takes no text."""
+    if host == VSCODE:
+        return moment is Moment.PROMPT
     return host == COPILOT and moment in {Moment.PROMPT, Moment.STOP} and bool(_text(raw, "parent_agent_id"))
 
 
 def _of_copilot(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """An event of Copilot CLI with the keys and names of Claude Code."""
-    event = {"hook_event_name": "SubagentStart", "session_id": raw.get("sessionId"), **raw}
+    """An event of Copilot CLI, or of VS Code, which reads its hooks, with the keys and names of Claude Code."""
+    name = raw.get("hookEventName") or "SubagentStart"
+    event = {"hook_event_name": name, "session_id": raw.get("sessionId"), **raw}
     tool, result, name = raw.get("tool_input"), raw.get("tool_result"), _text(raw, "tool_name")
     if isinstance(tool, dict):
         event["tool_input"] = {_COPILOT_KEYS.get(key, key): value for key, value in tool.items()}
@@ -293,8 +300,12 @@ def _of_copilot(raw: Mapping[str, Any]) -> dict[str, Any]:
     return event
 
 
-def _host(raw: Mapping[str, Any], *, by_turn: bool) -> str:
-    """The host, by where it keeps the transcript; empty for one that does not show."""
+def _host(raw: Mapping[str, Any], named: str, *, by_turn: bool) -> str:
+    """The host, by its events or where it keeps the transcript; empty for one that does not show."""
+    if "hookEventName" in raw:
+        return VSCODE
+    if named == COPILOT or raw["hook_event_name"] in _OF_GEMINI:
+        return COPILOT if named == COPILOT else GEMINI
     place = _text(raw, "transcript_path") or _text(raw, "transcriptPath")
     kept = _HOSTS.search("/.cursor/" if "cursor_version" in raw else place)
     if not kept:
@@ -411,6 +422,8 @@ def answer(event: AgentEvent, text: str, decision: str = "") -> str:
         decision = DENY if event.by_turn or event.host in {GEMINI, OPENCODE} else ASK  # Codex cannot ask either
     if event.moment is Moment.STOP and (event.by_turn or event.host in {GEMINI, COPILOT, QWEN}):
         return json.dumps({"decision": "block", "reason": text})
+    if event.host == VSCODE and event.moment is Moment.STOP:
+        return json.dumps({"hookSpecificOutput": {"hookEventName": "Stop", "decision": "block", "reason": text}})
     if event.name == "stop":  # Cursor
         return json.dumps({"followup_message": text})
     if event.name == "BeforeTool":
