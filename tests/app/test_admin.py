@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.app import entries, health, search_index, setup, sharing
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
+from ai_lessons.search.database import EMBED, RefreshState
 from app.world import DOC, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
 from real_world import Git, put_file
 
@@ -142,6 +145,24 @@ def test_reindex_completes_and_rebuilds(world: World, embedder: CountingEmbedder
     assert len(embedder.asked) == 2
     with pytest.raises(NotFound):
         setup.reindex(world.library, ["nonsense"])
+
+
+def test_reindex_waits_for_another_process_that_embeds_and_goes_on_where_it_ends(
+    world: World, embedder: CountingEmbedder, closing: ExitStack
+) -> None:
+    for number in range(9):  # so many are not embedded before their rows are written
+        world.write(f"notes/{number}.md", f"# Grafting {number}\n\nHow to graft.\n")
+    seen: list[tuple[str, int, int]] = []
+
+    def ended(*step: Any) -> None:
+        seen.append(step)
+        closing.close()
+
+    library = world.fresh(progress=lambda *step: ended(*step) if step[0] == "Embedding" else None)
+    assert closing.enter_context(RefreshState(library.primary.store.state_dir).locked(EMBED, 0.0))
+    done = setup.reindex(library)
+    assert (done.missing, done.embedded) == (0, 9)
+    assert ("Embedding", 0, 9) in seen
 
 
 def test_reindex_without_a_model_says_what_is_missing(world: World) -> None:

@@ -196,6 +196,26 @@ def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, s
     assert (light.verdict, "8.2.1 is in use" in light.warning) == ("out-of-range", True)
 
 
+@pytest.mark.parametrize(
+    ("files", "anchor", "version"),
+    [
+        ({"package.json": '{"dependencies": {"react": "17.0.2", "vue": "^3"}}'}, "npm/react<18", "18.0.0"),
+        ({"go.mod": "module x\n\nrequire github.com/a/b v1.17.0\n"}, "go/github.com/a/b<1.18", "1.18.0"),
+    ],
+)
+def test_a_version_is_read_from_what_pins_it(
+    world: World, git: Git, tmp_path: Path, files: dict[str, str], anchor: str, version: str
+) -> None:
+    git(tmp_path, "init", "-q", "code")
+    for name, text in files.items():
+        put_file(tmp_path / "code" / name, text)
+    lesson = add(world, tmp_path / "code", about=[anchor])
+    assert look(world, tmp_path / "code", lesson).verdict == "holds"
+    for name, text in files.items():
+        put_file(tmp_path / "code" / name, text.replace("17.0.2", version).replace("1.17.0", version))
+    assert look(world, tmp_path / "code", lesson).verdict == "out-of-range"
+
+
 def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
     lesson = add(world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"])
     edit(shop, "3.11", "3.12", "pyproject.toml")

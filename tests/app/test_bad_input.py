@@ -185,6 +185,43 @@ def test_an_import_that_is_interrupted_before_it_writes_leaves_nothing(world: Wo
     assert health.stats(world.library).pending == 0
 
 
+@pytest.mark.parametrize("at", [3, 15, 25, 39])
+def test_ctrl_c_in_the_middle_of_an_import_leaves_all_of_it_or_nothing(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """The signal comes while the files are written beside their places, or while they are renamed into them."""
+    import signal
+
+    folder = _pages(tmp_path)
+    rename, write = os.rename, os.write
+    calls = 0
+
+    def count(function: object) -> object:
+        def call(*args: object, **named: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                os.kill(os.getpid(), signal.SIGINT)
+            return function(*args, **named)  # type: ignore[operator]
+
+        return call
+
+    with monkeypatch.context() as patched:
+        if at > 20:
+            patched.setattr("ai_lessons.git.files.os.rename", count(rename))
+            calls = 20
+        else:
+            patched.setattr("ai_lessons.git.files.os.write", count(write))
+        with pytest.raises(KeyboardInterrupt):
+            world.bring(folder, recursive=True)
+    there = len(world.titles())
+    assert there == (20 if at > 20 else 0)
+    sharing.save(world.library)
+    assert world.status() == ""
+    assert world.commits() == (["Add 20 docs", "first"] if there else ["first"])
+    assert world.bring(folder, recursive=True).unchanged == there
+
+
 def _pages(tmp_path: Path) -> Path:
     folder = tmp_path / "pages"
     folder.mkdir()

@@ -103,27 +103,6 @@ def verdict_of(tiers: Library, one: Move) -> PolicyVerdict:
 
 class TestWhatMayGo:
     @pytest.mark.parametrize(
-        ("said", "way", "verdict"),
-        [
-            ({"outbound": "allow_all"}, (ACME, "user"), "as_is"),
-            ({"outbound": "allow_generic"}, (ACME, "user"), "as_is"),
-            ({"outbound": "require_approval"}, (ACME, "project"), "needs_release"),
-            ({}, (ACME, BETA), "needs_release"),
-            ({"context": "allow"}, ("project", BETA), "as_is"),
-            ({"context": "require_approval"}, ("project", BETA), "needs_release"),
-            ({"context": "allow", "personal": "allow"}, ("project", "user"), "as_is"),
-            ({"outbound": "block_all", "context": "block_all", "personal": "block"}, ("project", ACME), "as_is"),
-            ({"outbound": "block_all", "context": "block_all", "personal": "block"}, ("user", "project"), "as_is"),
-        ],
-    )
-    def test_the_policy_of_the_enterprise_decides(
-        self, company: Company, said: dict[str, str], way: tuple[str, str], verdict: str
-    ) -> None:
-        company.state(**said)
-        here = "" if way[0] == ACME else ACME
-        assert verdict_of(company.tiers(here=here), move(*way)) == verdict
-
-    @pytest.mark.parametrize(
         ("said", "way", "key"),
         [
             ({"outbound": "block_all"}, (ACME, "user"), "governance.outbound_policy is block_all"),

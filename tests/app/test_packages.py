@@ -189,3 +189,12 @@ def test_a_page_that_holds_a_secret_is_left_out_and_named(world: World, code: Pa
     assert len(done.written) == 2
     ((name, _),) = done.skipped
     assert name == "Click-Like 1.2.0: clicklike/docs/guide.rst.md"
+
+
+def test_of_a_huge_package_so_many_pages_are_taken_and_that_is_said(
+    world: World, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "MOST_PAGES", 2)
+    done = resources.add(world.fresh(cwd=code), ["click-like"])
+    assert len(done.written) == 2
+    assert done.skipped == (("Click-Like 1.2.0", "only 2 pages are taken"),)

@@ -134,6 +134,20 @@ def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
     assert any("config.yaml is invalid" in note for note in answer.notes)
 
 
+def test_a_file_that_goes_while_it_is_indexed_only_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "ab":
+        world.write(f"notes/{name}.md", f"# File {name}\n\nAbout pomology.\n")
+    repo = world.library.primary
+    load = repo.load
+
+    def vanish(entry_id: str) -> object:
+        (world.root / "notes/a.md").unlink(missing_ok=True)
+        return load(entry_id)
+
+    monkeypatch.setattr(repo, "load", vanish)
+    assert world.found("pomology") == ["File b"]
+
+
 @pytest.mark.parametrize("path", ["p/rules/plain.md", "p/docs/hidden-rule.md", "rules/deep/x.md"])
 def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str) -> None:
     world.write("p/lessons/a.md", lesson(body="See zanzibar.\n"))

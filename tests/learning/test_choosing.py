@@ -53,13 +53,6 @@ def why_not(choice: Choice) -> dict[str, str]:
     return {left.entry.id: left.reason for left in choice.left_out}
 
 
-def test_they_come_in_their_order_while_the_budget_lasts() -> None:
-    choice = tell(None, [one(name) for name in "abcde"], None, BARS)
-    assert ids(choice) == ["a", "b", "c"]
-    assert why_not(choice) == {"d": "budget", "e": "budget"}
-    assert choice.left_out[0].detail == "the budget of 3 is spent"
-
-
 def test_each_that_does_not_come_has_its_reason() -> None:
     candidates = [
         one("unsure", 0.1),
