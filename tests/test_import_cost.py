@@ -78,3 +78,7 @@ def test_reading_loads_nothing_slow_once_the_catalog_is_there(reviewed: Path) ->
 
 def test_review_loads_no_index(reviewed: Path) -> None:
     assert loaded(calling("--repo", str(reviewed), "admin", "pending-rules")) & set(SLOW) == set()
+
+
+def test_a_hook_that_the_helper_answers_loads_next_to_nothing() -> None:
+    assert loaded("import ai_lessons.interfaces.hook") & {*SLOW, *WRITING, "dataclasses", "inspect", "click"} == set()

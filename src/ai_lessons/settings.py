@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
-from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Places, TierPlace
+from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace
 
 PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"

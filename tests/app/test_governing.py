@@ -17,9 +17,10 @@ from ai_lessons.app.open_repository import Options
 from ai_lessons.app.promotion import Move, decide, governed
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
+from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.chunks import code_blocks
 from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL, VALUES, PolicyVerdict
-from ai_lessons.model.entries import Entry, Kind, Places, TierPlace
+from ai_lessons.model.entries import Entry, Kind
 from app.world import lesson, options
 from real_world import Git
 

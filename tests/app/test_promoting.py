@@ -13,8 +13,8 @@ from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, Reso
 from ai_lessons.app.promotion import promote
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
 from ai_lessons.learning.statistics import HELPFUL
-from ai_lessons.model import markdown
-from ai_lessons.model.entries import Kind, TierPlace
+from ai_lessons.model import TierPlace, markdown
+from ai_lessons.model.entries import Kind
 from app.test_governing import ACME, BETA, Company
 from app.world import LESSON, options
 from real_world import Git, put_file, put_program

@@ -12,7 +12,7 @@ from ai_lessons.app import contexts, editing, entries, proposals, review, search
 from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
-from ai_lessons.model.entries import Places, TierPlace
+from ai_lessons.model import Places, TierPlace
 from app.world import LESSON, OTHER, World, lesson, options
 from real_world import Git, put_file
 

@@ -33,7 +33,8 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import agent_hook, daemon, output, text
 from ai_lessons.interfaces.daemon import Helper
 from ai_lessons.interfaces.output import View
-from ai_lessons.model.entries import Kind, Places, TierPlace
+from ai_lessons.model import Places, TierPlace
+from ai_lessons.model.entries import Kind
 from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson
 from interfaces.world import PATIENT, PROGRAM, Run, environment

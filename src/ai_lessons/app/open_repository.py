@@ -28,7 +28,8 @@ from ai_lessons.git import worktree
 from ai_lessons.git.files import append_lines, translated
 from ai_lessons.git.store import Store
 from ai_lessons.git.worktree import read_ref
-from ai_lessons.model.entries import USER, Entry, Kind, Places
+from ai_lessons.model import USER, Places
+from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 from ai_lessons.search.catalog import Catalog
 

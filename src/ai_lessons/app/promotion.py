@@ -24,19 +24,8 @@ from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, tracking
 from ai_lessons.learning import statistics
-from ai_lessons.model import config, frontmatter, layout, lessons, markdown
-from ai_lessons.model.entries import (
-    ENTERPRISE,
-    GLOBAL_PROJECT,
-    PROJECT,
-    USER,
-    Entry,
-    EntrySummary,
-    Filter,
-    Kind,
-    Link,
-    Relation,
-)
+from ai_lessons.model import ENTERPRISE, PROJECT, USER, config, frontmatter, layout, lessons, markdown
+from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, EntrySummary, Filter, Kind, Link, Relation
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.lessons import original_of, promoted

@@ -19,8 +19,8 @@ from ai_lessons import app
 from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, commit_of, new_lines, seen
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
-from ai_lessons.model import rule_checks
-from ai_lessons.model.entries import GLOBAL_PROJECT, PROJECT, EntrySummary, Filter, Kind, id_end, json_fields
+from ai_lessons.model import PROJECT, rule_checks
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, id_end, json_fields
 from ai_lessons.model.rule_checks import (
     ASK_OR_DENY,
     DENY,

@@ -41,10 +41,10 @@ from ai_lessons.git.worktree import (
     shared_files,
     walk,
 )
-from ai_lessons.model import config, layout
+from ai_lessons.model import USER, config, layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.config import GROUP, set_value
-from ai_lessons.model.entries import USER, Filter
+from ai_lessons.model.entries import Filter
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 from ai_lessons.model.texts import decode
 from ai_lessons.search.index import SharedIndex

@@ -20,7 +20,8 @@ from ai_lessons.app.secrets import masked
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
 from ai_lessons.git.worktree import locate, shared_files, walk
-from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Entry, EntrySummary, Filter, Kind, TierPlace
+from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
+from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.search import ranking
 from ai_lessons.search.catalog import Tally

@@ -3,3 +3,41 @@
 No file system, git, network, clock or environment. Begin with `entries` (kinds, entries, ids), then `frontmatter` (a
 file's bytes to an entry) and `layout` (where an entry lies). Imports nothing of ours but `errors`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
+
+
+class TierPlace(NamedTuple):
+    """Where the repository of a tier lies, or would. `why` says what names it, `url` where an enterprise shares it."""
+
+    name: str
+    root: Path
+    why: str = ""
+    url: str | None = None
+
+    def remedy(self, otherwise: str) -> str:
+        """The command that brings a missing repository here; `otherwise` where it was not said from where."""
+        return f"ai-lessons admin init {self.root} --from {self.url}" if self.url else otherwise
+
+
+class Places(NamedTuple):
+    """The tiers that are read from where one stands (none: only what is opened), and all known, nearest first.
+
+    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one that is read was named,
+    so that no other applies. `file`: where enterprises are named. `note`: what is wrong with the project's
+    own file about it.
+    """
+
+    reads: tuple[TierPlace, ...] = ()
+    known: tuple[TierPlace, ...] = ()
+    belongs_to: str = ""
+    named: bool = False
+    file: str = "config.toml"
+    note: str = ""

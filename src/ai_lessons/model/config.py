@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER
+from ai_lessons.model import ENTERPRISE, PROJECT, USER
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.texts import BOM
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from ai_lessons.errors import Problem
 
@@ -479,35 +478,3 @@ def handle_lengths(ids: Iterable[str]) -> dict[str, int]:
         common = max((shared_tail(reversed_id[::-1], other[::-1]) for other in neighbours), default=0)
         lengths[reversed_id[::-1]] = max(HANDLE_LENGTH, common + 1)
     return lengths
-
-
-USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
-
-
-class TierPlace(NamedTuple):
-    """Where the repository of a tier lies, or would. `why` says what names it, `url` where an enterprise shares it."""
-
-    name: str
-    root: Path
-    why: str = ""
-    url: str | None = None
-
-    def remedy(self, otherwise: str) -> str:
-        """The command that brings a missing repository here; `otherwise` where it was not said from where."""
-        return f"ai-lessons admin init {self.root} --from {self.url}" if self.url else otherwise
-
-
-class Places(NamedTuple):
-    """The tiers that are read from where one stands (none: only what is opened), and all known, nearest first.
-
-    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one that is read was named,
-    so that no other applies. `file`: where enterprises are named. `note`: what is wrong with the project's
-    own file about it.
-    """
-
-    reads: tuple[TierPlace, ...] = ()
-    known: tuple[TierPlace, ...] = ()
-    belongs_to: str = ""
-    named: bool = False
-    file: str = "config.toml"
-    note: str = ""

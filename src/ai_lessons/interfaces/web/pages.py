@@ -28,10 +28,10 @@ from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text, text_jobs
 from ai_lessons.interfaces.output import View, count
-from ai_lessons.model import rule_checks
+from ai_lessons.model import ENTERPRISE, rule_checks
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
-from ai_lessons.model.entries import ABOUT, ENTERPRISE, KINDS, EntrySummary, Kind
+from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Kind
 from ai_lessons.model.frontmatter import listed, read_entry
 from ai_lessons.model.texts import escaped
 
