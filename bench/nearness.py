@@ -26,7 +26,7 @@ from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library, RepositorySession
 from ai_lessons.model.entries import Filter
 from ai_lessons.search.ranking import (
-    FEWEST,
+    MOST,
     condition,
     holders,
     looked_at,
@@ -190,7 +190,7 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
                 vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in found.vectors}
                 pairs = tuple((vectors.get(key, found.vectors[-1].score), held.held[key]) for key in looked_at(found))
                 named = bool(holders(text, found.text, texts)[0]) or max(held.held.values(), default=0.0) == 1.0
-                fixed = (log(max(passages, FEWEST)), held.stored, held.length)
+                fixed = (log(max(passages, 2 * MOST)), held.stored, held.length)
                 seen.append(Seen(stored.name, questions.name, size, named, pairs, fixed))
         return seen
 

@@ -57,14 +57,14 @@ def test_a_word_document_keeps_headings_and_tables() -> None:
 
 def test_restructured_text_is_read_with_the_roles_and_directives_of_sphinx() -> None:
     text = (
-        "=======\n Depth\n=======\n\n.. contents::\n\nSee :ref:`queues <q>` and :py:class:`~a.Worker` of |it|.\n\n"
+        "=======\n Depth\n=======\n\n.. contents::\n\nSee :ref:`queues <q>`, Calls_ :py:class:`~a.Worker`, |it|.\n\n"
         "Calls\n=====\n\n.. |it| replace:: the *pool*\n\n.. code-block:: python\n   :linenos:\n\n   w_1 = 1\n\n"
         ".. function:: run(job)\n\n   Runs it.\n\n   .. versionadded:: 2\n\n.. include:: /etc/passwd\n\n"
         "+---+---+\n| a | b |\n+===+===+\n| c | d |\n+---+---+\n\n.. toctree::\n\n   pages\n"
     )
     assert [row for row in convert("a.rst", ".rst", text.encode()).split("\n") if row] == [
-        "# Depth", "See `queues` and `a.Worker` of the *pool*.", "## Calls", "```python", "w_1 = 1", "```", "run(job)",
-        "Runs it.", "| a | b |", "| --- | --- |", "| c | d |",
+        "# Depth", "See `queues`, Calls `a.Worker`, the *pool*.", "## Calls", "```python", "w_1 = 1", "```",
+        "run(job)", "Runs it.", "| a | b |", "| --- | --- |", "| c | d |",
     ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ raw_hits = st.lists(
 
 
 def test_a_page_whose_title_says_it_stands_before_one_that_mentions_it() -> None:
-    text = [Match("mentions", 0, 1.0, "1.0.3 > News"), Match("guide", 0, 0.95, "Crontab"), Match("far", 0, 0.1)]
+    text = [Match("mentions", 0, 1.0, "1.0.3 > News"), Match("guide", 0, 0.96, "Crontab"), Match("far", 0, 0.1)]
     assert fuse(text, ())[0].entry_id == "mentions"
     titles = {"mentions": "Changes in 1.0", "guide": "Periodic tasks", "far": "Else"}
     shares = headed("run a task every Monday", text, lambda hit: f"{titles[hit.entry_id]} {hit.heading}")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library, Reader, Reading
 
-MOST = 5  # Rules of one answer: agents read no more
+RESULTS = 5  # Rules of one answer, and results at least where no limit is stated: agents read no more
 
 _COMMON = frozenset(
     ranking.QUERY_WORD.findall(
@@ -82,11 +82,11 @@ def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> boo
 
 
 ALL_RULES = Filter(kinds=frozenset({Kind.RULE}))
-DEPTH = 50  # Passages of rules asked of each half: far more than can surface
+DEPTH = 100  # Passages asked of each half, more only for more results; measured in the recipe of `ranking`
 
 
 def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[EntrySummary]) -> list[Hit]:
-    """The rules that stand first, at most `MOST`, by chance x context boost: answers, and what comes along.
+    """The rules that stand first, at most `RESULTS`, by chance x context boost: answers, and what comes along.
 
     An answer is what is about as likely one as the best there is. What is less likely one comes along where it has a
     tag or project in common with what one is working on, and what a link joins with a result of its project always.
@@ -115,7 +115,7 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
             boost = ranking.context_boost(weights, frozenset(rule.tags), aliases)
             surfacing.append(Ranked(match, chance * boost, {"match": chance, "context": boost}))
     surfacing.sort(key=lambda ranked: (-ranked.score, ranked.match.entry_id))
-    return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in surfacing[:MOST]]
+    return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in surfacing[:RESULTS]]
 
 
 def hit_of(ranked: Ranked, light: EntrySummary, query: Query, also_in: tuple[str, ...] = ()) -> Hit:
@@ -137,17 +137,8 @@ def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
     return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
 
 
-RESULTS, MOST_RESULTS = 5, 10  # Without a limit: at least and at most, where the others score `ALSO` of the best
-ALSO = 0.8
 NEAREST = 3  # Results that data names where none comes near the question; words alone tell less: all
-CLOSE = 0.95  # Share of the best version's score from which on another version of a page is as good
-
-FAR, FEW = 0.15, 20
-"""Share of the best result's score below which results are left out, where more than so many are found."""
-
-
 TYPED = 5.0  # Seconds in which who types is answered without another look at the files
-SEARCH_DEPTH = 100  # Passages asked of each half, more only for more results; measured in the recipe of `ranking`
 
 PROMPT = "If you find out, add a lesson."
 _GAP = "gap"  # Under which a session remembers that its agent was asked
@@ -226,7 +217,7 @@ class Asking(NamedTuple):
 def ask(repo: Reading, query: Query) -> Asking:
     """What is asked for, with all that the words say beside the question. Raises UsageError as `find`."""
     asked = understood(query)
-    limit = asked.limit or MOST_RESULTS
+    limit = asked.limit or ranking.MOST
     return Asking(query.text, replace(asked, limit=limit), asked_versions(repo, asked), few=not asked.limit)
 
 
@@ -255,7 +246,7 @@ def gather(repo: Reading, asked: Asking) -> Gathered:
     done, query, remark = repo.indexing.refresh(), asked.query, ""
     with_rules = not query.kinds and any(part.rules.count for part in repo.every)
     begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if with_rules else None
-    depth, filters = max(SEARCH_DEPTH, query.limit), _of_index(repo, asked)
+    depth, filters = max(DEPTH, query.limit), _of_index(repo, asked)
     candidates = repo.indexing.begin(query.text, filters, depth)()
     if query.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(query):
         remark = f"nothing holds {_or(map(repr, query.phrases))} word by word: the words are looked for"
@@ -321,7 +312,7 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
     asked, candidates = gathered.asked, gathered.candidates
     # the best of a few vectors must not outrank the best of all texts
     has_both = bool(candidates.text and candidates.vectors)
-    weight = ranking.VECTOR_WEIGHT * candidates.read * (gathered.coverage if has_both else 1.0)
+    weight = candidates.read * (gathered.coverage if has_both else 1.0) / 2
     scale = gathered.every.text, gathered.every.vectors
     matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, seen.headed, scale)
     matches = tuple(match._replace(score=match.score * seen.whole.best) for match in matches)
@@ -352,7 +343,7 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
 
 def _few(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The first results, and those of the others that are near the best."""
-    least = ALSO * (hits[0].entry.score or 0.0) if hits else 0.0
+    least = NEAR_BEST * (hits[0].entry.score or 0.0) if hits else 0.0
     return (*hits[:RESULTS], *(hit for hit in hits[RESULTS:] if (hit.entry.score or 0.0) >= least))
 
 
@@ -477,12 +468,9 @@ def _hits(
 ) -> list[Hit]:
     facts = _facts(repo, query, versions, lights)
     ranked = ranking.rank(matches, facts, context=query.context_tags, aliases=repo.reading_config.tag_aliases)
-    # of few candidates the last ones count 0, however near they are
-    least = FAR * ranked[0].score if len(matches) > FEW else 0.0
     pages: dict[tuple[object, ...], list[Ranked]] = {}
     for result in ranked:
-        if result.score >= least:
-            pages.setdefault(_page(lights[result.match.entry_id]), []).append(result)
+        pages.setdefault(_page(lights[result.match.entry_id]), []).append(result)
     hits = []
     for page in list(pages.values())[: query.limit + SPARE]:
         leader, *siblings = _newest_leads(page, lights)
@@ -522,7 +510,7 @@ def _passes(light: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bo
 
 def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, EntrySummary]) -> Sequence[Ranked]:
     """The versions of a page with the newest of those in front that match about as well as the best."""
-    close = [ranked for ranked in page if ranked.score >= CLOSE * page[0].score]
+    close = [ranked for ranked in page if ranked.score >= NEAR_BEST * page[0].score]
     order = newest_first({name for ranked in close for name in lights[ranked.match.entry_id].versions})
     places = {name: place for place, name in enumerate(order)}
     first = min(

@@ -452,6 +452,8 @@ def _rst(data: bytes) -> str:
     tree = publish_doctree(text, parser=Bounded(), settings_overrides=chosen)
     for literal in tree.findall(nodes.literal):
         literal["classes"].append("code")
+    for inside in [link for link in tree.findall(nodes.reference) if "refid" in link]:
+        inside.replace_self(inside.children)
     html = publish_from_doctree(tree, writer="html5", settings_overrides=chosen)
     as_it_is: Any = {"escape_underscores": False, "escape_asterisks": False}
     body = html[html.index("<body") :]

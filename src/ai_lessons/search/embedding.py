@@ -114,7 +114,7 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
 PIECE = 4  # Letters of a piece from which on the pieces of a word tell as much as the word
 READS_NONE, READS_ALL = 0.45, 0.8
 FOREIGN_NONE, FOREIGN_ALL = 0.65, 0.95
-"""Share of its letters in words or long pieces at which a question tells the model nothing, and all.
+"""bench.languages: share of its letters in words or long pieces at which a question tells the model nothing, and all.
 
 0.8 is reached by 97 % of the questions of each judged set in English. Half of the German lines are below 0.76, and
 names of programs bring English as low: where frequent words show another language, more is asked for.

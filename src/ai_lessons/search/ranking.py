@@ -336,28 +336,23 @@ these are (of more words the same share tells more). Fitted on whole sets, and o
 
 UNKNOWN = 0.647  # bench.nearness --fit: the similarity that stands for one that no vector tells
 BAR = 0.272  # bench.nearness: chance from which an answer counts as one; the fit says .274, small libraries less
-NEAR_BEST = 0.5  # bench.retrieval: share of the best chance from which a rule is an answer, too
-
-MOST_ASKED = 20  # Words of a question from which on more of them tell nothing further
-KIN, KIN_ALONE = 0.5, 0.95
-"""How much a word counts that has only the stem of one asked for, or where one begins with the other; and one that has
-the stem of the only word.
+NAMED = (1 + BAR) / 2  # The least chance where a stored text holds a name of the question, or one passage all its words
+KIN = 0.5
+"""bench.nearness: how much a word counts that has only the stem of one asked for, or where one begins with the other.
+For the only word of a question the same stem counts half of the rest, too.
 
 Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15 fewer questions were
 held back from sets of other fields, with as many lost.
 """
 
-FEWEST = 20  # Passages below which nothing was measured
-NAMED = 0.6  # The least chance where a stored text holds a name of the question, or one passage all of its words
-BEST = 10  # Passages of each list in which the question's words are looked for together
-RARE = 20  # Entries up to which a name identifies them; more only mention it
-QUOTED = 4  # Words from which on a question may be a sentence of a page
+BEGINNING = 4  # bench.nearness: letters from which on the beginning of a word tells which one it is
+MOST = 10
+"""bench.nearness: passages of each list that tell whether there is an answer; so many results are shown at most, and by
+so many entries at most a name is known."""
 
-ABOUT, ABOUT_SHORT = 0.25, 0.5
-"""Share of a question's words from which on it is about the names in it, and does not only mention them.
-
-Of names like API and MAC, which are words to most people, it takes more: .005 of nDCG@10 for tasks in people's words.
-"""
+ABOUT = 0.25
+"""bench.retrieval: share of a question's words from which on it is about the names in it, and does not only mention
+them. Of names like API and MAC, which are words to most people, it takes twice that: .005 of nDCG@10 for tasks."""
 
 _SHORT = re.compile(r"[A-Z]{2,4}s?")
 
@@ -371,18 +366,18 @@ def holders(
 
     A short one in capitals, such as CSS, is a word to most people: it tells where the question is about it.
 
-    These hold most of the names that the question is about and that no more than `RARE` entries hold. A question of
-    `QUOTED` words or more that the model does not `read` whole is one of its names: its vectors would let other pages
-    go before the one that it is a sentence of. In English that costs .011 of nDCG@10 where pages name each other.
+    These hold most of the names that the question is about and that no more than `MOST` entries hold. A question that
+    the model does not `read` whole is one of its names: its vectors would let other pages go before the one that it is
+    a sentence of. In English that costs .011 of nDCG@10 where pages name each other.
     """
     texts = {(hit.entry_id, hit.ordinal): fold(text_of(hit)) for hit in hits}
-    mentioned, quoted = names(question), [question] if read < 1.0 and len(words_of(question)) >= QUOTED else []
+    mentioned, quoted = names(question), [question] if read < 1.0 and len(words_of(question)) > 1 else []
     holding = {
         name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in (*mentioned, *quoted)
     }
     meant = (*about(question, mentioned), *quoted)
     telling = [holding[name] for name in meant]
-    rare = Counter(key for keys in telling if len({entry for entry, _ in keys}) <= RARE for key in keys)
+    rare = Counter(key for keys in telling if len({entry for entry, _ in keys}) <= MOST for key in keys)
     most = max(rare.values(), default=0)
     words = [keys for name, keys in holding.items() if name in meant or not _SHORT.fullmatch(name)]
     return frozenset().union(*words), frozenset(key for key, number in rare.items() if number == most)
@@ -408,7 +403,7 @@ def about(question: str, mentioned: Sequence[str]) -> Sequence[str]:
     )
     if long_named >= ABOUT * words:
         return long
-    return mentioned if all_named >= ABOUT_SHORT * words else ()
+    return mentioned if all_named >= 2 * ABOUT * words else ()
 
 
 class Chance(NamedTuple):
@@ -426,7 +421,7 @@ def chance(
     `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
     """
     shared = shares(question, every, text_of)
-    fixed = BIAS + AMONG * log(max(passages, FEWEST)) + STORED * shared.stored + ASKED * shared.length
+    fixed = BIAS + AMONG * log(max(passages, 2 * MOST)) + STORED * shared.stored + ASKED * shared.length
 
     def judged(candidates: Candidates) -> Chance:
         measured = bool(candidates.vectors) and candidates.model in MEASURED
@@ -448,7 +443,7 @@ def chance(
 
 def looked_at(candidates: Candidates) -> dict[JudgedPassage, Match]:
     """The passages that the chance of an answer is told by: the best of each list."""
-    return {(hit.entry_id, hit.ordinal): hit for hit in (*candidates.text[:BEST], *candidates.vectors[:BEST])}
+    return {(hit.entry_id, hit.ordinal): hit for hit in (*candidates.text[:MOST], *candidates.vectors[:MOST])}
 
 
 def _logistic(x: float) -> float:
@@ -467,8 +462,8 @@ class Shares(NamedTuple):
 
     @property
     def length(self) -> float:
-        """How many words these are, as the weights take it: the logarithm, of `MOST_ASKED` at most."""
-        return log(min(max(self.asked, 1), MOST_ASKED))
+        """How many words these are, as the weights take it."""
+        return log(max(self.asked, 1))
 
 
 def shares(question: str, every: Sequence[Candidates], text_of: TextOf) -> Shares:
@@ -481,7 +476,7 @@ def shares(question: str, every: Sequence[Candidates], text_of: TextOf) -> Share
         return Shares(dict.fromkeys(hits, 1.0), 1.0, 0)
     best = {key: _held(text_of(hit), asked, language) for key, hit in hits.items()}
     stored: dict[str, float] = {}
-    behind = (hit for candidates in every for hit in candidates.text[BEST:])
+    behind = (hit for candidates in every for hit in candidates.text[MOST:])
     for held in chain(best.values(), (_held(text_of(hit), asked, language) for hit in behind)):
         stored |= {word: max(share, stored.get(word, 0.0)) for word, share in held.items()}
         if sum(stored.values()) == len(asked):
@@ -498,14 +493,13 @@ def _held(text: str, asked: Mapping[str, str], language: str) -> dict[str, float
     for base in asked.keys() - held.keys():
         root = stem(asked[base], language)
         if any(root == stem(word, language) for word in written):
-            held[base] = KIN_ALONE if len(asked) == 1 else KIN
+            held[base] = (1 + KIN) / 2 if len(asked) == 1 else KIN
         elif any(_begins(*sorted((base, other), key=len)) for other in bases):
             held[base] = KIN
     return held
 
 
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|e|s)$")
-BEGINNING = 4  # Letters from which on the beginning of a word tells which one it is
 
 
 def _base(word: str, language: str) -> str:
@@ -519,18 +513,11 @@ def _begins(shorter: str, longer: str) -> bool:
     return len(shorter) >= BEGINNING and longer.startswith(shorter)
 
 
-VECTOR_WEIGHT = 0.499
-"""Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10.
-
-A little below a half, because of two entries that are the best by one list each, what holds the words goes first.
-"""
-
 HEADED = 0.2  # bench.retrieval: what is added where title and headings hold all words of the question; .1 and .3 less
 LOG = 0.8  # bench.retrieval loses nothing; of 25 questions to the pages of Celery and pytest one more finds its guide
-TAIL = 0.001  # What the best has at most that is worse than the worst of the scale
-LEAD = 0.5  # Where some passages lead, they have scores above this, and all others below
-MATCH_BONUS = 0.1  # What a context tag of weight 1 adds to the factor of an entry that carries it
-DEFAULT_CONTEXT_WEIGHT = 1.5  # Weight of context tags where none has an explicit one
+NEAR_BEST = 0.8  # bench.versions: share of the best score from which on a result is about as good
+MATCH_BONUS = 0.1  # By specification: what a context tag of weight 1 adds to the factor of an entry that carries it
+DEFAULT_CONTEXT_WEIGHT = 1.5  # By specification: weight of context tags where none has an explicit one
 
 
 class RankingFacts(NamedTuple):
@@ -564,7 +551,7 @@ def normalised(
 
     A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if not None,
     is the score of what was not found. BM25 depends on what a filter lets pass, so that the score in `scale` counts;
-    what is not there is worse than all that is.
+    what is not there is worse than all that is: it shares one place of `depth`.
     """
     if not hits:
         return {}
@@ -574,7 +561,7 @@ def normalised(
         low = min(low, floor)
     width, best = high - low, max(hit.score for hit in hits)
     moved = {key: (score - low) / width if width else 1.0 for key, score in scores.items()}
-    worse = {(hit.entry_id, hit.ordinal): TAIL * max(hit.score, 0.0) / (best or 1.0) for hit in hits}
+    worse = {(hit.entry_id, hit.ordinal): max(hit.score, 0.0) / (best or 1.0) / depth for hit in hits}
     return {key: moved.get(key, score) for key, score in worse.items()}
 
 
@@ -582,14 +569,15 @@ def fuse(
     text: Sequence[Match],
     vectors: Sequence[Match],
     depth: int = 100,
-    weight: float = VECTOR_WEIGHT,
+    weight: float = 0.5,
     lead: AbstractSet[JudgedPassage] = frozenset(),
     headed: Mapping[JudgedPassage, float] = MappingProxyType({}),
     scale: tuple[Sequence[Match], Sequence[Match]] = ((), ()),
 ) -> tuple[Match, ...]:
-    """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
+    """The mix of both lists, best passage per entry, best entry first; of equal ones first what holds the words.
 
-    A passage that a list does not have counts 0 there. With one list empty the other decides alone. `depth` is the
+    A passage that a list does not have counts 0 there. Over twelve judged sets the mean was best: nDCG@10 .550; with a
+    `weight` of the vectors of .4 .546, of .6 .538. With one list empty the other decides alone. `depth` is the
     limit with which both lists were asked for, `scale` what they hold without filters. The passages of `lead` (entry
     id, ordinal) come before all others; `headed` is as the function of this name gives it.
     """
@@ -602,11 +590,15 @@ def fuse(
         score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
         score += HEADED * headed.get(key, 0.0)
         if lead:
-            score = LEAD * min(score, 1.0) + (1 - LEAD) * (key in lead)
+            score = (min(score, 1.0) + (key in lead)) / 2
         previous = best.get(hit.entry_id)
         if previous is None or (-score, hit.ordinal) < (-previous.score, previous.ordinal):
             best[hit.entry_id] = hit._replace(score=score)
-    return tuple(sorted(best.values(), key=lambda match: (-match.score, match.entry_id)))
+
+    def place(match: Match) -> tuple[float, float, str]:
+        return -match.score, -by_text.get((match.entry_id, match.ordinal), 0.0), match.entry_id
+
+    return tuple(sorted(best.values(), key=place))
 
 
 _LOG = re.compile(r"(?i)(?<![a-z])(?:change[-_ ]?logs?|release[-_ ]?notes?|what'?s[-_ ]?new)(?![a-z])")

@@ -395,7 +395,7 @@ def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[st
 
 LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, and of each of these
 AS_TYPED, PART_WEIGHT, KERNEL_WEIGHT = 0.3, 0.1, 0.6
-"""Of the weight of a stem: what a word as it was typed, a part, and a kernel tell."""
+"""bench.languages: of the weight of a stem, what a word as it was typed, a part, and a kernel tell."""
 
 SENTENCE = 7  # Blanks in a line from which on its language counts beside another one around it
 _STEM, _PART, _KERNEL = "0f0", "0p0", "0k0"

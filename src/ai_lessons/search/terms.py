@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Entry
 
 BAR, EDIT_BAR = 11.0, 26.0
-"""Least score of an entry that comes at a prompt or command, and at an edit, which has more words. Fitted
+"""bench.moment: least score of an entry that comes at a prompt or command, and at an edit, which has more words. Fitted
 on 568 labelled moments of 120 sessions: lower ones tell more of what is needed, and more of what is not."""
 
 TITLE = 2  # What the words of a title count
