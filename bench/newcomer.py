@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-COMMANDS_BAR, ERRORS_BAR = 28, 3
+COMMANDS_BAR, ERRORS_BAR = 28, 0
 
 NOTES = (
     "# Git worktrees share one stash\n\nA pop in one of them may apply what was stashed in another. Stash by NAME.\n"
@@ -23,8 +23,8 @@ NOTES = (
 SCRIPT = '#!/bin/sh\n# Counts the files below a folder\nfind "${1:-.}" -type f | wc -l\n'
 CURSOR = "---\ndescription: Python style\nglobs: *.py\nalwaysApply: false\n---\n- Type every function.\n"
 HOOK = '{"hook_event_name": "SessionStart", "source": "startup", "session_id": "first"}'
-SHELL = "$ "
-"""Before what is typed at a shell beside our program: it is done, and not counted."""
+SHELL, STOPS = "$ ", "! "
+"""Before what is typed at a shell beside our program, which is done and not counted; and before what has to fail."""
 
 TASKS = {
     "a lesson from a file, found in other words, edited": """\
@@ -53,7 +53,7 @@ admin init colleague --from ~/hub.git
 --repo colleague contribute update "git worktrees share one stash" --content "Theirs."
 --repo colleague sync
 contribute update "git worktrees share one stash" --content "Mine."
-sync
+! sync
 admin conflicts --take mine
 sync
 """,
@@ -125,10 +125,14 @@ def main() -> int:
             before = commands, errors
             for row in typed.splitlines():
                 ours = not row.startswith(SHELL)
-                line = f"{program} {row}" if ours else row.removeprefix(SHELL).replace("PROGRAM", program)
+                line = (
+                    f"{program} {row.removeprefix(STOPS)}"
+                    if ours
+                    else row.removeprefix(SHELL).replace("PROGRAM", program)
+                )
                 done = typed_at(line, home, env)
                 commands += ours
-                errors += ours and done.returncode != 0
+                errors += ours and (done.returncode != 0) != row.startswith(STOPS)
                 if verbose or (not ours and done.returncode):
                     print(f"$ {row}\n{done.stdout}{done.stderr}")
             print(f"{task}: {commands - before[0]} commands, {errors - before[1]} errors")
