@@ -229,11 +229,16 @@ def test_memories_of_mem0_are_lessons_of_their_user(world: World, tmp_path: Path
         {"id": "2", "memory": "Deploys on Monday\nnever on Friday", "categories": ["work"]},
         {"id": "3", "memory": ""},
         7,
+        {"id": "4", "memory": "Likes short answers", "user_id": "alex"},
+        {"id": "5", "memory": "Likes short answers", "user_id": "kim"},
     ]
     (tmp_path / "m.json").write_text(json.dumps({"results": rows}))
     done = transfer.import_files(world.library, [tmp_path / "m.json"], "mem0")
-    assert sorted(one.title for one in done.written) == ["Deploys on Monday", "Likes short answers"]
+    assert sorted(one.title for one in done.written) == ["Deploys on Monday", *["Likes short answers"] * 2]
     assert [why for _, why in done.skipped] == ["it says nothing"] * 2
+    assert [(part.where, part.about) for part in done.seen if part.became == "joined"] == [
+        ("m.json: memory 5", "m.json: memory 1")
+    ]
     first = next(one for one in done.written if one.title.startswith("Likes"))
     assert "scope: user:alex\n" in world.read(first.path)
     (tmp_path / "m.jsonl").write_text("\n".join(json.dumps(row) for row in rows[:2]))

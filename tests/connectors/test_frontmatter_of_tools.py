@@ -37,9 +37,9 @@ def test_tags_are_read_as_their_tools_mean_them(stated: object, tags: tuple[str,
     assert listed(stated) == tags
 
 
-def test_a_key_with_a_capital_holds_tags_too() -> None:
-    entry = read_entry("x/docs/1/a.md", b'---\nTags: "#red #blue"\n---\n# A\n\nText.\n')
-    assert entry.tags == ("red", "blue")
+def test_a_key_with_a_capital_holds_tags_and_title_too() -> None:
+    entry = read_entry("x/docs/1/a.md", b'---\nTitle: Named\nTags: "#red #blue"\n---\n# A\n\nText.\n')
+    assert (entry.title, entry.tags) == ("Named", ("red", "blue"))
 
 
 def test_a_skill_with_a_hidden_file_comes_in_without_it() -> None:

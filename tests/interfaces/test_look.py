@@ -167,6 +167,13 @@ def test_what_is_not_there_is_said_with_the_way_on(look: Served) -> None:
     assert "Nothing has gone stale" in look.ask("/health?all=yes")[1]
 
 
+def test_where_nothing_is_near_no_row_is_shown_before_it_is_asked_for(look: Served) -> None:
+    question = "/search?q=sandbox+zebra+quantum+violin"
+    _, html, _ = look.ask(question)
+    assert ("nothing near; the nearest is" in html, 'class="hits"' in html) == (True, False)
+    assert 'class="hits"' in look.ask(f"{question}&far=yes")[1]
+
+
 def test_a_hostile_entry_stays_text(look: Served) -> None:
     _, html, _ = look.ask(f"/entry/{HOSTILE}")
     assert EVIL not in html
@@ -250,11 +257,8 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
     ((_, name, folder, _, failures),) = parts["Sessions"].rows
     assert (name, Path(folder).name, failures) == ("claude-code", host.code.name, 3)
     learned = pool.read(lambda opened: pages.learning(opened, {})).values["parts"][1]
-    assert learned.rows[0] == (
-        "An agent is shown at most 10 lessons and rules at a time.",
-        "",
-        "nothing yet: as it began",
-    )
+    assert learned.columns == ["what holds", "learned from"]
+    assert learned.rows[0] == ["An agent is shown at most 10 lessons and rules at a time.", "nothing yet: as it began"]
     pool.close()
 
 

@@ -150,6 +150,17 @@ def test_a_folder_that_git_ignores_is_said_and_what_was_swept_is_kept(shop: Path
     assert "Carts expire" in program("list", cwd=shop).out
 
 
+def test_an_entry_by_hand_that_git_ignores_is_named_by_the_doctor(user: Path, git: Git) -> None:
+    (user / ".gitignore").write_text("notes/\n")
+    git(user, "add", "-A")
+    git(user, "commit", "-q", "-m", "ignore")
+    (user / "global/docs/notes").mkdir(parents=True)
+    (user / "global/docs/notes/hand.md").write_text("# By hand\n")
+    (row,) = (row for row in program("admin", "doctor", "--json", cwd=user).json if row["name"] == "files")
+    assert "git ignores global/docs/notes/hand.md (.gitignore line 1: notes/)" in row["detail"]
+    assert row["remedy"] == ""
+
+
 def test_in_a_home_folder_that_is_a_repository_the_users_tier_is_one_of_its_own(hermetic: Path, git: Git) -> None:
     git(hermetic, "init", "-q", ".")
     git(hermetic, "commit", "-q", "--allow-empty", "-m", "dotfiles")

@@ -33,9 +33,10 @@ def test_a_repository_of_jj_is_told_what_helps_there(run: Run, knowledge: Path) 
     (knowledge / ".jj").mkdir()
     done = run("add", "--title", "Otters", "--content", "They swim.")
     assert "jj keeps HEAD detached; commit the files with jj" in done.err
-    (row,) = (row for row in run("admin", "doctor", "--json").json if row["name"] == "repository")
-    assert "of jj, which keeps HEAD detached" in row["detail"]
-    assert "git switch" not in row["remedy"]
+    rows = {row["name"]: row for row in run("admin", "doctor", "--json").json}
+    assert "of jj, which keeps HEAD detached" in rows["repository"]["detail"]
+    assert rows["pending"]["remedy"] == rows["repository"]["remedy"]
+    assert rows["repository"]["remedy"].startswith("commit the files with jj")
 
 
 def test_a_worktree_whose_repository_moved_is_named_with_what_mends_it(

@@ -105,6 +105,7 @@ def test_the_same_section_has_the_same_id_wherever_it_stands() -> None:
         ("web/.claude/CLAUDE.md", "# Web\n\nNo inline styles.\n", "Web", ["web/**"]),
         ("rules/angular/.cursorrules", "Use signals.\n", "From .cursorrules", []),
         (".cursor/rules/all.mdc", "---\nglobs: [a.py, 'b.py']\n---\n# All\n\nx\n", "All", ["a.py", "b.py"]),
+        ("any.mdc", "---\nglobs: **/*.ts\nalwaysApply: true\n---\n# Any\n\nx\n", "Any", []),
     ],
 )
 def test_a_file_of_rules_is_one_rule_with_its_globs(name: str, text: str, title: str, globs: list[str]) -> None:

@@ -21,7 +21,7 @@ from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UnsupportedRepository
 from ai_lessons.git import files, hooks, plumbing
-from ai_lessons.git.commit import loose
+from ai_lessons.git.commit import ignored_entries, loose
 from ai_lessons.git.store import AUTOCOMMIT, Change, Store
 from ai_lessons.git.worktree import branch_name, walk
 from ai_lessons.learning.selection import measured
@@ -403,7 +403,10 @@ def _pending(repo: RepositorySession) -> Finding:
     if swept := len(taken_away(repo)):
         return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
     if waiting := repo.store.pending():
-        return "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save"
+        remedy = (
+            "ai-lessons admin save" if repo.store.head().ref else _repository(repo)[2]
+        )  # no commit without a branch
+        return "warning", f"writes that wait for a commit: {len(waiting)}", remedy
     if repo.store.protected:
         return "ok", "the remote takes no pushes to this branch, so nothing is committed on it", "git switch -c BRANCH"
     stated = repo.reading_config.autocommit
@@ -553,8 +556,13 @@ def _disk(repo: RepositorySession) -> Finding:
 
 
 def _files_check(repo: RepositorySession) -> Finding:
-    if problems := loose(repo.store):
-        return "warning", "; ".join(problems), "ai-lessons admin save --edits; move or remove what is no entry"
+    problems = loose(repo.store)
+    saved = any(problem.startswith("in no commit") for problem in problems)
+    remedy = f"{'ai-lessons admin save --edits; ' if saved else ''}move or remove what is no entry" if problems else ""
+    if hidden := ignored_entries(repo.store):
+        problems += [f"entries that git ignores: {len(hidden):,}; {note}" for note in repo.store.ignored(hidden[:1])]
+    if problems:
+        return "warning", "; ".join(problems), remedy
     return "ok", "every file is an entry, and in a commit", ""
 
 

@@ -94,6 +94,8 @@ def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Inst
     folder, _, file = name.rpartition("/")
     stated = (glob.lstrip("/") for key in ("globs", "paths", "applyTo") for glob in matter_fields.get(key, ()))
     globs = tuple(glob for glob in stated if glob not in {"*", "**", "**/*"})
+    if matter_fields.get("alwaysApply") == ["true"]:  # Cursor looks at no globs then
+        globs = ()
     if not globs and folder and _OF_FOLDER.fullmatch(file) and not folder.startswith("."):
         globs = (f"{folder.removesuffix('/.claude')}/**",)
     parts = sections(body)

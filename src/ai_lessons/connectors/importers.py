@@ -125,8 +125,10 @@ def memory(name: str, data: bytes, project: str | None, now: datetime) -> list[I
     return [_lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=tags)]
 
 
-def _lesson(where: str, title: str, body: str, project: str, created: datetime, **stated: Any) -> Item:
-    entry_id, stamp = made_id("memory", " ".join(body.split())), frontmatter.stamp(created)
+def _lesson(where: str, title: str, body: str, project: str, created: datetime, of: str = "", **stated: Any) -> Item:
+    """`of`: whose memory it is; two people may have the same one."""
+    entry_id = made_id("memory", " ".join(body.split()), *([of] if of else []))
+    stamp = frontmatter.stamp(created)
     fields = frontmatter.lesson_fields(entry_id, stamp, title=one_line(title) or one_line(where), origin="ai", **stated)
     return made(where, Kind.LESSON, project, body.strip("\n"), fields)
 
@@ -149,6 +151,8 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
         raise InvalidEntry([Problem(name, "no list of memories")])
     items: list[Item] = []
     damaged: list[tuple[str, str]] = []
+    first: dict[tuple[str, str], str] = {}
+    like: list[tuple[str, str, str]] = []
     for number, record in enumerate(records, 1):
         where = f"{name}: memory {number}"
         texts = (record.get(key) for key in _TEXT_OF_MEMORY) if isinstance(record, dict) else ()
@@ -158,13 +162,18 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
             continue
         with noting(where, damaged):
             user = f"{lessons.USER}:{record['user_id']}" if record.get("user_id") else None
-            place = lessons.place_of(user if user and lessons.is_scope(user) else project)
+            user = user if user and lessons.is_scope(user) else None
+            place = lessons.place_of(user or project)
+            said_by = " ".join(content.split()), user or ""
+            if first.setdefault(said_by, where) != where:
+                like.append((where, JOINED, first[said_by]))
+                continue
             tags = record.get("categories") or []
             items.append(_lesson(
                 where, content.strip().split("\n")[0], content, place.project, moment(record.get("created_at")) or now,
-                scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
+                of=user or "", scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
             ))  # fmt: skip
-    return Bundle(items, damaged)
+    return Bundle(items, damaged, left=like)
 
 
 def skill(
@@ -303,7 +312,11 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
 def _memories(places: Sequence[Path], project: str | None, now: datetime) -> Bundle:
     texts = ((place.name, git_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places)
     parts = [memories(text.removeprefix("\ufeff"), name, project, now) for name, text in texts]
-    return Bundle([item for part in parts for item in part.items], [bad for part in parts for bad in part.damaged])
+    return Bundle(
+        [item for part in parts for item in part.items],
+        [bad for part in parts for bad in part.damaged],
+        left=[like for part in parts for like in part.left],
+    )
 
 
 def _notes(files: Sequence[FoundFile], form: str, project: str | None, now: datetime, reading: Reading) -> Bundle:
@@ -411,7 +424,10 @@ def _skills(
         try:
             made, ignored = skill(homes[home], of_skill, project, now)
             items += made
-            left += [(path, OTHER, "neither Markdown nor a script") for path in ignored]
+            left += [
+                (path, OTHER, "hidden" if f"/{path}".count("/.") else "neither Markdown nor a script")
+                for path in ignored
+            ]
         except AiLessonsError as error:
             damaged += [(f"{homes[home]}/{path}", error.message) for path in of_skill]
     return Bundle(items, damaged, left=left)

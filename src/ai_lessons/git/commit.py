@@ -788,6 +788,12 @@ def loose(store: Store) -> list[str]:
     return lines
 
 
+def ignored_entries(store: Store) -> list[str]:
+    """Entries that git ignores and no commit has: they are read here, and nobody else gets them."""
+    listed = plumbing.run(store.worktree, "ls-files", "-oi", "--exclude-standard", "-z", cwd=store.root)
+    return [path for path in map(os.fsdecode, listed.out.split(b"\0")) if path and layout.place(path) is not None]
+
+
 def _odd(root: str) -> tuple[list[str], list[str]]:
     """Links out of a folder or in the place of an entry, and files that are no entries."""
     links: list[str] = []

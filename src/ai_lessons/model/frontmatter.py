@@ -195,7 +195,7 @@ def _kind(fields: dict[str, Any], where: Place) -> Kind:
 
 
 def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
-    stated, title_value = stated_id(fields.get("id")), fields.get("title")
+    stated, title_value = stated_id(fields.get("id")), fields.get("title", fields.get("Title"))
     name = path.rpartition("/")[2]
     own_title = str(title_value) if is_word(title_value) else ""
     return Entry(

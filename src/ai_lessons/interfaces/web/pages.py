@@ -75,13 +75,14 @@ Job: TypeAlias = "Callable[[Library, Asked], Page | dict[str, Any]]"
 
 
 class Part(NamedTuple):
-    """A part of a page: a sentence, and a table of texts and entries (`empty` is said of one without rows)."""
+    """A part of a page: a sentence, a table of texts and entries (`empty`: without rows), and where `more` is shown."""
 
     title: str
     summary: str = ""
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[object]] = ()
     empty: str = ""
+    more: Link | None = None
 
 
 class Link(NamedTuple):
@@ -317,7 +318,7 @@ def _environment() -> Environment:
     made.filters |= {"folder": _folder, "day": day, "dated": dated, "inline": inline}
     made.tests["entry"] = lambda value: isinstance(value, EntrySummary)
     made.globals |= {"at_hit": at_hit, "shared": shared}
-    made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST}
+    made.globals |= {"WAYS": app.entries.WAYS, "kinds": list(Kind), "LONGEST": LONGEST}
     return made
 
 
@@ -364,7 +365,8 @@ def search(opened: Library, asked: Asked) -> Page:
     if query.text:
         ask = app.daemon_client.DaemonClient(opened.primary.store.root, opened.options, lambda: opened)
         answer = ask("search", query)
-        least = 0 if asked.get("far") else NEAR * max((hit.entry.score or 0 for hit in answer.hits), default=0)
+        best = max((hit.entry.score or 0 for hit in answer.hits), default=0)
+        least = 0 if asked.get("far") else 1 if answer.nothing else NEAR * best
         near = tuple(hit for hit in answer.hits if (hit.entry.score or 0) >= least)
         values |= {"answer": answer._replace(hits=near), "far": len(answer.hits) - len(near)}
     else:
@@ -394,7 +396,7 @@ def entry(opened: Library, asked: Asked) -> Page:
     root = asked.get("root", "../")
     targets = LinkTargets(every, lambda other: root + href(other.id))
     values = described(shown, targets, root + href(light.id) if shown.section else "") | {
-        "why": app.entries.why(opened, light.id),
+        "why": sources(app.entries.why(opened, light.id), shown),
         "log": app.entries.log(opened, light.id),
         "at": at,
         "words": asked.get("q", ""),
@@ -404,6 +406,15 @@ def entry(opened: Library, asked: Asked) -> Page:
         "edit": edited(opened, light.id) if asked.get("edit") else None,
     }
     return Page("entry.html", values)
+
+
+def sources(why: app.answers.Why, shown: Shown) -> list[str]:
+    """Where an entry comes from, without what its page says elsewhere; what its file states in one line."""
+    stated, elsewhere = "its file says ", [related.relation.replace("_", " ") for related in shown.related]
+    elsewhere += ["rationale:", "approved"] if shown.approval else []
+    lines = [line for line in why.lines if not line.startswith((stated, *elsewhere))]
+    file = [line.removeprefix(stated) for line in why.lines if line.startswith(stated)]
+    return [*lines, *([stated + ", ".join(file)] if file else [])]
 
 
 def by_month(events: Sequence[tuple[str, str]]) -> list[tuple[str, int, int, int]]:
@@ -456,15 +467,16 @@ def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str
     }  # fmt: skip
 
 
-def _applies(light: EntrySummary, fields: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
-    """Where an entry applies: a name, and what is stated; of code what became of it."""
-    rows = [(name, listed(fields.get(key))) for key, name in SCOPES.items()]
-    judged = {row.anchor: row for row in light.anchors}
-    places = []
-    for anchor in map(str, anchors_of(fields.get(ABOUT))):
-        detail = judged[anchor].detail if anchor in judged else "not compared: that code is not here"
-        places.append(f"{anchor} ({detail})" if detail else anchor)
-    return [(name, values) for name, values in [*rows, ("Code", tuple(places))] if values]
+def _applies(light: EntrySummary, fields: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Where an entry applies: a name, and what is stated; of code what became of it, unless that is its warning."""
+    rows = [(name, [(value, "") for value in listed(fields.get(key))]) for key, name in SCOPES.items()]
+    judged = {row.anchor: row.detail for row in light.anchors}
+    places = [
+        (anchor, judged.get(anchor, "not compared: that code is not here"))
+        for anchor in map(str, anchors_of(fields.get(ABOUT)))
+    ]
+    code = [(anchor, f"({became})" if became not in light.warning else "") for anchor, became in places]
+    return [(name, values) for name, values in [*rows, ("Code", code)] if values]
 
 
 # --- proposals ---
@@ -506,7 +518,7 @@ class Stated(NamedTuple):
     `others`: its other files, such as the program of a script.
     """
 
-    applies: Sequence[tuple[str, tuple[str, ...]]] = ()
+    applies: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     checked: Sequence[str] = ()
     hidden: str = ""
     others: Sequence[app.answers.ProposedFile] = ()
@@ -613,11 +625,11 @@ def _help(played: Played) -> Part:
     again = Link("Play what is stored against your transcripts", "sessions?replay=yes")
     if played.value is None:
         waits = "It is played; you can leave this page." if played.running else ""
-        return Part("Does it help?", waits, ("", ""), [] if played.running else [(again, played.problem)])
+        return Part("Does it help?", waits or played.problem, more=None if played.running else again)
     summary, *figures = text.replay_rows(played.value)
     rows: list[Sequence[object]] = [(figure[: text.LABEL].strip(), figure[text.LABEL :]) for figure in figures]
     rows += [(f"{failure.times} x without help", failure.failure) for failure in played.value.unhelped]
-    return Part("Does it help?", summary, ("", ""), [*rows, (again, "")])
+    return Part("Does it help?", summary, ("", ""), rows, more=again)
 
 
 def health(opened: Library, asked: Asked) -> Page:
@@ -626,8 +638,7 @@ def health(opened: Library, asked: Asked) -> Page:
     checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
     every = Link("Compare every entry with its sources and with each other", "health?all=yes")  # takes seconds
-    changed = [(light, light.warning) for light in app.anchors.outdated(opened.primary)]
-    stale = [*changed, (every, "")]
+    stale = [(light, light.warning) for light in app.anchors.outdated(opened.primary)]
     if asked.get("all"):
         stale = [(row.entry, row.detail) for row in app.health.review(opened)]
     elsewhere = app.anchors.elsewhere(opened.primary)
@@ -640,9 +651,9 @@ def health(opened: Library, asked: Asked) -> Page:
     problems = [(f"{row.path}:{row.line}", row.message) for row in report.problems]
     parts = [
         Part("Checks", "As ai-lessons admin doctor says it.", ("state", "what", "found", "what to do"), checks),
-        Part("Files", f"{report.files} files read.", ("where", "problem"), problems, "No file has a problem."),
+        Part("Files", f"{report.files:,} files read.", ("where", "problem"), problems, "No file has a problem."),
         Part("To look at again", away if elsewhere else "", ("entry", "why"), stale,
-             "" if elsewhere else "Nothing has gone stale."),
+             "" if elsewhere else "Nothing has gone stale.", None if asked.get("all") else every),
         Part("Conflicts", "", ("file", "why"), [(row.path, "; ".join(row.reasons)) for row in torn],
              "No file was changed on both sides."),
         Part("Taken away before their commit", "ai-lessons admin recover brings them back.", ("file", "written"),
@@ -708,8 +719,11 @@ def tiers(opened: Library, _asked: Asked) -> Page:
     states = app.workspace.tier_states(opened.primary.store.root, opened.options)
     rows = [(row.tier, row.state, row.path, row.why, row.hint) for row in states]
     audit = app.review.audit(opened)
-    rules = [(row.title, "yes" if row.in_force else "no", row.approved_by, when(row.approved_at), row.how, row.problem)
-             for row in audit.rows]  # fmt: skip
+    rules = [
+        (row.title, "yes" if row.in_force else "no", row.approved_by, when(row.approved_at),
+         app.entries.WAYS.get(row.how, row.how), row.problem)
+        for row in audit.rows
+    ]  # fmt: skip
     taken = [(row.title, row.proposal, row.approved_by, when(row.approved_at)) for row in audit.taken]
     enterprises = dict.fromkeys(row.tier for row in states if row.tier.startswith(ENTERPRISE))
     policies = [(name, str(value)) for name in enterprises for value in app.promotion.governed(opened, name).values]
@@ -725,7 +739,14 @@ def tiers(opened: Library, _asked: Asked) -> Page:
 
 
 def _table(title: str, parts: Sequence[Part], summary: str = "") -> Page:
-    return Page("table.html", {"title": title, "parts": parts, "summary": summary})
+    return Page("table.html", {"title": title, "parts": [*map(_filled, parts)], "summary": summary})
+
+
+def _filled(part: Part) -> Part:
+    """A part without the columns in which no row says anything."""
+    kept = [n for n in range(len(part.columns)) if any(row[n] not in ("", None) for row in part.rows)]
+    rows = [[row[n] for n in kept] for row in part.rows]
+    return part._replace(columns=[part.columns[n] for n in kept], rows=rows)
 
 
 # --- the exported site ---
