@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -91,20 +92,19 @@ def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(wor
 def test_a_sitemap_is_taken_in_pieces_and_what_is_there_is_not_asked_again(world: World, site: Site) -> None:
     for n in range(30):
         site.replies[f"/p{n}.html"] = page(f"Page {n}", "Text.")
-    site.replies["/sitemap.xml"] = Reply(
-        "".join(f"<loc>{site.url}/p{n}.html</loc>" for n in range(31)).encode(), "application/xml"
-    )
+    listed = "".join(f"<loc>{site.url}/p{n}.html</loc>" for n in range(31)).encode()
+    site.replies["/sitemap.xml.gz"] = Reply(gzip.compress(listed), "application/gzip")
     with pytest.raises(UsageError, match="is a sitemap"):
-        add(world, f"{site.url}/sitemap.xml")
+        add(world, f"{site.url}/sitemap.xml.gz")
     before = len(world.commits())
-    done = add(world, f"{site.url}/sitemap.xml", recursive=True)
+    done = add(world, f"{site.url}/sitemap.xml.gz", recursive=True)
     assert sorted(one.title for one in done.written) == sorted(f"Page {n}" for n in range(30))
     assert [where for where, _ in done.skipped] == [f"{site.url}/p30.html"]
     assert len(world.commits()) > before + 1
     site.asked.clear()
-    again = add(world, f"{site.url}/sitemap.xml", recursive=True)
+    again = add(world, f"{site.url}/sitemap.xml.gz", recursive=True)
     assert (len(again.written), again.unchanged) == (0, 30)
-    assert site.asked == ["/sitemap.xml", "/robots.txt", "/p30.html"]
+    assert site.asked == ["/sitemap.xml.gz", "/robots.txt", "/p30.html"]
 
 
 def test_what_holds_a_secret_does_not_come_in(world: World, site: Site) -> None:

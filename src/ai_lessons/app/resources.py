@@ -358,7 +358,7 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
         raise UsageError("a page is a doc, and is added without files", hint="--type doc --url U")
     asked, public = web(repo.options, allow_private=draft.allow_private), web(repo.options)
     typed = [url.split("/")[:3] for url in draft.urls]  # Scheme, host and port: only those may be private
-    maps = [url for url in draft.urls if url.endswith(".xml")]
+    maps = [url for url in draft.urls if asked.is_sitemap(url)]
     if maps and not draft.recursive:
         raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
     named = [url.partition("#")[0] for url in draft.urls if url not in maps]

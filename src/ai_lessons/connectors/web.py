@@ -104,6 +104,11 @@ class Web:
             modified=answer.headers.get("Last-Modified", ""),
         )
 
+    @staticmethod
+    def is_sitemap(url: str) -> bool:
+        """Whether an address names a sitemap, by its end."""
+        return urlsplit(url).path.endswith((".xml", ".xml.gz"))
+
     def sitemap(self, url: str) -> list[str]:
         """The pages that a sitemap names, and those of sitemaps that it names. Raises as `page`."""
         pages: dict[str, None] = {}
@@ -116,7 +121,7 @@ class Web:
                 )
             for location in locations(_unpacked(answer).decode("utf-8", "replace")):
                 page = urljoin(answer.url, location)
-                if not urlsplit(page).path.endswith((".xml", ".xml.gz")):
+                if not self.is_sitemap(page):
                     pages[page] = None
                 elif len(sitemaps) < _SITEMAPS:
                     sitemaps.append(page)
