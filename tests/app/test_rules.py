@@ -64,6 +64,9 @@ def test_names_that_mean_nothing_or_too_much_are_refused(world: World) -> None:
     with pytest.raises(AmbiguousName) as both:
         review.approve_rule(world.fresh(), made.handle)
     assert f"rules/{made.handle}-get-first" in both.value.hint
+    with pytest.raises(NotFound) as near:
+        review.approve_rule(world.fresh(), "always get it")
+    assert near.value.suggestions[0] == f"{made.handle} (GET always)"
 
 
 @pytest.mark.parametrize("decide", ["approve", "reject"])

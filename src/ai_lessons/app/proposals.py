@@ -338,10 +338,15 @@ class ProposalContext:
         if len(matches) > 1:
             raise AmbiguousName(text, [proposal.branch for proposal in matches])
         if not matches:
-            handles = [self.called(proposal) for proposal in self.waiting]
-            hint = "" if handles else "no proposal waits: ai-lessons admin review-rules --list"
-            raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
+            named = self.nearest(text)
+            hint = "" if named else "no proposal waits: ai-lessons admin review-rules --list"
+            raise NotFound("open proposal", ref, suggestions=named, hint=hint)
         return matches[0]
+
+    def nearest(self, text: str) -> list[str]:
+        """Proposals that may be meant, those first whose title is most like the text."""
+        likely = sorted(self.waiting, key=lambda waiting: -likeness(text, self.title(waiting)))
+        return [f"{self.called(waiting)} ({self.title(waiting)})" for waiting in likely[:MOST_NAMED]]
 
     def what(self, proposal: OpenProposal) -> str:
         """What kind of entry a proposal is about."""

@@ -595,10 +595,7 @@ def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]
     if len(named) > 1:
         raise AmbiguousName(ref, [change.path for _, change in named])
     if not named:
-        handles = [
-            *(at.called(proposal) for proposal in at.waiting),
-            *(at.handle(verdict.rule) for verdict, _ in every),
-        ]
+        handles = [*at.nearest(ref), *(at.handle(verdict.rule) for verdict, _ in every)]
         hint = "" if handles else "no proposal waits: ai-lessons admin review-rules --list"
         raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
     return named[0]
