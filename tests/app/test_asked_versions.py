@@ -68,9 +68,9 @@ def test_ranges_are_sets_and_need_nothing_nearest(shop: World) -> None:
 
 def test_where_no_version_fits_the_answer_names_those_that_there_are(shop: World) -> None:
     notes = " ".join(shop.search("winemaking", versions=["19"], project="nodejs").notes)
-    assert "nothing is stored at version 19: there are nodejs, versions 22.14.0, 22.9.0, 20.1.0" in notes
+    assert "nothing is stored at version 19; nodejs has 22.14.0, 22.9.0, 20.1.0" in notes
     notes = " ".join(shop.search("winemaking", project="nodjs").notes)
-    assert "no project 'nodjs' here: did you mean project nodejs, versions 22.14.0, 22.9.0, 20.1.0" in notes
+    assert "no project 'nodjs'; did you mean project nodejs (versions 22.14.0, 22.9.0, 20.1.0)" in notes
     notes = " ".join(shop.search("winemaking", versions=["2"], project="notes").notes)
     assert "nothing is stored at version 2" not in notes  # what states no version fits every one
 

@@ -531,12 +531,12 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     assert [one.partition("-")[2].split(" ", 1)[1] for one in derived] == ["Seen again", "First seen"]
     said = "\n".join(why.lines)
     assert "PUT replaces the workflow" in said
-    assert "said by Agent <agent@x>" in said
+    assert "written by Agent <agent@x>" in said
     assert "rationale: a bad change costs everybody a day" in said
     assert "by a merge, commit" in said
     plain = entries.why(approved.library, middle.handle)
     assert (plain.approval, sum(one.startswith("derived from L-") for one in plain.lines)) == (None, 1)
-    assert any(one.startswith("derived from (said there): R-") for one in plain.lines), "the rule that was made of it"
+    assert any(one.startswith("origin of R-") for one in plain.lines), "the rule that was made of it"
 
 
 def test_why_knows_the_agent_and_what_is_not_committed(approved: World) -> None:

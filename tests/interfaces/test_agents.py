@@ -155,7 +155,7 @@ def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, c
     refused = run("admin", "hosts", "--install")
     assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (8, True, False)
     assert "did you mean cursor?" in run("admin", "hosts", "--install", "gemini", "--yes").err
-    done = run("admin", "hosts", "--install", "--yes")
+    done = run("admin", "hosts", "--install", "--yes", "-v")
     assert any(
         row.startswith('+      "command": "/') and row.endswith('/ai-lessons-mcp",') for row in done.out.splitlines()
     )
@@ -171,7 +171,7 @@ def test_a_no_at_the_terminal_leaves_every_file(spawn: Spawn, code: Path, hermet
     (hermetic / ".cursor").mkdir()
     for answer, done in (("n", "nothing was changed"), ("y", "written")):
         child = spawn("admin", "hosts", "--install", "cursor")
-        child.expect(r"\+\+\+ b/.*/\.cursor/mcp\.json")
+        child.expect(r"Cursor  ~/\.cursor/mcp\.json: \+10 -0 lines")
         reply(child, r"Change these files\? \[y/N\]: ", answer)
         assert done in finish(child)[1]
         assert (hermetic / ".cursor/mcp.json").exists() == (answer == "y")

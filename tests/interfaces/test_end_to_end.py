@@ -186,6 +186,25 @@ def test_a_delete_that_is_confirmed_beforehand_asks_nobody(run: Run, knowledge: 
     assert run("recall", "show", "L-8F3K2A").code == 3
 
 
+def test_a_delete_names_the_links_that_it_breaks(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "delete", "D-4T7QZM", "--yes")
+    assert "note: L-8F3K2A 'PUT /workflows replaces the entire resource' links to D-4T7QZM: related to\n" in done.err
+    assert "links to" not in run("contribute", "delete", "L-8F3K2A", "--yes").err
+
+
+def test_an_update_takes_the_fields_of_the_kind_and_no_others(run: Run, knowledge: Path) -> None:
+    handle = run("contribute", "add", "--title", "T", "--when", "w", "--do", "d", "--because", "b", "--json").json[
+        "handle"
+    ]
+    done = run("contribute", "update", handle, "--dont", "wait")
+    assert (done.code, run("recall", "show", handle, "--json").json["frontmatter"]["pattern"]) == (
+        0,
+        {"when": "w", "dont": "wait", "because": "b"},
+    )
+    assert "lesson: only a rule has a rationale" in run("contribute", "update", handle, "--rationale", "r").err
+    assert "doc: only a lesson has a confidence" in run("contribute", "update", "D-4T7QZM", "--confidence", "low").err
+
+
 def test_several_deletions_are_one_commit(run: Run, knowledge: Path, git: Git) -> None:
     before = git(knowledge, "rev-list", "--count", "HEAD")
     done = run("contribute", "delete-resource", "D-4T7QZM", "S-9XW2RB", "--yes", "--json")

@@ -104,7 +104,7 @@ def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in(shop: Path, gi
     assert "taken away" in program("admin", "doctor", cwd=shop).out
     assert program("admin", "recover", cwd=shop).code == 0
     assert "Carts expire 1" in program("list", cwd=shop).out
-    assert "Nothing was taken away" in program("admin", "recover", "--list", cwd=shop).out
+    assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
     git(shop, "clean", "-fdq", ".ai")
     assert "Carts expire 1" in program("admin", "recover", "--list", cwd=shop).out
 
@@ -123,7 +123,7 @@ def test_feedback_and_edits_of_an_entry_outlive_the_worktree_that_they_were_made
     assert "Carts expire" in program("admin", "recover", "--list", cwd=shop).out
     assert program("admin", "recover", cwd=shop).code == 0
     assert "After an hour." in program("show", handle, cwd=shop).out
-    assert "Nothing was taken away" in program("admin", "recover", "--list", cwd=shop).out
+    assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
     assert json.loads(program("show", handle, "--json", cwd=shop).out)["usage"]["times_helpful"] == 1
 
 
@@ -133,7 +133,7 @@ def test_a_lesson_that_was_moved_or_deleted_on_purpose_is_not_missed(shop: Path)
     moved, deleted = (next(shop.glob(f".ai/**/{name}-*.md")) for name in ("moved", "deleted"))
     moved.rename(moved.with_name("elsewhere.md"))
     assert program("contribute", "delete", deleted.stem[-6:], "--yes", cwd=shop).code == 0
-    assert "Nothing was taken away" in program("admin", "recover", "--list", cwd=shop).out
+    assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
 
 
 def test_a_folder_that_git_ignores_is_said_and_what_was_swept_is_kept(shop: Path, git: Git) -> None:

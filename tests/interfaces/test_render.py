@@ -230,8 +230,8 @@ Related:
   related_to <- [D-D00001] Jira Workflows API v3
 
 About it:
-  kind: lesson | project: jira-api | tier: user
-  confidence: high | source: tested | status: active
+  kind: lesson | project: jira-api
+  confidence: high | source: tested
   tags: jira-api
   created: {created}{hash}
   contexts: jira cloud, sandbox

@@ -252,7 +252,7 @@ def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     child = asked(spawn, PAGER="cat")
     assert "warning: much like R-5N1QTC" in shown(child)
     assert "-Send back every status that GET returned.\n+Send all back." in shown(child)
-    assert "changes: agents in project jira-api are told this (tier user)" in shown(child)
+    assert "changes: agents in project jira-api are told this\n" in shown(child)
     assert "  r  reject: turn it down with a reason" in press(child, "?")
     assert shown(child).count("\n  ") == 6
     assert "-Send back every status that GET returned.\n+Send all back." in press(child, "v")

@@ -140,7 +140,7 @@ def test_what_git_clean_took_away_is_named_listed_and_brought_back(knowledge: Pa
     done = run("admin", "recover", made["handle"])
     assert done.out.startswith(f"Brought back: {made['path']}\ncommitted ")
     assert git(knowledge, "ls-tree", "--name-only", "HEAD", made["path"]) == made["path"]
-    assert run("admin", "recover", "--list").out == "Nothing was taken away.\n"
+    assert run("admin", "recover", "--list").out == "Nothing to recover.\n"
 
 
 def test_save_names_what_still_waits_and_why(knowledge: Path, git: Git, run: Run) -> None:

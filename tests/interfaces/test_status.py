@@ -17,7 +17,7 @@ def test_status_says_in_six_lines_what_waits_with_what_to_do(
     assert rows["proposals"]["detail"] == "1 wait for a person"
     assert rows["proposals"]["remedy"] == "ai-lessons admin review-rules"
     assert rows["stale"]["detail"] == "none speak of code that changed"
-    assert rows["shared"]["detail"] == "with nobody: this branch follows none of a remote"
+    assert rows["shared"]["detail"] == "not shared: this branch follows no remote branch"
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "hub.git"], check=True)
     for command in (["remote", "add", "origin", str(tmp_path / "hub.git")], ["push", "-qu", "origin", "main"]):
         subprocess.run(["git", *command], cwd=knowledge, check=True)

@@ -42,7 +42,7 @@ def test_a_text_that_fits_is_one_passage() -> None:
 def test_a_lesson_begins_with_its_pattern_and_a_rule_with_its_rationale() -> None:
     pattern = {"when": "it rains", "dont": "go out", "because": "wet"}
     assert [p.text for p in split(entry("Body.\n", Kind.LESSON, pattern=pattern), Chunking())] == [
-        "WHEN it rains -> DO NOT go out -> BECAUSE wet\nBody."
+        "WHEN it rains -> DO NOT go out -> BECAUSE wet\n\nBody."
     ]
     assert [p.text for p in split(entry("", Kind.RULE, rationale="It is so.\n"), Chunking())] == ["It is so."]
     assert [p.text for p in split(entry("How to.", Kind.LESSON, pattern={"when": "half"}), Chunking())] == ["How to."]
@@ -51,7 +51,7 @@ def test_a_lesson_begins_with_its_pattern_and_a_rule_with_its_rationale() -> Non
 def test_a_long_lesson_has_its_pattern_in_the_first_passage() -> None:
     pattern = {"when": "w", "do": "d", "because": "b"}
     found = split(entry(f"{words(15)}\n\n{words(18)}\n", Kind.LESSON, pattern=pattern), SMALL)
-    assert found[0].text.startswith("WHEN w -> DO d -> BECAUSE b\nalpha")
+    assert found[0].text.startswith("WHEN w -> DO d -> BECAUSE b\n\nalpha")
     assert len(found) == 2
     long_pattern = {"when": words(25), "do": words(25), "because": "b"}
     found = split(entry(words(18), Kind.LESSON, pattern=long_pattern), SMALL)

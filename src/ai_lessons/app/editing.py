@@ -26,7 +26,17 @@ from ai_lessons.learning.statistics import (
     learned,
 )
 from ai_lessons.model import frontmatter, layout, lessons, markdown, transcripts
-from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind, Pattern, Relation
+from ai_lessons.model.entries import (
+    ABOUT,
+    GLOBAL_PROJECT,
+    KINDS,
+    UNVERSIONED,
+    Entry,
+    EntrySummary,
+    Kind,
+    Pattern,
+    Relation,
+)
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, escaped
@@ -170,8 +180,15 @@ def update(
     given_keys = {
         key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None
     }
-    if "check" in given_keys and light.kind is not Kind.RULE:
-        raise UsageError(f"{light.handle} is a {light.kind}: only a rule has a check")
+    parts: dict[str, Any] = {
+        part: given_keys.pop(part) for part in ("when", "do", "dont", "because") if part in given_keys
+    }
+    if parts:
+        given_keys["pattern"] = _pattern(repo, light, parts)
+    for key in given_keys:
+        having = [kind for kind in Kind if key in KINDS[kind].fields]
+        if having and light.kind not in having:
+            raise UsageError(f"{light.handle} is a {light.kind}: only a {' or '.join(having)} has a {key}")
     changes: dict[str, Any] = {
         key: value if isinstance(value, str) else (value if isinstance(value, dict) else list(value)) or REMOVE
         for key, value in given_keys.items()
@@ -193,6 +210,29 @@ def update(
     repo.usages.note_status(light, changes.get("status"))
     unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or light.project)
     return done._replace(notes=(*done.notes, *unmatched))
+
+
+def _pattern(repo: RepositorySession, light: EntrySummary, parts: dict[str, Any]) -> dict[str, Any]:
+    """The pattern of a lesson with these parts in place of its own. Raises UsageError: they make none."""
+    entry, _ = repo.load(light.id)
+    old = entry.pattern.parts if entry.pattern else {}
+    if {"do", "dont"} & parts.keys():
+        old = {key: words for key, words in old.items() if key not in {"do", "dont"}}
+    stated = old | parts
+    return lessons.build(*map(stated.get, ("when", "do", "dont", "because"))).parts
+
+
+def links_to(opened: Library, refs: Sequence[str]) -> list[str]:
+    """A sentence for each link to these entries that another one states."""
+    entries = {light.id: light for _, light in map(opened.writing, refs)}
+    sentences = []
+    for light in entries.values():
+        for edge in opened.reading.catalog.edges(light.id):
+            if edge.target == light.id and edge.source not in entries:
+                source = opened.reading.catalog.many([edge.source])[edge.source]
+                words = Relation(edge.relation).words()
+                sentences.append(f"{source.handle} {source.title!r} links to {light.handle}: {words}")
+    return sentences
 
 
 def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:

@@ -112,11 +112,11 @@ def what_there_is(query: Query, stored: Stored) -> list[str]:
     if not query.versions:
         return []
     project = query.project
-    having = [f"{name}{_having(stored[name])}" for name in ([project] if project else stored) if name in stored]
+    having = [f"{name} has {_listed(stored[name])}" for name in ([project] if project else stored) if name in stored]
     if not having:
         return [f"nothing of {project} states a version" if project else "nothing that is stored states a version"]
     listing = "; ".join(having[:NAMED_IN_NOTE])
-    return [f"nothing is stored at version {', '.join(query.versions)}: there are {listing}"]
+    return [f"nothing is stored at version {', '.join(query.versions)}; {listing}"]
 
 
 def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
@@ -130,16 +130,19 @@ def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
         if name not in names:
             stored = catalog.versions_of_projects() if what == "project" else {}
             near = [f"{x}{_having(stored.get(x, ()))}" for x in get_close_matches(name, names, 3, 0.5)]
-            other = f"there are {', '.join(names[:NAMED_IN_NOTE])}" if names else "there is none yet"
+            other = f"the {what}s here: {', '.join(names[:NAMED_IN_NOTE])}" if names else "there is none yet"
             other = f"did you mean {what} {' or '.join(near)}?" if near else other
-            lines.append(f"no {what} {name!r} here: {other}")
+            lines.append(f"no {what} {name!r}; {other}")
     return lines
 
 
 def _having(versions: Iterable[str]) -> str:
+    return f" ({'version' if len(every) == 1 else 'versions'} {_listed(every)})" if (every := list(versions)) else ""
+
+
+def _listed(versions: Iterable[str]) -> str:
     every = newest_first(versions)
-    listed = f"{every[-1]} … {every[0]}" if len(every) > NAMED_IN_NOTE else ", ".join(every)
-    return f", versions {listed}" if every else ""
+    return f"{every[-1]} to {every[0]}" if len(every) > NAMED_IN_NOTE else ", ".join(every)
 
 
 def _fitting(asked: Iterable[str], versions: Iterable[str]) -> bool:
@@ -475,8 +478,7 @@ def why(library: Library, ref: str) -> Why:
     if weakest := light.weakest:
         lines.append(lessons.vouching(weakest))
     for related in neighbours:
-        relation = related.relation.replace("_", " ") + ("" if related.outgoing else " (said there):")
-        lines.append(f"{relation} {_title(related)}")
+        lines.append(f"{Relation(related.relation).words(outgoing=related.outgoing)} {_title(related)}")
     if light.kind is not Kind.RULE:
         lines += _merge_lines(repo, light)
     elif approval:
@@ -514,7 +516,7 @@ def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision]) 
     else:
         yield "not committed yet: git does not know who said it"
         return
-    yield f"said by {(approval.suggested_by if approval else by) or 'an unknown author'} on {at}"
+    yield f"written by {(approval.suggested_by if approval else by) or 'an unknown author'} on {at}"
     if len(revisions) > 1:
         last = revisions[0]
         times = "once" if len(revisions) == 2 else f"{len(revisions) - 1} times"

@@ -371,7 +371,7 @@ def _conflicts(library: Library) -> Check:
 def _shared(repo: RepositorySession) -> Check:
     done = plumbing.run(repo.store.worktree, "rev-list", "--count", "--left-right", "@{upstream}...HEAD")
     if done.code:
-        return Check("shared", "ok", "with nobody: this branch follows none of a remote")
+        return Check("shared", "ok", "not shared: this branch follows no remote branch")
     theirs, ours = done.text.split()
     detail = f"commits that others lack: {ours}, that are not here: {theirs}, as of the last fetch"
     return Check("shared", "ok" if ours == theirs == "0" else "warning", detail, "ai-lessons sync")
@@ -507,14 +507,14 @@ def _agents(at: Where, event: bytes, _repo: RepositorySession) -> Finding:
     }
     if broken := [answer for works, answer in targets.values() if not works]:
         return "warning", "; ".join(broken), "ai-lessons admin hosts --install"
-    return "ok", "; ".join(answer for _, answer in targets.values()) or "no agent host calls ours", ""
+    return "ok", "; ".join(answer for _, answer in targets.values()) or "no agent host is connected", ""
 
 
 def _catalog(repo: RepositorySession) -> Finding:
     catalog, folder = repo.current(), repo.store.state_dir
     if catalog.in_memory:
         return "warning", f"{folder} cannot be written: rebuilt by every command", f"chmod -R u+w {folder}"
-    return "ok", f"generation {catalog.generation}", ""
+    return "ok", "up to date", ""
 
 
 def _index(repo: RepositorySession) -> Finding:

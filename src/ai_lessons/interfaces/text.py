@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import lessons as model_lessons
 from ai_lessons.model.anchors import anchors_of, commands_of
-from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, KINDS, UNVERSIONED, EntrySummary, Kind, pattern_of
+from ai_lessons.model.entries import (
+    ABOUT,
+    GLOBAL_PROJECT,
+    KINDS,
+    UNVERSIONED,
+    USER,
+    Confidence,
+    EntrySummary,
+    Kind,
+    Source,
+    Status,
+    pattern_of,
+)
 from ai_lessons.model.lessons import title_of, vouching
 from ai_lessons.model.rule_checks import described
 from ai_lessons.model.texts import entry_lines, scalar
@@ -36,6 +48,7 @@ WIDE = 72  # cells of a terminal in which one line says enough of a result
 WIDEST = 60  # cells of a title in a drawing
 QUESTION = 80  # cells of a question or title in the line that says that nothing is near
 GONE = "not found"
+USUAL = (Confidence.MEDIUM.value, Source.OBSERVED.value)
 CHANGE = "a change of this rule that is not in force"
 SECTION_CALL = "ai-lessons recall show {} --section "
 
@@ -76,7 +89,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     extra += warning(entry, view)
     text = line(entry.rationale if rule else entry.snippet)
     if view.framed or not view.verbose:
-        facts = list(filter(None, (entry.confidence, entry.source))) if lesson else []
+        facts = list(sureness(entry)) if lesson else []
         facts += [vouching(entry.weakest)] if lesson and entry.weakest else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         # of a section its number: a path of headings would take the place of the sentence
@@ -89,13 +102,19 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     if rule:
         facts = [_joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(entry.applies_to or ""))))))]
     elif lesson:
-        facts = [_joined(("confidence", entry.confidence), ("source", entry.source))]
+        facts = [_joined(*zip(("confidence", "source"), sureness(entry), strict=False))]
         facts += [line(vouching(entry.weakest))] if entry.weakest else []
     else:
         facts = [_joined(_versions(entry), *_place(hit))]
     facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
     words = f'rationale: "{text}"' if rule else f'"{text}"'
     return block(title, [*facts, view.mark(words, result.query) if text else "", *extra])
+
+
+def sureness(entry: EntrySummary) -> tuple[str, ...]:
+    """How sure a lesson is and how it is known; nothing where both are what every lesson begins with."""
+    stated = (entry.confidence or "", entry.source or "")
+    return () if stated in {USUAL, ("", "")} else stated
 
 
 def warning(entry: EntrySummary, view: View) -> list[str]:
@@ -193,8 +212,9 @@ def is_used(usage: answers.Usage | None) -> bool:
 def _about(value: Shown, view: View) -> Iterator[str]:
     """What is known of an entry; ids, hashes and the figures behind a confidence only where the view is verbose."""
     entry, approval = value.entry, value.approval
-    yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier))
-    yield _joined(("confidence", entry.confidence), ("source", entry.source), ("status", entry.status))
+    yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", "" if entry.tier == USER else entry.tier))
+    status = "" if entry.status == Status.ACTIVE else entry.status
+    yield _joined(*zip(("confidence", "source"), sureness(entry), strict=False), ("status", status))
     if entry.weakest:
         yield line(vouching(entry.weakest))
     yield _joined(_versions(entry))
@@ -285,7 +305,7 @@ def log(values: Iterable[answers.Revision], view: View) -> str:
     for revision in values:
         commit, when = view.paint(line(revision.commit)[:10], "handle"), view.when(revision.when)
         head = f"{commit} {when} {line(revision.author)}  {line(revision.subject)}"
-        blocks.append(block(head, [_joined(*revision.trailers.items())], "    "))
+        blocks.append(block(head, [_joined(*revision.trailers.items())] if view.verbose else [], "    "))
     return "\n".join(blocks) or "No commits yet."
 
 
@@ -318,7 +338,7 @@ def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
 
 def silent(handle: str, why: str) -> str:
     """Why an entry is told no more, and the command that brings it back."""
-    return f"told to nobody who does not ask: {line(why)} (ai-lessons contribute update {line(handle)} --status active)"
+    return f"hooks do not tell it any more: {line(why)} (ai-lessons contribute update {line(handle)} --status active)"
 
 
 def sessions(values: Sequence[hints.SessionTold], view: View) -> str:

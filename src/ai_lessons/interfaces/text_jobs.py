@@ -221,7 +221,7 @@ def stats(value: answers.Stats, view: View) -> str:
         ("catalog", size(value.catalog_bytes)),
         ("index", size(value.index_bytes)),
         ("writes waiting for a commit", f"{value.pending:,}"),
-        ("writes taken away before it", f"{value.taken_away:,}"),
+        ("writes lost before their commit", f"{value.taken_away:,}"),
         ("commits in 30 days", f"{value.commits_30_days:,}"),
         ("oldest entry", view.when(value.oldest or "-")),
         ("newest entry", view.when(value.newest or "-")),
@@ -235,6 +235,8 @@ def stats(value: answers.Stats, view: View) -> str:
 
 def indexed(value: answers.Indexed, _view: View) -> str:
     """What a refresh of the index did."""
+    if not (value.entries or value.embedded or value.rebuilt or value.missing):
+        return "The index is up to date."
     lines = [f"{count(value.entries, 'entry')}, {count(value.passages, 'passage')}, {value.embedded:,} embedded"]
     lines += [f"rebuilt: {line(value.rebuilt)}"] if value.rebuilt else []
     if value.missing:
@@ -342,10 +344,15 @@ def tiers(states: Sequence[workspace.TierState], view: View) -> str:
 def ported(value: transfer.Ported, view: View) -> str:
     """Each new entry where there are few, the sums, the proposals, then what was left out."""
     fates = Counter(part.became for part in value.seen)
-    sums = [f"{count(len(value.written), 'entry')} added", f"{value.unchanged:,} here already"]
-    sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
-    sums += [f"{count(len(value.queued), 'rule')} proposed"]
-    sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
+    counts = {
+        f"{value.unchanged:,} here already": value.unchanged,
+        f"{fates['skipped']:,} skipped": fates["skipped"],
+        count(value.relations, "relation"): value.relations,
+        count(value.events, "event"): value.events,
+        count(len(value.queued), "rule") + " proposed": len(value.queued),
+        **{f"{fates[fate]:,} {fate}": fates[fate] for fate in ("joined", "not recognised")},
+    }
+    sums = [count(len(value.written), "entry") + " added", *(words for words, number in counts.items() if number)]
     queued = (view.named(rule) + (f" ({line(rule.branch)})" if rule.branch else "") for rule in value.queued)
     rows = [block(_few(value, ", ".join(sums), view), first_rows(queued))]
     for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
@@ -448,7 +455,7 @@ def recovered(value: sharing.Recovered, _view: View) -> str:
         )
         rows.append(block("Taken away before the commit, kept for 30 days:", kept))
         rows.append("Bring it back: ai-lessons admin recover [ID]")
-    return "\n".join(rows) or "Nothing was taken away."
+    return "\n".join(rows) or "Nothing to recover."
 
 
 def undone(values: Sequence[sharing.Undone], _view: View) -> str:
@@ -588,7 +595,7 @@ WAYS = {
     "mcp": "MCP server",
 }
 TRUST = "Codex runs hooks once you trusted them at its terminal: start it there; codex exec leaves others out silently"
-NO_HOST = "No agent host was found: no program on the path, no folder of one, no file of one here."
+NO_HOST = "No agent host was found on this machine."
 
 
 def hosts(installed: Sequence[setup.Host], view: View) -> str:
@@ -617,6 +624,16 @@ def _of_ours(target: setup.Target) -> str:
     if target.works:
         return f"ours is there, and answers: {line(target.answered)}"
     return f"ours is there, but does not work: {line(target.answered)}; ai-lessons admin hosts --install"
+
+
+def to_change(values: Sequence[setup.HostChange], view: View) -> str:
+    """What would change, a line for each file with the number of its lines."""
+    rows = []
+    for change in values:
+        signs = Counter(row[:1] for row in change.diff.splitlines()[2:])
+        if change.diff:
+            rows.append(f"{line(change.host)}  {view.place(str(change.file))}: +{signs['+']} -{signs['-']} lines")
+    return "\n".join([*rows, "Every line: -v"])
 
 
 def connected(values: Sequence[setup.HostChange], view: View) -> str:
@@ -711,14 +728,15 @@ def proposal(pending: Pending, view: View, past: PastSessions | None = None) -> 
     what = WHAT.get(pending.change, LACKING).format(line(pending.kind))
     what += " in force" if rule and pending.change in {"edit", "removal"} else ""
     where = "remote" if pending.remote else "local"
-    tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
+    tiers = [name for name, root in view.roots.items() if root == view.root]
+    tier = f" (from the {line(tiers[0])} repository)" if tiers and "user" not in tiers else ""
     facts = [
         f"{what}, suggested by {line(pending.suggested_by)} on {view.when(pending.suggested_at)}",
         f"branch: {line(pending.branch)} ({where}), commit {line(pending.commit[:10])}",
         f"path: {view.place(pending.path)}" if pending.path else "",
         f"tags: {line(', '.join(pending.tags))}" if pending.tags else "",
         f"rationale: {line(pending.rationale)}" if pending.rationale else "",
-        f"changes: {reach(pending)}{''.join(tiers[:1])}" if rule and pending.change in WHAT else "",
+        f"changes: {reach(pending)}{tier}" if rule and pending.change in WHAT else "",
         weighed(past) if past else "",
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(pending)),
     ]
@@ -777,12 +795,15 @@ def signers(value: PinnedList, view: View) -> str:
     return "\n".join([head, *rows, *([f"  pinned in {view.place(value.file)}"] if rows else [])])
 
 
+HOW = {"line": "approve-rule", "squash": "pull request", "signed": "signed merge", "forge": "protected branch"}
+
+
 def audit(value: Audit, view: View) -> str:
-    """Every rule of the approval branch: its evidence, who approved it; all that violates the policy; then the rest."""
-    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
+    """Every rule of the approval branch: how it came there, by whom; what violates the policy; then the rest."""
+    header = ("ID", "IN FORCE", "BY", "APPROVED BY", "ON", "COMMIT", "TITLE")
     rows = [
         (
-            row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".strip(),
+            row.handle, "yes" if row.in_force else "no", HOW.get(row.how, row.how),
             row.approved_by, view.day(row.approved_at), row.commit[:10], row.title,
         )
         for row in value.rows
@@ -813,7 +834,10 @@ def why(value: Why, view: View) -> str:
 
 def context(value: Context, view: View) -> str:
     """What to know before starting, as a search shows it but without scores, and of rules the text, too."""
-    whole = (rule._replace(rationale=" | ".join(filter(None, (rule.rationale, rule.snippet)))) for rule in value.rules)
+    whole = (
+        rule._replace(rationale='" | "'.join(dict.fromkeys(filter(None, (rule.rationale, rule.snippet)))))
+        for rule in value.rules
+    )
     hits = tuple(Hit(entry._replace(score=None)) for entry in (*whole, *value.lessons))
     text = "Nothing is known for this yet."
     if hits:

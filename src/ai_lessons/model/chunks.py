@@ -235,7 +235,8 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
     entry = entry._replace(body=_DATA.sub("", entry.body))
     head, body = entry.opening, entry.body
     code = entry.code if entry.kind is Kind.SCRIPT else ""
-    whole = "\n".join(part for part in (head, body.strip("\r\n"), code.strip("\r\n")) if part.strip())
+    text = "\n".join(part for part in (body.strip("\r\n"), code.strip("\r\n")) if part.strip())
+    whole = "\n\n".join(filter(None, (head, text)))  # a paragraph of its own: the head need not end with a full stop
     if not whole.strip():
         return ()
     if fits(whole, chunking.target):
@@ -264,7 +265,7 @@ def _passages(text: str, cuts: Iterable[_Cut]) -> Iterator[Passage]:
 def _opened(head: str, passages: list[Passage], chunking: Chunking) -> list[Passage]:
     """With the frontmatter's words before the first passage if both fit, else alone."""
     if head and passages and fits(head + passages[0].text, chunking.limit):
-        return [passages[0]._replace(text=f"{head}\n{passages[0].text}"), *passages[1:]]
+        return [passages[0]._replace(text=f"{head}\n\n{passages[0].text}"), *passages[1:]]
     parts = pieces(head, span(head, 0, len(head)), chunking.limit) if head else []
     return [*(Passage(0, "", head[part.start : part.end].strip(), 0, 0) for part in parts), *passages]
 

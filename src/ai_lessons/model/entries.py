@@ -226,6 +226,20 @@ class Relation(StrEnum):
         """True where a link from A to B holds from B to A, too."""
         return self in {Relation.RELATED_TO, Relation.CONTRADICTS}
 
+    def words(self, *, outgoing: bool = True) -> str:
+        """The relation in words, also as the other end has it."""
+        return self.value.replace("_", " ") if outgoing or self.symmetric else BACKWARDS[self]
+
+
+BACKWARDS = {
+    Relation.DERIVED_FROM: "origin of",
+    Relation.HAS_SCRIPT: "script of",
+    Relation.HAS_DOC: "doc of",
+    Relation.PROVES: "proved by",
+    Relation.SUPERSEDES: "superseded by",
+    Relation.SPECIALIZES: "general case of",
+}
+
 
 class Link(NamedTuple):
     """One edge of the graph, as written in the entry that carries it. `target` is a full id."""

@@ -479,11 +479,11 @@ admin.add_command(mcp.mcp)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--install", "job", flag_value="install", help="Set up our hooks and MCP server, for all your projects.")
 @click.option("--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was.")
-@click.option("--yes", is_flag=True, help="Show what changes and do not ask; needed where there is no terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes: bool) -> int:
     """Show the agent hosts on this machine and how we are connected to them; set them up, all or by NAME.
 
-    Exit code 1: settings were left alone.
+    With -v every changed line is shown. Exit code 1: settings were left alone.
     """
     where = app.setup.where(os.environ, call.settings.cwd)
     if job is None:
@@ -493,8 +493,10 @@ def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes
     def agreed(changes: Sequence[app.setup.HostChange]) -> bool:
         if not yes and not call.can_ask:
             raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
-        if not call.json:
+        if call.verbose and not call.json:
             call.say("\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff))
+        elif not yes:
+            call.say(text_jobs.to_change(changes, call.view))
         return yes or command.confirm("\nChange these files?")
 
     changes = app.setup.connect(where, names, job, agreed)

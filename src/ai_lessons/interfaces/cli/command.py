@@ -578,7 +578,7 @@ class Alias(NamedTuple):
 
 
 class Group(HelpfulCommand, click.Group):
-    """A group of commands in the order of definition; help lists those of `sections`, with --all the unlisted too."""
+    """A group of commands in the order of definition; its help lists those of `sections`, with --all every one."""
 
     command_class = Command
 

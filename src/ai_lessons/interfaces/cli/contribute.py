@@ -42,6 +42,12 @@ def contribute() -> None:
     """Write down what was learned: lessons, docs, scripts, links."""
 
 
+pattern_options = options.stack(
+    click.option("--when", metavar="W", help="Pattern: in which situation,"),
+    click.option("--do", metavar="D", help="what to do,"),
+    click.option("--dont", metavar="D", help="or what not to do,"),
+    click.option("--because", metavar="B", help="and why."),
+)
 LESSON_ARGUMENTS: list[str | Argument] = [
     Argument("title", required=True), Argument("content", default=""), "tags", "project", "confidence", "source",
     "category", "contexts", Argument("applies_to", note="globs of files"), Argument("links", note="ids"),
@@ -81,10 +87,7 @@ LESSON_ARGUMENTS: list[str | Argument] = [
 @options.several(
     "--link", "links", type=options.new_link, metavar="[R=]ID", text="Entry it belongs to;", shell_complete=IDS
 )
-@click.option("--when", metavar="W", help="Pattern: in which situation,")
-@click.option("--do", metavar="D", help="what to do,")
-@click.option("--dont", metavar="D", help="or what not to do,")
-@click.option("--because", metavar="B", help="and why.")
+@pattern_options
 @options.about_options
 @click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
 @options.allow_secret_option
@@ -124,7 +127,9 @@ contribute.add_command(add_lesson, "add")
 only_resources_option = click.option("--only-resources", is_flag=True, hidden=True)
 
 
-@contribute.command("update", examples=["L-8F3K2A --confidence high --add-tags review"])
+@contribute.command(
+    "update", examples=["L-8F3K2A --confidence high --add-tags review", 'R-5N1QTC --rationale "PUT replaces all"']
+)
 @options.id_argument
 @click.option("--title", metavar="T", help="New title.")
 @options.new_tags_options
@@ -134,6 +139,8 @@ only_resources_option = click.option("--only-resources", is_flag=True, hidden=Tr
 @click.option("--source", type=options.SOURCE, help=HOW_KNOWN)
 @click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
 @click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; only active ones are in results.")
+@click.option("--rationale", metavar="R", help="Of a rule: why.")
+@pattern_options
 @click.option("--context", "contexts", metavar="X", multiple=True, help="Replace all contexts; may be given again.")
 @click.option("--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again.")
 @options.check_option
@@ -156,7 +163,8 @@ def keep(call: Call, ref: str) -> None:
 
     Of code that changed you see old and new; a text that still states the old needs your word, at a terminal.
     """
-    call.answer(app.editing.keep(call.library, ref, call.sure), text_jobs.written)
+    kept = app.editing.keep(call.library, ref, call.sure)
+    call.answer(kept, lambda value, view: f"Still true: {text_jobs.written(value, view)}")
 
 
 @contribute.command("edit", examples=["EDITOR=nano {} L-8F3K2A"])
@@ -176,9 +184,12 @@ def delete(call: Call, refs: tuple[str, ...], yes: bool, only_resources: bool) -
     """Delete entries. Git keeps their history."""
     if not yes and not call.can_ask:
         raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
-    if not yes and not command.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
+    linking = app.editing.links_to(call.library, refs)
+    if not yes and not command.confirm(f"Delete {', '.join(refs)}? (git keeps the history)", *linking):
         raise click.Abort
     gone = app.editing.delete(call.library, refs, only_resources=only_resources)
+    if yes and gone:  # else they stood above the question
+        gone = (*gone[:-1], gone[-1]._replace(notes=(*gone[-1].notes, *linking)))
     call.answer(gone, text_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.interfaces.web.pages import Page, href
+from ai_lessons.model.entries import Relation
 from ai_lessons.model.links import Line, communities
 
 if TYPE_CHECKING:
@@ -63,10 +64,9 @@ def graph(opened: Library, asked: Asked) -> Page:
     listed = {light.id for light in lights[:LISTED]}
     links = defaultdict(list)
     for link in drawn.links:
-        relation = link.relation.replace("_", " ")
-        for end, other, words_of in ((link.source, link.target, ""), (link.target, link.source, " (said there)")):
+        for end, other, outgoing in ((link.source, link.target, True), (link.target, link.source, False)):
             if end in listed and other in every:
-                links[end].append((relation + ("" if link.both_ways else words_of), every[other]))
+                links[end].append((Relation(link.relation).words(outgoing=outgoing), every[other]))
     members = defaultdict[str, list["EntrySummary"]](list)  # of topics with one name
     for topic in drawn.topics:
         members[topic.name] += [light for light in topic.entries if light.id in listed]
