@@ -12,7 +12,7 @@ from bench.harness import Bar, Outcome, World, cpu, number, paired, peak, progra
 if TYPE_CHECKING:
     from pathlib import Path
 
-HELP_BAR, TOOLS_BAR = 3.0, 12.0
+HELP_BAR, SEARCH_BAR, HOOK_BAR, LIST_BAR, TOOLS_BAR = 1.3, 1.8, 1.8, 2.0, 12.0
 READ_BAR = 0.150
 ENTRIES = 10_000
 
@@ -32,6 +32,7 @@ def starting(home: World, outcome: Outcome, rounds: int) -> None:
         {
             'python -c "import click"': lambda: home.python("-c", "import click"),
             "python -c pass": lambda: home.python("-c", "pass"),
+            "ai-lessons --version": lambda: home.program("--version"),
             "ai-lessons --help": lambda: home.program("--help"),
             "ai-lessons-mcp to tools/list": lambda: run(server, home.folder, home.env),
         },
@@ -43,8 +44,9 @@ def starting(home: World, outcome: Outcome, rounds: int) -> None:
         for name, runs in samples.items()
     ]
     print(table("starting", ["program", "CPU ms", "wall ms", "x click"], rows))
-    help_ratio = ratio([s.cpu for s in samples["ai-lessons --help"]], base)
-    outcome.judge(Bar("--help against a bare click, CPU", help_ratio, HELP_BAR, "x"))
+    for option in ("--version", "--help"):
+        share = ratio([s.cpu for s in samples[f"ai-lessons {option}"]], base)
+        outcome.judge(Bar(f"{option} against a bare click, CPU", share, HELP_BAR, "x"))
     tools_ratio = ratio([s.cpu for s in samples["ai-lessons-mcp to tools/list"]], base)
     outcome.judge(Bar("MCP start to tools/list against a bare click, CPU", tools_ratio, TOOLS_BAR, "x"))
 

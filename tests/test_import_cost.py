@@ -15,6 +15,10 @@ SLOW = (
     "lancedb", "pyarrow", "fastembed", "onnxruntime", "tokenizers", "numpy", "mcp", "markdown_it", "huggingface_hub",
     "packaging", "detect_secrets", "requests", "starlette", "uvicorn", "jinja2", "nh3",
 )  # fmt: skip
+FIRST = {"app", "errors", "interfaces", "interfaces.cli", "interfaces.cli.command", "interfaces.output"}
+"""Modules of ours that may load before the command is known."""
+NOT_TO_LIST = {"app.contexts", "search.ranking", "search.terms", "learning.statistics", "learning.selection"}
+
 WRITING = ("dulwich", "yaml", "ulid", "filelock")
 
 ENTRY = """---
@@ -47,6 +51,19 @@ def test_help_loads_nothing_slow() -> None:
         assert loaded(calling(*args, program=program)) & {*SLOW, *WRITING} == set()
 
 
+def ours(names: set[str]) -> set[str]:
+    return {name.removeprefix("ai_lessons.") for name in names if name.startswith("ai_lessons.")}
+
+
+def test_version_and_help_load_click_and_few_modules_of_ours() -> None:
+    for option in ("--version", "--help"):
+        names = loaded(calling(option))
+        assert ours(names) <= FIRST
+        assert "sqlite3" not in names
+    asking = loaded("from ai_lessons.app import open_repository, daemon_client")
+    assert ours(asking) & {"git.worktree", "git.store", "search.catalog", "model.transcripts"} == set()
+
+
 @pytest.fixture
 def reviewed(git_repo: Path, git: Git) -> Path:
     """A repository with a lesson, and a proposed rule that has been counted once."""
@@ -73,6 +90,7 @@ def test_reading_loads_nothing_slow_once_the_catalog_is_there(reviewed: Path) ->
         ("admin", "pending-rules", "--count"),
     ):
         assert loaded(calling("--repo", str(reviewed), *args)) & {*SLOW, *WRITING} == set(), args
+    assert ours(loaded(calling("--repo", str(reviewed), "recall", "list"))) & NOT_TO_LIST == set()
     assert loaded(calling("--repo", str(reviewed), "load", program="lesson")) & {*SLOW, *WRITING} == set()
 
 

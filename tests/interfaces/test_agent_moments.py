@@ -308,7 +308,7 @@ def test_what_was_told_in_twelve_sessions_without_use_is_told_again_when_it_is_e
     assert told_in(host, 14, "a") == 12
     why = "told in 12 sessions without use"
     assert json.loads(run("recall", "show", lesson, "--json").out)["silent"].startswith(why)
-    assert f"told to nobody who does not ask: {why}" in run("recall", "show", lesson).out
+    assert f"hooks do not tell it any more: {why}" in run("recall", "show", lesson).out
     (one,) = json.loads(run("recall", "list", "--silent", "--json").out)
     assert (one["handle"], one["silent"][: len(why)]) == (lesson, why)
     assert f"contribute update {lesson} --status active" in run("recall", "list", "--silent").out
@@ -344,7 +344,7 @@ def test_what_silenced_a_lesson_does_not_count_once_it_is_brought_back(host: Hos
     assert usage(run, lesson)["times_contradicted"] == 0
     run("contribute", "update", lesson, "--status", "wrong")
     assert (
-        f"[{lesson}] A new branch has no upstream: told to nobody who does not ask: marked wrong"
+        f"[{lesson}] A new branch has no upstream: hooks do not tell it any more: marked wrong"
         in run("recall", "list", "--silent").out
     )
 

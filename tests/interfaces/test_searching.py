@@ -33,7 +33,7 @@ Scripts (try these):
 Lessons (context):
   [L-8F3K2A] (SCORE) PUT /workflows replaces the entire resource
     high, tested | "WHEN updating a Jira workflow -> DO GET it first and send every status back -> BECAUSE PUT \
-deletes the statuses that the payload omits Seen on the…"
+deletes the statuses that the payload omits"
 
 Docs (reference):
   [D-4T7QZM] (SCORE) Jira Workflows API

@@ -6,12 +6,11 @@ A module is loaded when it is first named, as in `app.health.validate(…)`: a l
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from types import ModuleType
+from ai_lessons import submodules
 
+if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
         anchors as anchors, answers as answers, authorship as authorship, contexts as contexts,
@@ -24,12 +23,4 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would pass for a module
-
-    def __getattr__(name: str) -> ModuleType:
-        path = f"{__name__}.{name}"
-        try:
-            return import_module(path)
-        except ModuleNotFoundError as error:
-            if error.name != path:
-                raise  # a package that the module needs is not installed
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from error
+    __getattr__ = submodules(__name__)

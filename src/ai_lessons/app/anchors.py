@@ -23,7 +23,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import changing, renamed_to, renames, with_folders
 from ai_lessons.git.worktree import locate, read_head
-from ai_lessons.model import anchors, layout
+from ai_lessons.model import anchors, expression, layout
 from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, json_fields
 
@@ -47,11 +47,11 @@ _MOST_QUOTED = 30  # Words in backticks that are looked for
 _FRESH = 50_000_000  # Nanoseconds after a change in which a stat may not show the next one
 _SENTENCE = 200  # Characters of code that a sentence quotes
 _MOST_KEPT = 5_000  # Files that the state folder has rows of
-_QUOTED = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
-_FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
-_A_PATH = re.compile(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
-_A_NAME = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
-_MANIFEST = re.compile(
+_QUOTED = expression(r"(?<!`)`([^`\n]{2,200})`(?!`)")
+_FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
+_A_PATH = expression(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
+_A_NAME = expression(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
+_MANIFEST = expression(
     r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
 )
 _OUTDATED = frozenset({Verdict.CHANGED, *anchors.SILENCED})

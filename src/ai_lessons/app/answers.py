@@ -9,6 +9,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from ai_lessons.model import expression
 from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Status, json_fields, record
 from ai_lessons.model.texts import one_line
 
@@ -37,8 +38,8 @@ LONGEST = 300  # Characters of a line of what others wrote and we repeat
 _NAMED = 6  # Values of one sort that are named; of more the number is stated
 
 _NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
-_UNIX = re.compile(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
-_WINDOWS = re.compile(
+_UNIX = expression(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
+_WINDOWS = expression(
     rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}", re.IGNORECASE
 )
 

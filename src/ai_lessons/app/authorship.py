@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.errors import AiLessonsError, Refused
-from ai_lessons.model.config import RELEASED
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, Status
 from ai_lessons.model.layout import place
 from ai_lessons.search.catalog_update import Attested
@@ -184,6 +183,8 @@ def _parsed(repo: OpenRepository, path: str, data: bytes | None) -> Entry | None
 
 def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
     """Called before an agent's job is written. Raises Refused: it would silence a firm lesson; the question is kept."""
+    from ai_lessons.model.config import RELEASED  # a list judges nothing
+
     if not repo.options.agent:
         return
     new = [

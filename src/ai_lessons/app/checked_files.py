@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import stat
 from contextlib import suppress
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
-from ai_lessons.model import layout
+from ai_lessons.model import expression, layout
 from ai_lessons.model.rule_checks import LARGEST
 
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ _LINES = (
     "--diff-filter=d",
 )
 _RENAMES = ("-M", "-l1000")  # as git itself is set, whatever the settings here are
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_BINARY = re.compile(rb'Binary files .* and ("?b/.*) differ')
+_HUNK = expression(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_BINARY = expression(rb'Binary files .* and ("?b/.*) differ')
 _MODULE = "160000"  # The mode of a submodule
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),

@@ -21,7 +21,7 @@ from ai_lessons.learning import statistics
 from ai_lessons.learning.selection import FEW, Candidate, NotShown, Thresholds, choose, fitting
 from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY, Event
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import transcripts
+from ai_lessons.model import expression, transcripts
 from ai_lessons.model.anchors import LARGEST, SILENCED, Anchor, anchors_of, brings, definition
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -372,7 +372,7 @@ SYMBOL = EXACT + 1  # How closely an entry names the symbol that is edited
 Edit = tuple[str, str, str]  # Path, old and new text
 
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
-_ABOUT_RUNNING = re.compile(r"WHEN (?:inside `[^`]+`, )?running `")
+_ABOUT_RUNNING = expression(r"WHEN (?:inside `[^`]+`, )?running `")
 
 
 def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from ai_lessons.learning.statistics import (
     curiosity,
     learned,
 )
-from ai_lessons.model import frontmatter, layout, lessons, markdown, transcripts
+from ai_lessons.model import expression, frontmatter, layout, lessons, markdown, transcripts
 from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
 UNCHANGED = "nothing changed"  # A note
 TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
-_QUOTED, _WORD = re.compile(r"`([^`\n]+)`"), re.compile(r"\w[\w.-]*\w|\w")
+_QUOTED, _WORD = expression(r"`([^`\n]+)`"), expression(r"\w[\w.-]*\w|\w")
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets", "about"}
 
 
@@ -177,18 +176,7 @@ def update(
         kept = set(light.tags if tags is None else tags) | set(add_tags)
         new_tags = sorted(kept - set(remove_tags))
     plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
-    given_keys = {
-        key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None
-    }
-    parts: dict[str, Any] = {
-        part: given_keys.pop(part) for part in ("when", "do", "dont", "because") if part in given_keys
-    }
-    if parts:
-        given_keys["pattern"] = _pattern(repo, light, parts)
-    for key in given_keys:
-        having = [kind for kind in Kind if key in KINDS[kind].fields]
-        if having and light.kind not in having:
-            raise UsageError(f"{light.handle} is a {light.kind}: only a {' or '.join(having)} has a {key}")
+    given_keys = _of_kind(repo, light, {**stated, "tags": new_tags, "versions": plain})
     changes: dict[str, Any] = {
         key: value if isinstance(value, str) else (value if isinstance(value, dict) else list(value)) or REMOVE
         for key, value in given_keys.items()
@@ -210,6 +198,19 @@ def update(
     repo.usages.note_status(light, changes.get("status"))
     unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or light.project)
     return done._replace(notes=(*done.notes, *unmatched))
+
+
+def _of_kind(repo: RepositorySession, light: EntrySummary, stated: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stated, the parts of a pattern as one key. Raises UsageError: entries of this kind have no such key."""
+    keys = {key: value for key, value in stated.items() if value is not None}
+    parts: dict[str, Any] = {part: keys.pop(part) for part in ("when", "do", "dont", "because") if part in keys}
+    if parts:
+        keys["pattern"] = _pattern(repo, light, parts)
+    for key in keys:
+        having = [kind for kind in Kind if key in KINDS[kind].fields]
+        if having and light.kind not in having:
+            raise UsageError(f"{light.handle} is a {light.kind}: only a {' or '.join(having)} has a {key}")
+    return keys
 
 
 def _pattern(repo: RepositorySession, light: EntrySummary, parts: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Approval, Listing, Related, Shown, Why
-from ai_lessons.app.contexts import judged, origins, related_of, superseded, vouched
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.model import lessons, links
-from ai_lessons.model.approval import BranchView, Evidence, Verdict, moment
+from ai_lessons.model import expression, lessons, links
 from ai_lessons.model.entries import UNVERSIONED, Entry, EntrySummary, Filter, Kind, Relation, Status
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.lessons import ScopePlace, place_of
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reader, Reading, RepositorySession
     from ai_lessons.connectors.packages import Use
     from ai_lessons.git.history import FileRevision
+    from ai_lessons.model.approval import BranchView, Evidence, Verdict
     from ai_lessons.model.chunks import TextSection as Cut
 
     Stored = Mapping[str, frozenset[str]]
@@ -38,8 +37,8 @@ NAMED_IN_NOTE = 6  # Packages or versions that a note names; the others are coun
 
 _VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
 # with a project asked for, any number with a dot names a version; else what "v", "version" or a preposition leads
-_DOTTED = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)")
-_LED = re.compile(
+_DOTTED = expression(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)")
+_LED = expression(
     r"(?i)(?<![\w.-])(version\s+v?|v|(?:at|for|from|in|of|on|since|to|under|using|with)\s+(?=[0-9]+\.))"
     r"([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)"
 )
@@ -216,12 +215,12 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     else:  # most are kept here, and need no look elsewhere
         notes = tuple(app.health.told_of_scripts(opened, [light]) if light.script_path else ())
     return Shown(
-        entry=vouched(opened.reading, judged(opened.reading, [light])[0]),
+        entry=app.contexts.vouched(opened.reading, app.contexts.judged(opened.reading, [light])[0]),
         body=text,
         raw=raw,
         frontmatter=entry.fields,
         code=entry.code,
-        related=related_of(catalog, links.reach(catalog.edges(light.id), light.id)),
+        related=app.contexts.related_of(catalog, links.reach(catalog.edges(light.id), light.id)),
         sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
@@ -271,7 +270,7 @@ def list_entries(
         status=Status(status) if status is not None else None,
         sort=sort,
         limit=limit or 0,
-        without=superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
+        without=_superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
         lights = catalog.select(replace(query, status=None, without=frozenset(), limit=0))
@@ -283,6 +282,13 @@ def list_entries(
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
     unknown = [] if entries else not_here(catalog, asked)
     return Listing(entries, total, (*opened.reading.notes(), *unknown))
+
+
+def _superseded(reading: Reading) -> frozenset[str]:
+    """The ids of superseded entries. Where no link says so a list need not load what follows such links."""
+    if all(edge.relation != Relation.SUPERSEDES for edge in reading.catalog.edges()):
+        return frozenset()
+    return app.contexts.superseded(reading)
 
 
 def tags(opened: Library) -> tuple[Tally, ...]:
@@ -314,7 +320,7 @@ def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
     catalog, start = opened.reading.current(), opened.reading.resolve(ref).id
     edges = catalog.edges(None if depth > 1 else start)
-    return related_of(catalog, links.reach(edges, start, depth))
+    return app.contexts.related_of(catalog, links.reach(edges, start, depth))
 
 
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
@@ -414,6 +420,8 @@ def approvals_of(repo: Reading, rules: Iterable[EntrySummary]) -> dict[str, Appr
 
 
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
+    from ai_lessons.model.approval import moment
+
     return Approval(
         approved_by=str(evidence.by or ""),
         approved_at=moment(evidence.at),
@@ -474,7 +482,7 @@ def why(library: Library, ref: str) -> Why:
     prefix = "its file says " if light.kind is Kind.LESSON else ""
     lines += [f"{prefix}{key}: {value}" for key, value in stated.items()]
     lines += [f"derived from {_title(related)}" for related in chain]
-    light = vouched(library.reading, light)
+    light = app.contexts.vouched(library.reading, light)
     if weakest := light.weakest:
         lines.append(lessons.vouching(weakest))
     for related in neighbours:
@@ -503,7 +511,9 @@ def _linked(catalog: Reader, light: EntrySummary) -> tuple[tuple[Related, ...], 
     """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
     steps = links.reach(catalog.edges(light.id), light.id)
     near = [step for step in steps if not (step.relation == Relation.DERIVED_FROM and step.outgoing)]
-    return related_of(catalog, origins(catalog, light.id)), related_of(catalog, near)
+    return app.contexts.related_of(catalog, app.contexts.origins(catalog, light.id)), app.contexts.related_of(
+        catalog, near
+    )
 
 
 def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision]) -> Iterator[str]:

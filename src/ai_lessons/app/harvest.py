@@ -23,7 +23,7 @@ from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import lessons, statements
+from ai_lessons.model import expression, lessons, statements
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
@@ -47,15 +47,15 @@ PER_SESSION, PER_PROJECT = 2, 5  # Statements of a session that are quoted, and 
 _TITLE = 100  # Characters of a title
 _ALIKE = 0.5  # Share of common words from which two statements say the same
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
-_QUOTED_SESSION = re.compile(r"\bsession ([\w.:@/+-]+)\)")  # As `draft` writes it
-_MISSING = re.compile(r"(?i)(?:command )?not found\b|is not recognized as")
-_PEOPLE = re.compile(
+_QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")  # As `draft` writes it
+_MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
+_PEOPLE = expression(
     r"[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
     r"|(?<=\\Users\\)[^\\\s]+"
 )
 
 
-_NO_PERSON = re.compile(r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b")
+_NO_PERSON = expression(r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b")
 
 
 class Statement(NamedTuple):
@@ -409,7 +409,7 @@ def _length(result: Context) -> int:
 FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"
 _WORDS, _WORD, _LINE = 6, 60, 300  # Words of a command that worked, characters of a word and of a line that are kept
 _UNKNOWN = "…"  # Stands in a draft for what only a person can say
-_DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
+_DRAFT = expression(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
 
 
 class Harvest(NamedTuple):

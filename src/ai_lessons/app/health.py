@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -26,7 +25,7 @@ from ai_lessons.git.store import AUTOCOMMIT, Change, Store
 from ai_lessons.git.worktree import branch_name, walk
 from ai_lessons.learning.selection import measured
 from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SCRIPT_OK, Event, ParameterState
-from ai_lessons.model import checks, frontmatter, layout, markdown
+from ai_lessons.model import checks, expression, frontmatter, layout, markdown
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
 from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind, Relation, handle
@@ -317,7 +316,7 @@ class _Review:
                 yield Outdated(light, "failing", f"its last {FAILURES} runs failed")
 
 
-_QUOTE = re.compile(r"\s*> *([^\n]*\w[^\n]*)")  # With what the text of a draft begins
+_QUOTE = expression(r"\s*> *([^\n]*\w[^\n]*)")  # With what the text of a draft begins
 LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the index and a model take about half of it
 
 

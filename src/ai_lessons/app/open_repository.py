@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ai_lessons import app
+from ai_lessons import app, git
 from ai_lessons.errors import (
     AiLessonsError,
     AmbiguousName,
@@ -24,14 +24,10 @@ from ai_lessons.errors import (
     StorageFailed,
     UnsupportedRepository,
 )
-from ai_lessons.git import worktree
-from ai_lessons.git.files import append_lines, translated
 from ai_lessons.git.store import Store
-from ai_lessons.git.worktree import read_ref
-from ai_lessons.model import USER, Places
+from ai_lessons.model import USER, Places, expression
 from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
-from ai_lessons.search.catalog import Catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,10 +35,11 @@ if TYPE_CHECKING:
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.commit import Committer
     from ai_lessons.git.history import History
+    from ai_lessons.git.store import Store
     from ai_lessons.model.approval import BranchView
     from ai_lessons.model.config import RepositoryConfig
     from ai_lessons.model.entries import EntrySummary
-    from ai_lessons.search.catalog import Location
+    from ai_lessons.search.catalog import Catalog, Location
 
 Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
 
@@ -123,9 +120,9 @@ class Options(NamedTuple):
 
 
 CODE = frozenset((".py", ".js", ".cjs", ".mjs", ".json", ".pl", ".pm", ".rb", ".sh", ".bash", ".zsh"))
-_LOADS = re.compile(r"^.*\b(?:import|from|use|do|require|require_relative|load|source)\b.*$", re.MULTILINE)
+_LOADS = expression(r"^.*\b(?:import|from|use|do|require|require_relative|load|source)\b.*$", re.MULTILINE)
 _OF_A_FOLDER = frozenset(("__init__.py", "index.js", "package.json"))
-HERE = re.compile(
+HERE = expression(
     r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b", re.MULTILINE
 )  # How a script names its working folder
 
@@ -153,9 +150,9 @@ class Trust:
         if not new:
             return
         lines = "".join(json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items())
-        with translated(str(self._file), writing=True):
+        with git.files.translated(str(self._file), writing=True):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            append_lines(self._file, lines.encode(), private=True)
+            git.files.append_lines(self._file, lines.encode(), private=True)
 
     def knows(self, data: bytes, interpreter: str = "") -> bool:
         """True if exactly this text is trusted. Raises StorageFailed: the list cannot be read."""
@@ -163,7 +160,7 @@ class Trust:
 
     def marks(self) -> frozenset[str]:
         """All marks in the list. Raises StorageFailed: the list exists and cannot be read."""
-        with translated(str(self._file)):
+        with git.files.translated(str(self._file)):
             text = self._file.read_text(errors="replace") if self._file.exists() else ""
         marks = set()
         for line in text.split("\n"):
@@ -231,8 +228,8 @@ class RulesInForce:
 
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
-        ref = worktree.followed(self._worktree)
-        return ref or ((named := self._stated()) and worktree.follow_first(self._worktree, named)) or None
+        ref = git.worktree.followed(self._worktree)
+        return ref or ((named := self._stated()) and git.worktree.follow_first(self._worktree, named)) or None
 
     def _stated(self) -> str:
         """The approval branch that the settings file here states; empty if it cannot be read."""
@@ -243,15 +240,15 @@ class RulesInForce:
     def missing(self) -> str:
         """That the approval branch is neither here nor on a remote; empty where it is, and before the first commit."""
         ref = self.ref()
-        if (ref and read_ref(self._worktree, ref)) or not self._store.head().commit:
+        if (ref and git.worktree.read_ref(self._worktree, ref)) or not self._store.head().commit:
             return ""
-        name = worktree.branch_name(ref) if ref else self._stated() or worktree.DEFAULT
-        remote = worktree.tracking(self._worktree, f"refs/heads/{name}").split("/")[2]
+        name = git.worktree.branch_name(ref) if ref else self._stated() or git.worktree.DEFAULT
+        remote = git.worktree.tracking(self._worktree, f"refs/heads/{name}").split("/")[2]
         shared = (self._worktree.common_dir / "refs" / "remotes" / remote).exists()
         fetch = f"git fetch {remote} {name}:{name}, or name another: " if shared else ""
         return (
             f"there is no approval branch {name} here{f' or of {remote}' if shared else ''}, so no rule is in force: "
-            f"{fetch}git config {worktree.SETTING} BRANCH"
+            f"{fetch}git config {git.worktree.SETTING} BRANCH"
         )
 
     def view(self) -> BranchView | None:
@@ -320,10 +317,12 @@ class RulesInForce:
         ref = self.ref()
         if ref is None:
             return ""
-        tip, tracking = read_ref(self._worktree, ref) or "", worktree.tracking(self._worktree, ref)
-        forge = f"{read_ref(self._worktree, tracking)} {worktree.remote_address(self._worktree, tracking)}"
-        memory = worktree.memory(self._worktree.state_dir)
-        key = worktree.key_of(self._worktree, tip)
+        tip, tracking = git.worktree.read_ref(self._worktree, ref) or "", git.worktree.tracking(self._worktree, ref)
+        forge = (
+            f"{git.worktree.read_ref(self._worktree, tracking)} {git.worktree.remote_address(self._worktree, tracking)}"
+        )
+        memory = git.worktree.memory(self._worktree.state_dir)
+        key = git.worktree.key_of(self._worktree, tip)
         pinned = (self._options.config_dir / "signers").is_dir()  # else what reads lists need not be loaded
         keys = self.signers(ref).digest if pinned else "-"
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
@@ -406,12 +405,12 @@ class RulesInForce:
         if view.policy.require == "signed":
             yield from app.review.notes(view, self.signers(view.ref))
         # a commit alone may not move what people follow
-        blob, here = view.files.get(CONFIG_PATH, ""), worktree.short_name(view.ref)
+        blob, here = view.files.get(CONFIG_PATH, ""), git.worktree.short_name(view.ref)
         named = _named(self._read({blob: CONFIG_PATH}).get(blob, b"")) if blob else ""
         if named and named != here:
             yield (
                 f"the settings name {named} as the approval branch, and {here} is followed here; "
-                f"if the change was meant: git config {worktree.SETTING} {named}"
+                f"if the change was meant: git config {git.worktree.SETTING} {named}"
             )
 
 
@@ -429,7 +428,7 @@ def _named(settings: bytes) -> str:
 
 CATALOG_FILE = "catalog.sqlite"
 
-_OTHER_FORMAT = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
+_OTHER_FORMAT = expression(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
 
 
 def _committer(store: Store) -> Committer:
@@ -454,7 +453,7 @@ class OpenRepository:
     def __init__(self, root: Path, options: Options) -> None:
         """Raises as `Store`."""
         self.options = options
-        self.store = Store(root, committing=_committer, spare=options.state_dir / "kept")
+        self.store = git.store.Store(root, committing=_committer, spare=options.state_dir / "kept")
         self.store.dropped = self._forget
         self.rules = RulesInForce(self.store, options)
         self._config: tuple[bytes, RepositoryConfig] | None = None
@@ -468,8 +467,10 @@ class OpenRepository:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog as it was at the last refresh."""
-        with worktree.shared_files(self.store.worktree):
+        with git.worktree.shared_files(self.store.worktree):
             file, tier = self.store.state_dir / CATALOG_FILE, self.options.tier
+            from ai_lessons.search.catalog import Catalog
+
             return Catalog(file, tier=tier, first=lambda paths: self.history.first(paths))  # noqa: PLW0108  # loads it
 
     @cached_property

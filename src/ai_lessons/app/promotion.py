@@ -24,7 +24,7 @@ from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, tracking
 from ai_lessons.learning import statistics
-from ai_lessons.model import ENTERPRISE, PROJECT, USER, config, frontmatter, layout, lessons, markdown
+from ai_lessons.model import ENTERPRISE, PROJECT, USER, config, expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, EntrySummary, Filter, Kind, Link, Relation
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import CONFIG_PATH
@@ -190,7 +190,7 @@ def guard(library: Library, into: RepositorySession, changes: Sequence[Change]) 
     decide(library, Move(None, "", USER, bool(code)))
 
 
-_MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
+_MAY_HOLD_CODE = expression(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
 
 
 def code_in(path: str, data: bytes) -> frozenset[str]:
@@ -235,7 +235,7 @@ def _refused(move: Move, decision: PolicyDecision) -> Refused:
     return Refused(why, hint=hint)
 
 
-_SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
+_SOURCE = expression(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
 
 
 class SourceEntry(NamedTuple):

@@ -35,7 +35,7 @@ from ai_lessons.git.history import unified
 from ai_lessons.git.objects import opened, text_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
-from ai_lessons.model import frontmatter, layout, lessons, markdown
+from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.approval import entry_end, rule_end
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -69,7 +69,7 @@ COMPARED: Final = 20  # Entries of another repository that are read and compared
 
 MOST_NAMED: Final = 5  # So many entries that are much alike are named, and people whose proposals are not listed
 
-_NEGATIVE: Final = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
+_NEGATIVE: Final = expression(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 
 class ComparableText(NamedTuple):

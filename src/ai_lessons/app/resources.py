@@ -40,7 +40,7 @@ from ai_lessons.git import files as git_files
 from ai_lessons.git.files import READ_LIMIT, Outside, expanded, translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.store import AS_IT_IS, Change
-from ai_lessons.model import frontmatter, layout, markdown
+from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.chunks import estimate_tokens, split
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Filter, Kind
 from ai_lessons.model.frontmatter import read_entry
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from ai_lessons.connectors.packages import Package, Page
     from ai_lessons.connectors.web import Web
 
-_NO_PAGE = re.compile(r"(?i)\.(?:svg|css|scss|less|map|po|pot)$|^conf\.py$")
+_NO_PAGE = expression(r"(?i)\.(?:svg|css|scss|less|map|po|pot)$|^conf\.py$")
 """What pages are drawn, built and translated with; in a folder of pages it is found in their place."""
 
 DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
@@ -581,9 +581,9 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
 
 
 MOST_PAGES = 500  # Of one package
-_REQUEST = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
-_LOCK = re.compile(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
-_REF = re.compile(r"pkg:(\w+)/(.+)@(.+)")
+_REQUEST = expression(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
+_LOCK = expression(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
+_REF = expression(r"pkg:(\w+)/(.+)@(.+)")
 
 
 class PackageRequest(NamedTuple):

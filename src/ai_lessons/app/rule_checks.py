@@ -19,7 +19,7 @@ from ai_lessons import app
 from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, commit_of, new_lines, seen
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
-from ai_lessons.model import PROJECT, rule_checks
+from ai_lessons.model import PROJECT, expression, rule_checks
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, id_end, json_fields
 from ai_lessons.model.rule_checks import (
     ASK_OR_DENY,
@@ -45,7 +45,7 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
 PER_TEXT = 1.0  # seconds of CPU that a check may take for one text
 PER_EDIT = 0.2  # and all checks together for an edit
 MOST_FINDINGS = 1_000  # of a rule in a file
-_ALLOW = re.compile(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s+because\s+(.*\w))?")
+_ALLOW = expression(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s+because\s+(.*\w))?")
 _BASELINE = 1  # the form of the file
 
 
@@ -420,7 +420,7 @@ def _after_all(text: str) -> tuple[str, frozenset[float]]:
 
 MOST_ALARMS = 3  # other lines of the repository on which a draft may fire
 MOST_HUNKS = 30
-_LESS_TELLING = re.compile(
+_LESS_TELLING = expression(
     r"(?i)(?:^|/)(?:tests?|docs?|examples?)(?:/|_)|test_|\.(?:md|rst|txt|toml|cfg|json|ya?ml|lock)$"
 )
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Problem, UsageError
+from ai_lessons.model import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,25 +26,25 @@ _MARKS = (
 _ANY_CASE = ("xox", "hooks.slack.com")
 # each begins with letters or a sign, by which the engine skips through a text; all in one take ten times as long
 _SHAPES = (
-    re.compile(r"gh[pousr]_\w{20}"),
-    re.compile(r"gl[a-z]{2,6}-[\w-]{20}"),
-    re.compile(r"hf_\w{30}"),
-    re.compile(r"AC[a-z0-9]{32}"),
-    re.compile(r"SK[a-z0-9]{32}"),
-    re.compile(r"-us[0-9]"),
-    re.compile(r"://[^\s/?#:@]{0,100}:[^\s/?#@]{4,200}@"),
+    expression(r"gh[pousr]_\w{20}"),
+    expression(r"gl[a-z]{2,6}-[\w-]{20}"),
+    expression(r"hf_\w{30}"),
+    expression(r"AC[a-z0-9]{32}"),
+    expression(r"SK[a-z0-9]{32}"),
+    expression(r"-us[0-9]"),
+    expression(r"://[^\s/?#:@]{0,100}:[^\s/?#@]{4,200}@"),
 )
 # one id in ten thousand holds what a key of AWS is made of, and many that are made in the same second do
-_ULID = re.compile(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])")
-_AFTER_DIGITS = re.compile(r":[\w-]{35}")
+_ULID = expression(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])")
+_AFTER_DIGITS = expression(r":[\w-]{35}")
 _DIGITS = 8
-_AWS = re.compile(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
+_AWS = expression(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
 
-_KEY_LINE = re.compile(r"\s*(?:\\n|[\"'])*\s*(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
-_URL = re.compile(
+_KEY_LINE = expression(r"\s*(?:\\n|[\"'])*\s*(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
+_URL = expression(
     r"://(?P<user>[^\s/?#:@'\"`<>]{0,100}):(?P<password>[^\s/?#@'\"`<>]{4,200})@(?P<host>\[[^\]\s]{0,60}\]|[\w.-]{1,253})"
 )
-_NAMES = re.compile(
+_NAMES = expression(
     r"(?:my|your|the|some|user|db|database|new|old|super|top)?[-_]?"
     r"(?:password|passwd|passphrase|pass|pwd|secret|token|change-?me|api_?key)\d{0,3}"
     r"|[a-z]{1,20}(?:[_-][a-z]{1,20}){0,3}[_-](?:password|passwd|secret|token|key)"
@@ -51,14 +52,14 @@ _NAMES = re.compile(
 )
 """Words that stand for a password, among them those that systems come with."""
 
-_LOCAL = re.compile(
+_LOCAL = expression(
     r"(?:[\w-]+\.)*localhost|localhost\.localdomain|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[(?:::1?|0:0:0:0:0:0:0:1)\]"
     r"|host\.docker\.internal",
     re.IGNORECASE,
 )
 """Hosts that are the machine of who reads it."""
 
-_ESCAPED = re.compile("%[0-9A-Fa-f]{2}")
+_ESCAPED = expression("%[0-9A-Fa-f]{2}")
 _JWT_IO = "eyJzdWIiOiIxMjM0NTY3ODkw"  # `{"sub":"1234567890`: the token that pages about tokens show
 _SHORTEST = 6  # Characters of a password that protects something; `he%2F%2Fo` shows how one is written
 _LONGEST_LINE = 100_000
@@ -182,12 +183,12 @@ def secrets_of(path: str, text: str) -> list[Secret]:
     return [*(secret._replace(line=0) for secret in secrets_in(path)), *secrets_in(text)]
 
 
-_STATED = re.compile(
+_STATED = expression(
     r"(?i)((?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key)[\"']?"
     r"(?:=[\"']?|(?:\s*[:=]|\s+is)\s*[\"']?(?=\S*\d)))(?P<value>[^\s\"'()<>{}$,;]{6,})"
     r"|\b(?P<bearer>eyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?)"
 )
-_DOTTED = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")  # Code that has the secret, such as `settings.token`
+_DOTTED = expression(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")  # Code that has the secret, such as `settings.token`
 
 
 def masked(text: str) -> str:

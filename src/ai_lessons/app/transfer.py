@@ -26,7 +26,7 @@ from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageF
 from ai_lessons.git import files as git_files
 from ai_lessons.git import hooks
 from ai_lessons.git.files import Staging, read_file, remove_file, status_of, translated, write_file
-from ai_lessons.model import frontmatter, layout, markdown
+from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.approval import BATCH
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -157,7 +157,7 @@ def _texts_of_people(place: Path, form: str) -> dict[str, str]:
 
 SITE, OKF, SITE_FILES = "site", "okf", ".ai-lessons-site"
 """The forms, and the file that names the files of ours in their folder."""
-_ENTRY_PAGE = re.compile(r"(?:entry/[0-9A-Z]{26}\.html|(?:rules|lessons|docs|scripts)/[0-9A-Z]{26}\.md)")
+_ENTRY_PAGE = expression(r"(?:entry/[0-9A-Z]{26}\.html|(?:rules|lessons|docs|scripts)/[0-9A-Z]{26}\.md)")
 REPLACE = "give --replace"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from ai_lessons.git.worktree import shared_files
 from ai_lessons.learning import selection, statistics
 from ai_lessons.learning.selection import TIRED, unused
 from ai_lessons.learning.statistics import USES, Event
-from ai_lessons.model import entries
+from ai_lessons.model import entries, expression
 from ai_lessons.model.entries import EntrySummary, Kind, Status
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.links import derived_from
@@ -190,9 +189,9 @@ JUDGED = 5  # Entries with the best feedback, and as many with the worst
 SHARE_BYTES = 16 * 1024
 """So much has to wait before a write takes it along: not every lesson shall bring a commit of events with it."""
 
-_SETTING = re.compile(rb"\bevents[\"']?\s*:\s*[\"']?(\w*)")
+_SETTING = expression(rb"\bevents[\"']?\s*:\s*[\"']?(\w*)")
 _ON = frozenset((b"true", b"auto", b"local", b"shared"))
-_EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
+_EVENT_ID = expression(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
 
 class Usages:

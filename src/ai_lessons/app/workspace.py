@@ -13,19 +13,16 @@ from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
-from ai_lessons import app
+from ai_lessons import app, search
 from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
-from ai_lessons.app.secrets import masked
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
 from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import CONFIG_PATH
-from ai_lessons.search import ranking
 from ai_lessons.search.catalog import Tally
-from ai_lessons.search.ranking import Candidates, IndexRefresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
     from ai_lessons.model.transcripts import Shape
     from ai_lessons.search.catalog import Catalog, CatalogRefresh
     from ai_lessons.search.index import Index
-    from ai_lessons.search.ranking import Match
+    from ai_lessons.search.ranking import Candidates, IndexRefresh, Match
     from ai_lessons.search.terms import Posting
 
     Key = Callable[[EntrySummary], tuple[object, ...]]
@@ -173,10 +170,10 @@ class RepositorySession(OpenRepository):
         if not decided:
             self.guard(changes)
         authorship.guard(self, changes)
-        trailers = [(key, masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
+        trailers = [(key, app.secrets.masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
         self.usages.share()
         self.set_autocommit()
-        return self.store.apply(Job(masked(subject), changes, trailers, app.write_checks.actor(self)))
+        return self.store.apply(Job(app.secrets.masked(subject), changes, trailers, app.write_checks.actor(self)))
 
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
         """Called before anything is written; trailers. Raises InvalidEntry: a file would bring a secret into git."""
@@ -317,7 +314,7 @@ class SeveralIndexes:
     def refresh(self) -> IndexRefresh:
         """Bring them up to date with their catalogs (refresh those first), as far as one search has time for it."""
         done = [repo.indexing.refresh() for repo in self._repos]
-        return IndexRefresh(
+        return search.ranking.IndexRefresh(
             missing=sum(refresh.missing for refresh in done),
             rebuilt=next((refresh.rebuilt for refresh in done if refresh.rebuilt), ""),
             notes=tuple(dict.fromkeys(note for refresh in done for note in refresh.notes)),
@@ -344,10 +341,10 @@ class SeveralIndexes:
             texts.append([hit for hit in result.text if hit.entry_id not in nearer])
             vectors += [hit for hit in result.vectors if hit.entry_id not in nearer and result.model == model]
         sizes = [part.indexing.passages() for part in self._repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
-        blended = ranking.blend(list(zip(texts, sizes, strict=True)), depth)
+        blended = search.ranking.blend(list(zip(texts, sizes, strict=True)), depth)
         nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
         read = min((result.read for result in candidates if result.model == model), default=1.0)
-        return Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model, read)
+        return search.ranking.Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model, read)
 
     def passages(self) -> int:
         """How many passages there are."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import unicodedata
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from ai_lessons.git import plumbing, worktree
 from ai_lessons.git.commits import EMPTY_TREE
 from ai_lessons.git.objects import changed
 from ai_lessons.git.worktree import Worktree, as_hub, branch_name, read_ref
+from ai_lessons.model import expression
 from ai_lessons.model.approval import REJECTED, TEXT_LIMIT, Signature, is_rule
 from ai_lessons.model.config import parse_config
 from ai_lessons.model.entries import Kind
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # A git setting of the hub with which its administrator allows a weaker policy
 ALLOW: Final = "ai-lessons.allowPolicyChange"
-_LINE: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
+_LINE: Final = expression(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
 _LINK, _SUBMODULE, _EXECUTABLE = 0o120000, 0o160000, 0o100755
 _HEADS: Final = "refs/heads/"
 _LOUD: Final = ("rewritten", "weakened", "settings")

@@ -17,6 +17,7 @@ from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, Unsupporte
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import replace_file, translated, write_json
 from ai_lessons.git.worktree import NAMES, cut_off, folder, noted_names, read_ref, remote_address, short_name
+from ai_lessons.model import expression
 from ai_lessons.model.approval import Signature, approval_lines
 
 if TYPE_CHECKING:
@@ -27,20 +28,20 @@ if TYPE_CHECKING:
 LIMIT: Final = 256 * 1024  # Bytes. A list of a thousand people is half of it
 OPENPGP: Final = "openpgp"
 _HEAD: Final = "# ai-lessons "
-_OPTION = re.compile(r'([A-Za-z-]+)="((?:[^"\\]|\\"?)++)"')
+_OPTION = expression(r'([A-Za-z-]+)="((?:[^"\\]|\\"?)++)"')
 _OPTIONS = re.sub(r"\((?!\?)", "(?:", _OPTION.pattern)  # without groups of their own
-_LINE = re.compile(
+_LINE = expression(
     rf"""(?!\#)(?:"([^"]+)"\s*|((?!")\S+)\s+)((?:{_OPTIONS}(?:,{_OPTIONS})*+\s+)?)
     ((?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+)\s+(\S+)\s*.*""",
     re.VERBOSE,
 )
-_GPG_LINE = re.compile(rf"(?!\#)(\S+)\s+{OPENPGP}\s+([0-9A-Fa-f]{{40}})")
+_GPG_LINE = expression(rf"(?!\#)(\S+)\s+{OPENPGP}\s+([0-9A-Fa-f]{{40}})")
 _OPTION_NAMES = {"namespaces", "valid-after", "valid-before"}
-_TIME = re.compile(r"[0-9]{8}(?:[0-9]{4}(?:[0-9]{2})?)?Z?")
-_SSH_SIGNATURE = re.compile(
+_TIME = expression(r"[0-9]{8}(?:[0-9]{4}(?:[0-9]{2})?)?Z?")
+_SSH_SIGNATURE = expression(
     rb"\ngpgsig -----BEGIN SSH SIGNATURE-----\n((?: [A-Za-z0-9+/=]+\n)+) -----END SSH SIGNATURE-----\n"
 )
-_COMMITTER = re.compile(rb"\ncommitter [^<>\n]*<([\w.+@-]+)> ")
+_COMMITTER = expression(rb"\ncommitter [^<>\n]*<([\w.+@-]+)> ")
 
 
 class Signer(NamedTuple):

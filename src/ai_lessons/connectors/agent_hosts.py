@@ -17,7 +17,7 @@ from ai_lessons.git import files, hooks, processes
 from ai_lessons.git.files import translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.hooks import holds_ours
-from ai_lessons.model import texts
+from ai_lessons.model import expression, texts
 from ai_lessons.model.entries import json_fields
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     Ours: TypeAlias = Callable[[tuple[str | int, ...], Any], bool]
 
-_SPACE = re.compile(r"[ \t\r\n]*")
-_INDENT = re.compile(r"\n([ \t]+)\"")
+_SPACE = expression(r"[ \t\r\n]*")
+_INDENT = expression(r"\n([ \t]+)\"")
 _DECODER = json.JSONDecoder()
 _STRING = r'("(?:[^"\\\n]|\\.)*")'
-_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
-_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
+_COMMENT = expression(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = expression(rf"{_STRING}|,(?=\s*[}}\]])")
 
 
 def _plain(text: str) -> str:
@@ -525,7 +525,7 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
 """The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""
 
 _HOOK = ("admin", "agent-hook")
-_ENDS_WELL = re.compile(r"\|\| (exit 0|true)\s*\Z")
+_ENDS_WELL = expression(r"\|\| (exit 0|true)\s*\Z")
 _CURSOR = {"version": 1}  # without which Cursor and Copilot read no file of hooks
 _TOML = hooks.marks("ai-lessons", "# {}")
 _MODULE, _MODULE_BEGINS = "~plugin/ai-lessons.js", b"// Made by `ai-lessons admin hosts --install`"  # of opencode

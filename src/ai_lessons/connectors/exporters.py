@@ -15,7 +15,7 @@ from uuid import UUID
 from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.model import frontmatter, layout, lessons, markdown
+from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.chunks import blocks, lines_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Category, Entry, Kind, Relation, ulid
 from ai_lessons.model.texts import decode, escaped, mapping_lines, one_line, split
@@ -36,15 +36,15 @@ HOSTS = {
 }
 """The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
 
-_FILES = {host: re.compile(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
-_OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI|QWEN)(?:\.\w+)?\.md")
-_ONE_RULE = re.compile(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
-_OURS = re.compile(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
-_IMPORT = re.compile(r"@\S+\s*")
-_WHY = re.compile(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
-_LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
-_BLOCK = re.compile(r":[ \t]*[>|][-+1-9]*[ \t]*(?=\n)")
-_CONTINUED = re.compile(r"(?:\n[ \t]*){0,3}\n[ \t]+(?!-[ \t])(?=\S)")
+_FILES = {host: expression(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
+_OF_FOLDER = expression(r"(?:AGENTS|CLAUDE|GEMINI|QWEN)(?:\.\w+)?\.md")
+_ONE_RULE = expression(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
+_OURS = expression(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
+_IMPORT = expression(r"@\S+\s*")
+_WHY = expression(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
+_LINE = expression(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
+_BLOCK = expression(r":[ \t]*[>|][-+1-9]*[ \t]*(?=\n)")
+_CONTINUED = expression(r"(?:\n[ \t]*){0,3}\n[ \t]+(?!-[ \t])(?=\S)")
 _MOST_WHY = 1000
 
 
@@ -210,13 +210,13 @@ PREFIX = "ai-lessons-"  # How the names of our files in a folder of rules begin
 _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
 _STATED = "Stated by a person in the knowledge repository, so edit them there."
 _BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
-_OUR_FILE = re.compile(
+_OUR_FILE = expression(
     rf"(?:---\n(?:[^\n]*\n)*?---\n)?{re.escape(_BEGIN)}\n(?:(?!{_END}).)*\n{re.escape(_END)}\n".encode(), re.DOTALL
 )
-_FENCE_TO_CLOSE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
-_HEADING_MARK = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
-_MARKER = re.compile(r"<!--(?= (?:>>>|<<<) ai-lessons)")
+_FENCE_TO_CLOSE = expression(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
+_HEADING_MARK = expression(r" {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = expression(r" {0,3}(?:=+|-+)[ \t]*")
+_MARKER = expression(r"<!--(?= (?:>>>|<<<) ai-lessons)")
 
 ExportedEntry = tuple[str, "Entry"]
 """A rule in force or a firm lesson, behind its handle."""

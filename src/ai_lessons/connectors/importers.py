@@ -31,7 +31,7 @@ from ai_lessons.connectors.exporters import (
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import READ_LIMIT, translated
-from ai_lessons.model import frontmatter, layout, lessons, markdown
+from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 SKILL, MEMORY = "SKILL.md", "MEMORY.md"
 _TEXT_OF_MEMORY = ("memory", "text", "content", "data")
-_WIKI_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:[|#][^\[\]\n]*)?\]\]")
-_INDEX = re.compile(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
+_WIKI_LINK = expression(r"\[\[([^\[\]|#\n]+)(?:[|#][^\[\]\n]*)?\]\]")
+_INDEX = expression(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
 
 
 def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:

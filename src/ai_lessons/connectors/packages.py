@@ -26,6 +26,7 @@ from ai_lessons.git import files as git_files
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import READ_LIMIT, read_file
 from ai_lessons.git.worktree import locate, read_head
+from ai_lessons.model import expression
 from ai_lessons.model.layout import blob_id, slug
 from ai_lessons.model.texts import toml
 from ai_lessons.model.versions import IN_USE
@@ -172,7 +173,7 @@ def _requirements(text: str) -> Iterator[Found]:
             yield requirement.name, " ".join(map(str, terms))
 
 
-_PAIR = re.compile(r"""(?m)^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
+_PAIR = expression(r"""(?m)^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
 
 
 def _locked_packages(text: str) -> Iterator[Found]:
@@ -201,7 +202,7 @@ def _npm_lock(text: str) -> Iterator[Found]:
 
 
 _ASKED_FOR = ("dependencies", "devDependencies")
-_YAML_KEY = re.compile(r"( *)'?([^\s':]+)'?:(?: +'?([^\s'(_]+).*)?")
+_YAML_KEY = expression(r"( *)'?([^\s':]+)'?:(?: +'?([^\s'(_]+).*)?")
 
 
 def _pnpm_lock(text: str) -> Iterator[Found]:
@@ -219,7 +220,7 @@ def _pnpm_lock(text: str) -> Iterator[Found]:
             yield path[1], IN_USE + match[3]
 
 
-_GO_UNTAGGED = re.compile(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")
+_GO_UNTAGGED = expression(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")
 
 
 def _go_mod(text: str) -> Iterator[Found]:
@@ -377,7 +378,7 @@ def _head(top: Path) -> tuple[str, Mapping[str, str]] | None:
 
 
 logging.getLogger("griffe").setLevel(logging.CRITICAL)  # what it cannot read is left out of the page
-_LEFT_OUT = re.compile(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
+_LEFT_OUT = expression(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
 
 
 _LARGEST = 4 << 20  # Bytes of one file
@@ -480,8 +481,8 @@ def _docstring(member: Object) -> str:
 PYPI, NPM = "pypi", "npm"
 LARGEST_PAGE = 200_000  # Characters; a page that is longer is cut
 LARGEST_WHEEL = 200 << 20  # Bytes, unpacked
-_NAME = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
-_DOCS = re.compile(r"(?:^|/)docs?/.*\.(?:md|rst|txt)$", re.IGNORECASE)
+_NAME = expression(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
+_DOCS = expression(r"(?:^|/)docs?/.*\.(?:md|rst|txt)$", re.IGNORECASE)
 _READMES = ("README.md", "readme.md", "Readme.md", "README.markdown", "README")
 
 

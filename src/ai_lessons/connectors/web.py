@@ -31,6 +31,7 @@ from pypdf.errors import PyPdfError
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, Unreachable, UsageError
+from ai_lessons.model import expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,7 +209,7 @@ def _place(url: str) -> tuple[str, int]:
     return host, port
 
 
-_OF_A_NETWORK = re.compile(
+_OF_A_NETWORK = expression(
     r"(?i)^\.[^.]*$|\.(?:local|localhost|localdomain|internal|intranet|private|corp|home|lan|arpa)$"
 )
 """Names that mean nothing outside a network: a single word, and those below such an end."""
@@ -377,8 +378,8 @@ def _language(code: Tag) -> str:
     return next((word.partition("-")[2] for word in classes if word.startswith(("language-", "highlight-"))), "")
 
 
-_UNTITLED = re.compile(r"(?i)untitled[\W\d]*")
-_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])(?:-|\xad)\n(?=[^\W\dA-Z_])")
+_UNTITLED = expression(r"(?i)untitled[\W\d]*")
+_BROKEN_WORD = expression(r"(?<=[^\W\d_])(?:-|\xad)\n(?=[^\W\dA-Z_])")
 
 
 def _pdf(data: bytes) -> str:
@@ -415,8 +416,8 @@ def _docx(data: bytes) -> str:
     return str(markdownify(html, heading_style="ATX", strip=["img"]))
 
 
-_ROLE = re.compile(r":([A-Za-z][\w:+.-]*):`")
-_DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([A-Za-z][\w:+.-]*)::")
+_ROLE = expression(r":([A-Za-z][\w:+.-]*):`")
+_DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([A-Za-z][\w:+.-]*)::")
 _CODE = frozenset({"code", "code-block", "sourcecode"})
 _SILENT = frozenset({"contents", "currentmodule", "highlight", "image", "index", "tabularcolumns", "toctree"})
 _MARKS = 2_000  # Marks in one paragraph or table: docutils spends time with their square

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import is_partial
+from ai_lessons.model import expression
 from ai_lessons.model.approval import TEXT_LIMIT, CommitInfo, PathChange, Person, is_rule, is_watched
 from ai_lessons.model.layout import is_markdown
 
@@ -32,20 +33,20 @@ EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _LAST_SECOND: Final = 253_402_300_799
 AS_IT_IS: Final = {**plumbing.OFFLINE, "GIT_GRAFT_FILE": "/dev/null", "GIT_FLUSH": "0"}
 _PERSON: Final = rb"([^<>\n]*?) ?<([^<>\n]+)> (\d{1,12}) [+-]\d{4}"
-_HEADER: Final = re.compile(
+_HEADER: Final = expression(
     rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author " + _PERSON + rb"\ncommitter " + _PERSON + rb"(\n.*)?",
     re.DOTALL,
 )
-_REST: Final = re.compile(rb"(?:\n(?:gpgsig|gpgsig-sha256|mergetag|change-id|encoding) [^\n]*(?:\n [^\n]*)*)*")
-_ENCODING: Final = re.compile(rb"^encoding (.*)$", re.MULTILINE)
-_ENCODINGS: Final = re.compile(
+_REST: Final = expression(rb"(?:\n(?:gpgsig|gpgsig-sha256|mergetag|change-id|encoding) [^\n]*(?:\n [^\n]*)*)*")
+_ENCODING: Final = expression(rb"^encoding (.*)$", re.MULTILINE)
+_ENCODINGS: Final = expression(
     r"utf-?8|us-ascii|iso-?8859-\d{1,2}|latin-?1|(?:windows-|cp)125\d|koi8-[ru]", re.IGNORECASE
 )
-_CHANGE: Final = re.compile(
+_CHANGE: Final = expression(
     rb"([0-9a-f]{40}) ([0-9a-f]{40})\n|:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\0([^\0]*)\0"
 )
 _FILES: Final = frozenset((b"100644", b"100755"))
-_UNDECODED: Final = re.compile("[\ud800-\udfff]")
+_UNDECODED: Final = expression("[\ud800-\udfff]")
 
 
 class RawCommit:

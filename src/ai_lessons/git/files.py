@@ -30,6 +30,7 @@ from ai_lessons.errors import (
     StorageFailed,
     UsageError,
 )
+from ai_lessons.model import expression
 from ai_lessons.model.texts import toml
 
 if TYPE_CHECKING:
@@ -585,7 +586,7 @@ def write(file: Path, data: bytes) -> None:
 
 # --- the code repository that one works in ---
 
-_WORKTREE = re.compile(r"gitdir: (.+)/\.git/worktrees/[^/]+/?\s*\Z")
+_WORKTREE = expression(r"gitdir: (.+)/\.git/worktrees/[^/]+/?\s*\Z")
 
 
 def top_of(folder: Path) -> Path | None:
@@ -593,8 +594,8 @@ def top_of(folder: Path) -> Path | None:
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
 
 
-_REMOTE = re.compile(r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]+?)(?:\.git)?/?\s*$')
-_MODULE = re.compile(r"(?m)^module\s+(?:\S*/)?(\S+)")
+_REMOTE = expression(r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]+?)(?:\.git)?/?\s*$')
+_MODULE = expression(r"(?m)^module\s+(?:\S*/)?(\S+)")
 
 
 def names_of(folder: Path) -> list[str]:

@@ -11,6 +11,7 @@ from ai_lessons.errors import NotFound
 from ai_lessons.git import files, plumbing
 from ai_lessons.git.objects import data_of, opened
 from ai_lessons.git.worktree import Worktree, read_head
+from ai_lessons.model import expression
 from ai_lessons.model.approval import trailers
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 # no message can hold the two NUL that every record begins with, so no message can pass for a record
 _FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"
-_RECORD = re.compile("\x01([0-9a-f]{40})\0\x01\0")
+_RECORD = expression("\x01([0-9a-f]{40})\0\x01\0")
 FIXED = ("--no-show-signature", "--no-mailmap", "--no-notes", "--no-color", "--no-ext-diff", "--no-relative")
 """What settings of git's log could change about its output."""
 _WHO = "--format=%x01%H%x00%x01%x00%an%x00%ae%x00%cn%x00%ce%x00%B%x00"

@@ -11,6 +11,7 @@ from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.git import files, plumbing, processes
 from ai_lessons.git.files import replace_file, translated
 from ai_lessons.git.worktree import Worktree, as_hub, locate
+from ai_lessons.model import expression
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 
@@ -38,7 +39,7 @@ def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
 
 
 _OURS = marks("ai-lessons")
-_IMPORTS_AGENTS = re.compile(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
+_IMPORTS_AGENTS = expression(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
 
 
 class PartPlan(NamedTuple):
@@ -103,7 +104,7 @@ HOOK_NAMES = ("pre-commit", "post-merge", "post-checkout")
 SERVER_NAMES = ("pre-receive",)
 _MARKS = marks("ai-lessons", "# {}")
 _NEW = b"#!/bin/sh\n"  # A hook of our own begins so
-_SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|dash|ash|ksh|zsh)(?:[ \t][^\n]*)?\n")
+_SHELL = expression(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|dash|ash|ksh|zsh)(?:[ \t][^\n]*)?\n")
 _ADVICE = "have it run: ai-lessons --repo . admin validate"
 _DRIVER = "merge.ai-lessons.driver"
 _PROGRAM = "ai-lessons.program"  # where hooks and driver find us, if git runs with another search path than ours

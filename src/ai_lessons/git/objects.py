@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import secrets
 import stat
 import sys
@@ -34,6 +33,7 @@ from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import RawCommit, texts
 from ai_lessons.git.files import translated, write_all
 from ai_lessons.git.worktree import Worktree, as_hub, locate, read_head, read_settings
+from ai_lessons.model import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.git.store import PendingChange
 
-_COMMIT: Final = re.compile(rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)")
+_COMMIT: Final = expression(rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)")
 
 
 def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ai_lessons.errors import GitMissing, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.git import processes
 from ai_lessons.git.worktree import GIT_VARIABLES, Worktree, is_partial
+from ai_lessons.model import expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -193,7 +194,7 @@ def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str
 
 
 _PEOPLE: Final = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
-_PERSON: Final = re.compile(r"author\.|committer\.")
+_PERSON: Final = expression(r"author\.|committer\.")
 
 
 def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
@@ -438,17 +439,17 @@ def signed_commit(
 REMOTE_SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
 _SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
 _HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
-_ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
+_ROW: Final = expression(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
 PRE_PUSH: Final = "your hook pre-push refused it"
 _PUSH_FAILED: Final = "error: failed to push some refs"  # Git's last line, which names no reason
 _HOOK_LINES: Final = 10  # Lines of a hook that are shown
-_RACE: Final = re.compile(
+_RACE: Final = expression(
     r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
 )
 
 # amounts in the output of `--progress`, and every line of such output
-_AMOUNT: Final = re.compile(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
-_AMOUNTS: Final = re.compile(
+_AMOUNT: Final = expression(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
+_AMOUNTS: Final = expression(
     r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
     r"|Total \d|Delta compression|Done$).*\n?",
     re.MULTILINE,
@@ -541,7 +542,7 @@ class Network:
         return Unreachable(f"nothing was {what} {self._remote}: {reason}", hint=f"{advice}; {hint}" if advice else hint)
 
 
-_NOISE = re.compile(
+_NOISE = expression(
     r"Cloning into |From |To |hint: |Warning: Permanently added|fatal: Could not read from remote repository"
     r"|fatal: the remote end hung up|Please make sure you have the correct access|and the repository exists|\W*$"
 )

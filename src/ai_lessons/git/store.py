@@ -6,7 +6,6 @@ import errno
 import fcntl
 import json
 import os
-import re
 import stat
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.git import files
 from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout, shared_files
+from ai_lessons.model import expression
 from ai_lessons.model.layout import blob_id, check_path
 
 if TYPE_CHECKING:
@@ -588,9 +588,9 @@ def _line(text: str) -> str:
 FOLDER = ".ai-lessons/events"
 PART_BYTES = 256 * 1024  # A part of this size is continued in the next one
 LOG_LIMIT = 64 * 1024 * 1024  # Larger logs are not read: none of ours is
-_MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
-_PART = re.compile(r"(20\d\d-(?:0[1-9]|1[0-2]))(?:\.([1-9]\d{0,4}))?\.jsonl")
-_CLONE = re.compile(r"[0-9a-z]{4,40}")
+_MONTH = expression(r"20\d\d-(?:0[1-9]|1[0-2])")
+_PART = expression(r"(20\d\d-(?:0[1-9]|1[0-2]))(?:\.([1-9]\d{0,4}))?\.jsonl")
+_CLONE = expression(r"[0-9a-z]{4,40}")
 
 
 class LogFile(NamedTuple):

@@ -54,7 +54,7 @@ from ai_lessons.git.worktree import (
     proposal_refs,
     read_ref,
 )
-from ai_lessons.model import layout
+from ai_lessons.model import expression, layout
 from ai_lessons.model.approval import stated_id
 from ai_lessons.model.entries import HANDLE_LENGTH, Entry, handle, json_fields
 from ai_lessons.model.frontmatter import read_entry
@@ -343,7 +343,7 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
     return RemoteBranch(remote, (merge or name).removeprefix("refs/heads/"))
 
 
-_PUSHES: Final = re.compile(r"push\.default|remote\.pushdefault|remote\..*\.push|branch\..*\.pushremote")
+_PUSHES: Final = expression(r"push\.default|remote\.pushdefault|remote\..*\.push|branch\..*\.pushremote")
 
 
 def _destination(store: Store, place: RemoteBranch) -> RemoteBranch:
@@ -555,7 +555,7 @@ _KEEP: Final = "sync: keep our side"
 
 TRIES: Final = 50  # How often another clone may push first
 # GitHub, GitLab, Bitbucket and Gitea, Azure, Gerrit
-_PROTECTED_BRANCH: Final = re.compile(
+_PROTECTED_BRANCH: Final = expression(
     r"protected|GH006|pull request|merge request|not allowed to push|not permitted|restricted|prohibited", re.IGNORECASE
 )
 

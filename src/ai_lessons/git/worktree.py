@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import GitMissing, NoRepository, NotFound, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git.files import read_json, reason, translated
+from ai_lessons.model import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,9 +30,9 @@ GIT_VARIABLES = frozenset((
     "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ))  # fmt: skip
-_COMMIT = re.compile("[0-9a-f]{40}")
-_UNDECODED = re.compile("[\ud800-\udfff]")  # What Python makes of bytes of a name that are no UTF-8
-_SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_COMMIT = expression("[0-9a-f]{40}")
+_UNDECODED = expression("[\ud800-\udfff]")  # What Python makes of bytes of a name that are no UTF-8
+_SECTION = expression(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 
 
 class Worktree(NamedTuple):
@@ -420,8 +421,8 @@ NAMES: Final = "first-commits.json"
 PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
 # Every other proposal is a branch below this: about a lesson, a doc, a script
 OTHERS: Final = "proposals/"
-_REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
-_COMMIT_ID: Final = re.compile(r"[0-9a-f]{40}")
+_REF: Final = expression(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
+_COMMIT_ID: Final = expression(r"[0-9a-f]{40}")
 
 
 def folder(state_dir: Path) -> Path:

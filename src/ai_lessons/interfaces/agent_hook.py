@@ -21,6 +21,7 @@ from ai_lessons.app.hints import AgentEvent, Hints, handle_event, is_remembered
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, text_jobs
 from ai_lessons.interfaces.cli.command import options, whereabouts
+from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.transcripts import looks_failed, patched_files
@@ -192,24 +193,24 @@ _OF_GEMINI = {
 _ELSEWHERE = _OF_GEMINI | {
     "BeforeSubmitPrompt": Moment.PROMPT,  # Cursor, which begins the names of events with a small letter
 }  # fmt: skip
-_HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor|qwen|copilot|codebuddy)[/\\]")  # in the path of a transcript
+_HOSTS = expression(r"[/\\]\.(claude|codex|gemini|cursor|qwen|copilot|codebuddy)[/\\]")  # in the path of a transcript
 _NAMES = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
 CODEBUDDY, COPILOT, GEMINI, OPENCODE, QWEN = "codebuddy", "copilot", "gemini-cli", "opencode", "qwen-code"
 VSCODE = "vscode"
 # some hosts give back what a hook told as the beginning of the next prompt
-_TOLD = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
-_COPILOT_ENDED = re.compile(r"\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
+_TOLD = expression(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
+_COPILOT_ENDED = expression(r"\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
 _COPILOT_KEYS = {
     "path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content",
     "filePath": "file_path", "oldString": "old_string", "newString": "new_string",
 }  # fmt: skip
 _OUTPUTS = ("stdout", "output", "stderr", "content", "error")
 _PATCH = "*** Begin Patch"
-_GEMINI_FAILED = re.compile(  # behind the output, which may hold such a line itself
+_GEMINI_FAILED = expression(  # behind the output, which may hold such a line itself
     r"\n(?:Exit Code: -?[1-9]\d*|Signal: (?!\(none\)|0\s)\S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
     r"\s*(?:</untrusted_context>\s*)?\Z"
 )
-_EXITED = re.compile(r"\s*(?:Error: )?Exit code:? (\d)")
+_EXITED = expression(r"\s*(?:Error: )?Exit code:? (\d)")
 LONGEST_TEXT = 200_000  # characters of a prompt, an edit or an output that are looked at
 LAST_BYTES = 1 << 20  # of a transcript, in which the end of a command is looked for
 LONGEST_COMMAND = 20_000  # characters of a command line that are looked at

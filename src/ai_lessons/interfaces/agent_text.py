@@ -106,7 +106,7 @@ def data(value: object, tool: Tool, root: str, encoded: Any = None) -> Data:
     else:
         encoded = encode(value, for_agents=True) if encoded is None else encoded
         if isinstance(value, Answer):
-            never = {kind.folder for kind in Kind} - {kind.folder for kind in tool.kinds}
+            never = {kind.folder for kind in Kind} - {kind.folder for kind in tool.kinds or Kind}
             encoded = {key: held for key, held in encoded.items() if key not in never}
         answer = {tool.answer: encoded} if isinstance(tool.answer, str) else encoded
     notice = {"notice": tool.headline(root)} if tool.notice else {}

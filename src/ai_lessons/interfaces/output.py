@@ -1,21 +1,20 @@
-"""What goes out: answers as JSON, and text made safe and aligned for a terminal. Knows no entries."""
+"""What goes out: answers as JSON, and text made safe and aligned for a terminal. Knows no entries.
+
+`--help` loads it, so it compiles no expression and loads nothing else of ours before it is used.
+"""
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from datetime import UTC, datetime
 from enum import Enum
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import category, east_asian_width
 
-from ai_lessons.model.entries import fields_of, record
-from ai_lessons.model.texts import escaped
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
     from typing import IO
 
     from ai_lessons.errors import AiLessonsError
@@ -25,6 +24,8 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 
 def dump(value: object) -> str:
     """An answer as JSON text: an array has one element a line (10,000 entries stay fast and greppable)."""
+    import json
+
     data = encode(value)
     if isinstance(data, list):
         return "[\n" + ",\n".join(map(json.dumps, data)) + "\n]" if data else "[]"
@@ -36,6 +37,8 @@ def encode(value: Any, *, for_agents: bool = False) -> Any:
 
     A class may have another shape than its fields: `as_json()`, and `for_agents()` for what a model reads.
     """
+    from ai_lessons.model.entries import fields_of, record
+
     if type(value) in SCALARS:
         return value
     if isinstance(value, str | int | float | Enum):
@@ -66,10 +69,10 @@ STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33"
 NARROWEST = 12  # cells of a readable column
 READABLE = 45  # cells that the titles of a table get before other columns
 AGES = ((31_557_600, "year"), (2_629_800, "month"), (604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
-_STYLE = re.compile(r"\x1b\[[\d;]*m")
+_STYLE = r"\x1b\[[\d;]*m"
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # scripts that break a line anywhere
-_PIECE = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
-_LEAD = re.compile(r" *(?:\[[^\]]+\] |[-*+>] |\d+[.)] |(?:note|error|hint): |(?<= ))")
+_PIECE = rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+"
+_LEAD = r" *(?:\[[^\]]+\] |[-*+>] |\d+[.)] |(?:note|error|hint): |(?<= ))"
 
 
 class View(NamedTuple):
@@ -109,6 +112,8 @@ class View(NamedTuple):
 
     def when(self, stamp: str) -> str:
         """A date as a file or git has it; on a terminal the day and its age."""
+        from datetime import UTC, datetime
+
         try:
             then = datetime.fromisoformat(stamp)
         except ValueError:
@@ -138,7 +143,7 @@ class View(NamedTuple):
     def place(self, path: str, tier: str = "") -> str:
         """A path of the repository (of a tier) with `~` for the home folder."""
         root = self.roots.get(tier, self.root)
-        return self.short(str(Path(root, path)) if root else path)
+        return self.short(os.path.join(root, path) if root else path)
 
     def short(self, path: str) -> str:
         """A path with `~` for the home folder."""
@@ -163,6 +168,8 @@ def clean(text: str) -> str:
     """Text of many lines, safe to print: line ends become LF, tabs stay, control characters are escaped."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
+    from ai_lessons.model.texts import escaped
+
     return escaped(text.replace("\r\n", "\n"))
 
 
@@ -175,7 +182,7 @@ def line(text: str) -> str:
 
 def cells(text: str) -> int:
     """How many cells of a terminal the text takes: East Asian wide characters two, combining marks and styles none."""
-    text = _STYLE.sub("", text) if "\x1b" in text else text
+    text = re.sub(_STYLE, "", text) if "\x1b" in text else text
     if text.isascii():
         return len(text)
     return sum(_cell(character) for character in text)
@@ -191,10 +198,10 @@ def _broken(row: str, width: int) -> list[str]:
     """One line wrapped to `width` cells; the lines after the first are indented to its text."""
     if cells(row) <= width:
         return [row]
-    lead = _LEAD.match(_STYLE.sub("", row))
+    lead = re.match(_LEAD, re.sub(_STYLE, "", row))
     hanging = min(len(lead[0]) + 2 * lead[0].isspace(), width // 3) if lead else 0
     rows, used = [""], 0
-    for piece in _PIECE.findall(row):
+    for piece in re.findall(_PIECE, row):
         wide = cells(piece)
         if used + wide > width and used > hanging and not piece.isspace():
             rows[-1] = rows[-1].rstrip()

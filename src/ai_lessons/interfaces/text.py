@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
+from ai_lessons.model import USER
 from ai_lessons.model import lessons as model_lessons
 from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.entries import (
@@ -15,7 +16,6 @@ from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     KINDS,
     UNVERSIONED,
-    USER,
     Confidence,
     EntrySummary,
     Kind,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from datetime import timedelta
 from shlex import quote as quote_word
@@ -12,7 +11,7 @@ from urllib.parse import quote
 from ai_lessons.app.answers import Answer, Context, Hit, Why, finding_line
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View, block, clean, clip, columns, count, line, size, table
-from ai_lessons.model import layout
+from ai_lessons.model import expression, layout
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _skipped(skipped: Sequence[answers.Skipped]) -> Iterator[str]:
         yield f"skipped {files if len(paths) == 1 else f'{len(paths):,} files ({files})'}: {line(why)}"
 
 
-_PLACE = re.compile(r"^[^\s:]+:(?:\d+:)? ")  # Where in a file a reason is found
+_PLACE = expression(r"^[^\s:]+:(?:\d+:)? ")  # Where in a file a reason is found
 
 
 def _few(value: answers.Imported | transfer.Ported, sums: str, view: View) -> str:

@@ -8,7 +8,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning import statistics
-from ai_lessons.model import transcripts
+from ai_lessons.model import expression, transcripts
 from ai_lessons.model.entries import EntrySummary, Kind, Moment, Status, json_fields
 from ai_lessons.model.layout import EXACT
 
@@ -312,15 +312,15 @@ def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, k
     return shown._replace(outcome=statistics.RECURRED) if same or kept else shown._replace(failed=command)
 
 
-_SPAN = re.compile(r"`([^`\n]+)`")
-_DO = re.compile(
+_SPAN = expression(r"`([^`\n]+)`")
+_DO = expression(
     r"(?:->|→)\s*DO(?P<not>\s+NOT|N['\u2019]T)?\b(?P<what>.*?)(?:(?:->|→)\s*BECAUSE\b|$)", re.IGNORECASE | re.DOTALL
 )
-_LEFT_OUT = re.compile(
+_LEFT_OUT = expression(
     r"(?i)\b(?:instead of|in place of|rather than|not|never|without|avoid(?:ing)?|don['\u2019]t|omit|drop|leave out)\b"
     r"[^.;:,`]*$"
 )
-_PLACEHOLDER = re.compile(r"<[^<>\s]*>|\{[^{}]*\}|\$\([^()]*\)|\$\w+|\.\.\.|…")
+_PLACEHOLDER = expression(r"<[^<>\s]*>|\{[^{}]*\}|\$\([^()]*\)|\$\w+|\.\.\.|…")
 _RUN = {"npx": {"npx"}, "uvx": {"uvx"}}  # Words of a command after which another comes, beside `run` and `exec`
 
 
@@ -399,19 +399,19 @@ def _begins(command: Sequence[str], words: Sequence[str]) -> bool:
     return not expected
 
 
-_NO = re.compile(
+_NO = expression(
     r"(?i)(?:please |but |and )?(?:"
     r"(?:no|nope|wrong)\b(?! (?:problem|worries|need|rush|hurry|doubt|idea|matter|more|issue|thanks?)\b)"
     r"|stop (?:\w+ing\b|it\b|that\b)|stop(?=[.,:;!]|$)"
     r"|(?:don['\u2019]t|do not|never|not)\b(?! (?:forget|worry|hesitate|mind|bother)\b))"
 )
-_WRONG = re.compile(
+_WRONG = expression(
     r"(?i)\b(?:is|are|was|that['\u2019]s) (?:wrong|not (?:right|true))\b|\b(?:is|are|was)n['\u2019]t (?:right|true)\b"
     r"|\bdoes(?:n['\u2019]t| not) (?:work|hold|apply)\b"
 )
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_SENTENCE = expression(r"(?<=[.!?;])\s+|\n+")
 _SHORT = 3  # Words of a sentence that says no and nothing else: what it is about stands in the next one
-_LONG_WORD = re.compile(r"[^\W\d_][\w-]{4,}")
+_LONG_WORD = expression(r"[^\W\d_][\w-]{4,}")
 _COMMON = frozenset({
     "about", "after", "again", "always", "another", "because", "before", "being", "between", "branch", "change",
     "check", "code", "command", "could", "doing", "error", "every", "fails", "files", "first", "folder", "instead",

@@ -8,6 +8,7 @@ from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.model import expression
 from ai_lessons.model.entries import json_fields
 
 if TYPE_CHECKING:
@@ -43,15 +44,15 @@ _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
 _NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
 _EDGE = rf'(?:,"edge":\{{"[a-z_]{{1,40}}":{_NUMBER}(?:,"[a-z_]{{1,40}}":{_NUMBER}){{0,4}}\}})?'
-_PLAIN = re.compile(
+_PLAIN = expression(
     rf'\{{"id":"({_ULID})","at":"({_AT})","event":"({"|".join(USES)})","entry":"({_ULID})"'
     rf'(?:,"session":"([\w.:@/+-]{{1,{SESSION_LENGTH}}})")?{_EDGE}\}}',
     re.ASCII,
 )  # A use exactly as `line_of` writes it: read as JSON, a million of these take 9 seconds
-_IS_ULID = re.compile(_ULID)
-_IS_AT = re.compile(_AT, re.ASCII)
-_IS_WORD = re.compile("[a-z_]{1,40}")
-_NOT_IN_SESSION = re.compile(r"[^\w.:@/+-]+", re.ASCII)
+_IS_ULID = expression(_ULID)
+_IS_AT = expression(_AT, re.ASCII)
+_IS_WORD = expression("[a-z_]{1,40}")
+_NOT_IN_SESSION = expression(r"[^\w.:@/+-]+", re.ASCII)
 
 
 class Event(NamedTuple):

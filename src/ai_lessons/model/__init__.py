@@ -6,7 +6,8 @@ file's bytes to an entry) and `layout` (where an entry lies). Imports nothing of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, AnyStr, NamedTuple, cast
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,3 +42,19 @@ class Places(NamedTuple):
     named: bool = False
     file: str = "config.toml"
     note: str = ""
+
+
+class _Later:
+    """Has the methods of a compiled expression, which is compiled when the first of them is asked for."""
+
+    def __init__(self, pattern: Any, flags: int) -> None:
+        self._of = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        value = self.__dict__[name] = getattr(re.compile(*self._of), name)
+        return value
+
+
+def expression(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """An expression of a module, compiled when it is first used: a command must not pay for those of others."""
+    return cast("re.Pattern[AnyStr]", _Later(pattern, flags))

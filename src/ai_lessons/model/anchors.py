@@ -14,6 +14,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from ai_lessons.model import expression
 from ai_lessons.model.source_text import scanner, skeleton, style
 from ai_lessons.model.texts import toml
 
@@ -89,12 +90,12 @@ class Definition(NamedTuple):
     documented: str = ""  # The meaning with docstrings, where there are any
 
 
-_PACKAGE = re.compile(
+_PACKAGE = expression(
     r"(?P<package>[a-z]+/(?:@[\w.-]+/)?[A-Za-z0-9][\w./-]*?)\s*(?P<versions>[<>=!~^][\w\s.,<>=!~^*|+-]*)"
 )
-_GLOB, _COMMAND = re.compile(r"[*?\[{]"), "command:"
-_SYMBOL = re.compile(r"[^\s=:\x00-\x1f](?:[^\s=:\x00-\x1f]|:(?!:))*")
-_PATH = re.compile(r"[^\x00-\x1f\x7f\\]+")
+_GLOB, _COMMAND = expression(r"[*?\[{]"), "command:"
+_SYMBOL = expression(r"[^\s=:\x00-\x1f](?:[^\s=:\x00-\x1f]|:(?!:))*")
+_PATH = expression(r"[^\x00-\x1f\x7f\\]+")
 
 
 def parse(text: str) -> Anchor:
@@ -211,7 +212,7 @@ def judged(anchor: Anchor, now: State | None) -> Verdict:
     return Verdict.HOLDS if anchor.seen in {"", now.fingerprint, now.documented} else Verdict.CHANGED
 
 
-_MANIFEST = re.compile(
+_MANIFEST = expression(
     r"(?:.*/)?(?:pyproject\.toml|setup\.(?:py|cfg)|[\w-]*requirements[\w-]*\.(?:txt|in)|package\.json|Cargo\.toml|go\.mod)"
 )
 _INSTALL = r"(?m)(?:^|[|;&])[ \t]*(?!git\b)(?:[^\s|;&]+[ \t]+){1,3}?(?:add|install|i|get|require)[ \t][^|;&\n]*?"
@@ -231,8 +232,8 @@ def brings(package: str, path: str, text: str) -> bool:
     return re.search(rf"{before}(?<![\w./@-]){name}(?![\w-])", text, re.IGNORECASE) is not None
 
 
-_A_WORD = re.compile(r"\d+(?:\.\d+)*%?|[^\W\d]\w*")
-_GROUPED = re.compile(r"(?<=\d)[_,](?=\d{3})")
+_A_WORD = expression(r"\d+(?:\.\d+)*%?|[^\W\d]\w*")
+_GROUPED = expression(r"(?<=\d)[_,](?=\d{3})")
 
 
 def still_stated(text: str, old: str, new: str, *, value: bool) -> list[str]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.model import entries
+from ai_lessons.model import entries, expression
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import CONFIG_PATH, MARKDOWN_SUFFIXES, place
 from ai_lessons.model.texts import decode
@@ -179,14 +179,14 @@ APPROVALS: Final = ".ai-lessons/approvals/"
 REJECTED: Final = ".ai-lessons/rejected/"
 SIGNERS: Final = ".ai-lessons/allowed_signers"
 TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: no person could have read it before approving it
-_MATTER: Final = re.compile(rb"---\n((?:[^\n]+\n)+?)---\n")
+_MATTER: Final = expression(rb"---\n((?:[^\n]+\n)+?)---\n")
 # Lines that can mean only one thing: printable ASCII, nothing quoted over several lines, no flow collections, block
 # scalars or anchors; a list only below a key without a value, where it cannot go on with the line above.
 _TEXT: Final = rb"[A-Za-z0-9._/(][ -\"$-9;-~]*(?::[!-\"$-9;-~][ -\"$-9;-~]*)*"
-_PLAIN: Final = re.compile(
+_PLAIN: Final = expression(
     rb"(?:[a-z_]+: +(?:TEXT|\"[ !#-\[\]-~]*\")\n|[a-z_]+:\n(?: *- TEXT(?:: TEXT)?\n)*)+".replace(b"TEXT", _TEXT)
 )
-_PLAIN_ID: Final = re.compile(rb"^id: ([0-7][0-9A-HJKMNP-TV-Z]{25})$", re.MULTILINE)
+_PLAIN_ID: Final = expression(rb"^id: ([0-7][0-9A-HJKMNP-TV-Z]{25})$", re.MULTILINE)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -243,24 +243,24 @@ AGENT_TRAILER: Final = "Agent"
 # Committer addresses behind which a forge hides the person who pressed the button
 FORGES: Final = frozenset({"noreply@github.com", "noreply@gitlab.com"})
 # A whole subject as forges write it for a merged request: GitHub, Gitea, Bitbucket, Azure, bors and Homu, others
-_REQUEST: Final = re.compile(
+_REQUEST: Final = expression(
     r"Merge pull request #\d+ (?:from|in) \S+.*|Merge pull request '.*' \([#!]\d+\) from \S+ into \S+"
     r"|Merged in \S+ \(pull request #\d+\)|Merged PR \d+: .+|.+ \([#!]\d+\)"
     r"|Merge #\d+(?:[ ,]*#\d+)*|Auto merge of #\d+ - .+"
 )
-_GITLAB_LINE: Final = re.compile(r"See merge request \S*!\d+")
-_REVERT: Final = re.compile(r'(?:Revert|Reapply) ".*"')
-_SQUASH: Final = re.compile(r".+ \([#!]\d+\)|Merged PR \d+: .+")
-_TAIL: Final = re.compile(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
-_OTHER_TAIL: Final = re.compile(r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
-_MERGE: Final = re.compile(
+_GITLAB_LINE: Final = expression(r"See merge request \S*!\d+")
+_REVERT: Final = expression(r'(?:Revert|Reapply) ".*"')
+_SQUASH: Final = expression(r".+ \([#!]\d+\)|Merged PR \d+: .+")
+_TAIL: Final = expression(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
+_OTHER_TAIL: Final = expression(r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
+_MERGE: Final = expression(
     r"Merge (remote-tracking )?branch(?:es)? ('[^']+'(?:(?:,| and) '[^']+')*)(?: of \S+)?(?: into '?([^' ]+)'?)?"
 )
-_GITHUB: Final = re.compile(r"Merge pull request #\d+ from [^/ ]+/(\S+)")
-_GITEA: Final = re.compile(r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)")
-_BITBUCKET: Final = re.compile(r"Merged in (\S+) \(pull request #\d+\)")
-_OURS: Final = re.compile(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script)): .+")
-_TRAILER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
+_GITHUB: Final = expression(r"Merge pull request #\d+ from [^/ ]+/(\S+)")
+_GITEA: Final = expression(r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)")
+_BITBUCKET: Final = expression(r"Merged in (\S+) \(pull request #\d+\)")
+_OURS: Final = expression(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script)): .+")
+_TRAILER: Final = expression(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
 def rule_end(branch: str) -> str | None:
@@ -369,7 +369,7 @@ class ApprovalLine(NamedTuple):
 
 
 APPROVES: Final = "Approves"
-_LINE: Final = re.compile(rf"{APPROVES}: (\S+) ([0-9A-Z]{{26}}) (\S+) ([0-9a-f]{{40}}|-)")
+_LINE: Final = expression(rf"{APPROVES}: (\S+) ([0-9A-Z]{{26}}) (\S+) ([0-9a-f]{{40}}|-)")
 
 
 def approval_lines(message: str) -> tuple[ApprovalLine, ...]:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.model import anchors, layout, lessons, links, rule_checks
+from ai_lessons.model import anchors, expression, layout, lessons, links, rule_checks
 from ai_lessons.model.command_patterns import MOST_SEEN, Seen
 from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
@@ -24,8 +24,8 @@ FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 _KINDS = tuple(kind.value for kind in Kind)
 _RELATIONS = tuple(relation.value for relation in Relation)
 _LISTS = ("tags", "versions", "contexts", "applies_to")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?")
-_LOOKS_LIKE_A_VERSION = re.compile(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
+_DATE = expression(r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?")
+_LOOKS_LIKE_A_VERSION = expression(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
 
 Complaint = tuple[str, str]  # (top-level key it is about, or empty; what is wrong)
 

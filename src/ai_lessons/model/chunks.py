@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import table
 
+from ai_lessons.model import expression
 from ai_lessons.model.entries import Entry, Kind, json_fields
 from ai_lessons.model.frontmatter import description
 from ai_lessons.model.texts import NOT_ABOUT, may_have_headings
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.config import Chunking
 
-_TOKEN = re.compile(r"[A-Za-z]{1,7}|[0-9]{1,3}|[^\sA-Za-z0-9]")
+_TOKEN = expression(r"[A-Za-z]{1,7}|[0-9]{1,3}|[^\sA-Za-z0-9]")
 _SEAMS = (
-    re.compile(r"\n[ \t]*\r?\n"),
-    re.compile(r"\n"),
-    re.compile(r"(?<=[.!?;:。！？])\s+"),  # noqa: RUF001 - the full-width ones end sentences too
-    re.compile(r"\s+"),
+    expression(r"\n[ \t]*\r?\n"),
+    expression(r"\n"),
+    expression(r"(?<=[.!?;:。！？])\s+"),  # noqa: RUF001 - the full-width ones end sentences too
+    expression(r"\s+"),
 )
 
 
@@ -100,8 +101,8 @@ def packed(text: str, blocks: Iterable[Span], chunking: Chunking) -> list[Span]:
     return result
 
 
-_BLOCK = re.compile(r"\n[ \t]*\r?\n(?=[^\s)\]}])(?!(?:fi|done|esac|end|else|elif|except|finally|EOF)\b)")
-_DEFINITION = re.compile(
+_BLOCK = expression(r"\n[ \t]*\r?\n(?=[^\s)\]}])(?!(?:fi|done|esac|end|else|elif|except|finally|EOF)\b)")
+_DEFINITION = expression(
     r"^(?:export\s+|pub\s+|public\s+|static\s+|async\s+|default\s+)*"
     r"(?:(?:def|class|function|func|fn|sub|proc|module|interface|struct)\s+(\w[\w:.\-]*)|(\w[\w:.\-]*)\s*\(\s*\)\s*\{)",
     re.MULTILINE,
@@ -156,7 +157,7 @@ def bounded(parser: MarkdownIt) -> MarkdownIt:
 
 # Only blocks are looked at: leaving out the inline rules makes a parse four times faster.
 _PARSER = bounded(MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True))
-_MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
+_MARKUP = expression(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
 _CODE = frozenset({"fence", "code_block"})
 
 
@@ -223,7 +224,7 @@ class _Stretch(NamedTuple):
     bare: bool = False
 
 
-_DATA = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=-]+)*,[\w+/=%-]{40,}")
+_DATA = expression(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=-]+)*,[\w+/=%-]{40,}")
 """A picture in the text. It has no line ends, so that lines count the same without it."""
 
 
@@ -294,7 +295,7 @@ def _lines(text: str) -> Callable[[int], int]:
     return lambda position: bisect_left(ends, position) + 1
 
 
-lines_of = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
+lines_of = expression(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
 """The lines of a text with their ends, as Markdown counts them: `str.splitlines` knows a dozen more line ends."""
 
 

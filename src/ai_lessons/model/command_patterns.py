@@ -13,7 +13,7 @@ from itertools import takewhile
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.model import transcripts
+from ai_lessons.model import expression, transcripts
 from ai_lessons.model.transcripts import ANSWERS_BY_FAILING, Shape, base_name, simple_commands
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _FETCHER = r"(?:curl|wget|fetch|aria2c|httpie|https?|iwr|irm|invoke-webrequest|i
 _INSTALLER = (
     r"(?:pip[\d.]*|uv|uvx|pipx|npm|npx|pnpm|yarn|bunx?|cargo|gem|brew|conda|deno|go|apt(?:-get)?|dnf|yum|helm)\s"
 )
-FETCHES = re.compile(
+FETCHES = expression(
     rf"(?xi) (?<![\w-]) (?: \|\s*{_SHELL}"
     r" | \|\s*(?:sudo\s+)?(?:python[\d.]*|perl|ruby|node|php)(?:\s+-)?\s*(?=[`;&|)]|$|\s-\s)"
     rf" | (?:{_SHELL}|\.|python[\d.]*)\s[^\n]{{0,80}}?(?:<\(|\$\(|\(|`)\s*{_FETCHER}"
@@ -56,7 +56,7 @@ FETCHES = re.compile(
 )
 """What fetches a program and runs it."""
 
-DESTROYS = re.compile(
+DESTROYS = expression(
     r"(?xi) (?<![\w-]) (?: --force(?!-with-lease)\b | --no-verify | --no-gpg-sign | --break-system-packages | --hard\b"
     r" | --yes\b | --delete\b | --prune\b | --purge\b | --skip-\w+ | --no-check\S* | --ignore-\w+ | --allow-\w+"
     r" | --mirror\b | --discard-changes | --no-preserve-root | -auto-approve | -delete\b"
@@ -75,16 +75,16 @@ DESTROYS = re.compile(
 )
 """Commands that destroy or skip a check: shown to people as part of the record, never drafted or hinted."""
 
-_NEGATED = re.compile(
+_NEGATED = expression(
     r"(?i)(?<![\w-])(?:never|not?|don.?t|avoid|without|instead\s+of)\s+(?:\w+\s+){0,2}?(?:`[^`\n]*`|[^`\n]*$)"
 )
-_DOES = re.compile(r"(?s)-> DO (?!NOT\b)(.*?) -> BECAUSE ")
+_DOES = expression(r"(?s)-> DO (?!NOT\b)(.*?) -> BECAUSE ")
 
-_PLAIN = re.compile(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
-_PATHS = re.compile(r"[/\\]|\.[A-Za-z]|\d{3}")
-_INSIDE = re.compile(r"\binside (?:of )?`([^`\s]+)`")
-_PATTERN = re.compile(r"(?s)WHEN (.*?) -> DO(?: NOT)? .* -> BECAUSE ")
-_SPAN = re.compile(r"`([^`\n]+)`")
+_PLAIN = expression(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
+_PATHS = expression(r"[/\\]|\.[A-Za-z]|\d{3}")
+_INSIDE = expression(r"\binside (?:of )?`([^`\s]+)`")
+_PATTERN = expression(r"(?s)WHEN (.*?) -> DO(?: NOT)? .* -> BECAUSE ")
+_SPAN = expression(r"`([^`\n]+)`")
 
 Called = tuple[tuple[str, ...], str]
 """The words of a simple command, and the name of the folder that it is called in."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from ai_lessons.model import expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,7 +74,7 @@ HANDLE_LENGTH = 6  # Fewest characters of an id that a handle shows
 
 UNVERSIONED = "unversioned"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written
-_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_ULID = expression(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 SHARED = "shared"
 GLOBAL_PROJECT = "global"
 

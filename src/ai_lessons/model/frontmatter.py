@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.model import expression
 from ai_lessons.model.entries import (
     ABOUT,
     KINDS,
@@ -34,8 +35,8 @@ OWN_KEYS = frozenset(
 ) | {"source_url", "source_date", "etag"}
 """Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
-_COMMENT = re.compile(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
-_DOCSTRING = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*+(.*?)\*+/)", re.DOTALL)
+_COMMENT = expression(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
+_DOCSTRING = expression(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*+(.*?)\*+/)", re.DOTALL)
 _DESCRIBED = 4000
 
 
@@ -125,10 +126,10 @@ def description(code: bytes) -> str:
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
 
-_H1 = re.compile(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
-_FIRST = re.compile(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
-_NO_TEXT = re.compile(r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL)
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
+_H1 = expression(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
+_FIRST = expression(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
+_NO_TEXT = expression(r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL)
+_FENCE = expression(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 LINK_WEIGHT = "weight"  # the one key of a link that names no relation
 _RELEVANT = 4000  # characters of a body in which its title is looked for
 

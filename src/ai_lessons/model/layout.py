@@ -12,6 +12,7 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from ai_lessons.errors import Refused, UsageError
+from ai_lessons.model import expression
 from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, SHARED, UNVERSIONED, Kind, ulid
 
 MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
@@ -29,8 +30,8 @@ _NEVER_IN_ROOT = frozenset(
     ("readme", "contributing", "changelog", "license", "security", "agents", "claude", "codeowners")
 )
 _WINDOWS_CHARACTERS = frozenset('<>:"|?*\\')
-_WINDOWS_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?", re.IGNORECASE)
-_GIT_SHORT_NAME = re.compile(r"git~[0-9]+", re.IGNORECASE)
+_WINDOWS_DEVICE = expression(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?", re.IGNORECASE)
+_GIT_SHORT_NAME = expression(r"git~[0-9]+", re.IGNORECASE)
 
 
 class Place(NamedTuple):
@@ -207,11 +208,11 @@ def _is_odd(character: str) -> bool:
 LONGEST_GLOB = 500  # Characters of a pattern; a longer one names nothing
 MOST_ALTERNATIVES = 64  # What the braces of one pattern may come to; with more it names nothing
 _DEEP = "**"
-_BRACES = re.compile(r"(?<!\\)\{((?:[^{},\\]|\\.)*,(?:[^{}\\]|\\.)*)\}", re.DOTALL)
+_BRACES = expression(r"(?<!\\)\{((?:[^{},\\]|\\.)*,(?:[^{}\\]|\\.)*)\}", re.DOTALL)
 """The innermost that let choose: braces without a comma are letters."""
 
-_COMMA = re.compile(r"(?<!\\),")
-_SIGN = re.compile(r"\\(.)|\[\^", re.DOTALL)
+_COMMA = expression(r"(?<!\\),")
+_SIGN = expression(r"\\(.)|\[\^", re.DOTALL)
 
 
 def matches(pattern: str, path: str) -> bool:

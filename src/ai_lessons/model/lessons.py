@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused, UsageError
+from ai_lessons.model import expression
 from ai_lessons.model.entries import GLOBAL_PROJECT, Confidence, Pattern, Source, Status, stated_id
 from ai_lessons.model.layout import check_path, slug
 from ai_lessons.model.texts import one_line
@@ -22,10 +23,10 @@ TITLE_LENGTH = 100  # characters of the title that a pattern gives
 _BRACKETS = 10  # pairs of brackets round a part that are taken away
 _END = r"(?=\s|\[|->|→|$)"
 _ARROW = r"(?:->|→)\s*"
-_NOT = re.compile(rf"NOT{_END}", re.IGNORECASE)
-_WHEN = re.compile(rf"\s*WHEN{_END}", re.IGNORECASE)
-_DO = re.compile(rf"{_ARROW}(?:(?P<not>DO\s+NOT|DON['\u2019]?T)|DO){_END}", re.IGNORECASE)
-_BECAUSE = re.compile(rf"{_ARROW}BECAUSE{_END}", re.IGNORECASE)
+_NOT = expression(rf"NOT{_END}", re.IGNORECASE)
+_WHEN = expression(rf"\s*WHEN{_END}", re.IGNORECASE)
+_DO = expression(rf"{_ARROW}(?:(?P<not>DO\s+NOT|DON['\u2019]?T)|DO){_END}", re.IGNORECASE)
+_BECAUSE = expression(rf"{_ARROW}BECAUSE{_END}", re.IGNORECASE)
 
 
 def parse(text: str) -> Pattern:

@@ -13,6 +13,7 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.model import expression
 from ai_lessons.model.entries import Kind, stated_id
 from ai_lessons.model.texts import (
     OURS,
@@ -30,21 +31,21 @@ from ai_lessons.model.texts import (
     split,
 )
 
-_RST_TITLE = re.compile(
+_RST_TITLE = expression(
     r"^(?:(([^\w\s])\2+)[ \t]*\n[ \t]*|(?![ \t]))(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$", re.MULTILINE
 )
-_RST_ROLE = re.compile(r"(?<![\w`]):[a-zA-Z][\w:+.-]{0,60}:`[~!]?([^`<\n]{1,200}?)(?:\s*<[^`>\n]{1,200}>)?`")
-_RST_LINK = re.compile(r"(?<![\w`])`([^`<\n]{1,200}?)\s*<([^`>\s]{1,500})>`__?")
-_RST_CODE = re.compile(
+_RST_ROLE = expression(r"(?<![\w`]):[a-zA-Z][\w:+.-]{0,60}:`[~!]?([^`<\n]{1,200}?)(?:\s*<[^`>\n]{1,200}>)?`")
+_RST_LINK = expression(r"(?<![\w`])`([^`<\n]{1,200}?)\s*<([^`>\s]{1,500})>`__?")
+_RST_CODE = expression(
     r"\.\.[ \t]+(?:code-block|sourcecode|code|highlight)::[ \t]*([\w+-]*)[ \t]*|(?!\.\.[ \t])(?:.*\S)?::"
 )
-_RST_DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([\w:+.-]+)::[ \t]*(.*)")
-_RST_SILENT = re.compile(r"\.\.(?:[ \t]+(?:_|\[|(?![\w:+.|-]+::)).*)?")
-_RST_OPTION = re.compile(r":[\w-]+:(?:\s.*)?")
-_RST_TELLS = re.compile("note|warning|tip|hint|important|caution|danger|attention|error|seealso|admonition|topic")
-_ADOC_TITLE = re.compile(r"(={1,6})[ \t]+(?=\S)")
-_ADOC_SOURCE = re.compile(r"\[source,[ \t]*(\w+).*\]")
-_ADOC_CODE = re.compile(r"-{4,}|\.{4,}")
+_RST_DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([\w:+.-]+)::[ \t]*(.*)")
+_RST_SILENT = expression(r"\.\.(?:[ \t]+(?:_|\[|(?![\w:+.|-]+::)).*)?")
+_RST_OPTION = expression(r":[\w-]+:(?:\s.*)?")
+_RST_TELLS = expression("note|warning|tip|hint|important|caution|danger|attention|error|seealso|admonition|topic")
+_ADOC_TITLE = expression(r"(={1,6})[ \t]+(?=\S)")
+_ADOC_SOURCE = expression(r"\[source,[ \t]*(\w+).*\]")
+_ADOC_CODE = expression(r"-{4,}|\.{4,}")
 
 
 def rst(text: str) -> str:
@@ -249,9 +250,9 @@ MAX_NODES = 5000
 BLOCK_SCALARS = frozenset("|>")
 
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML built without libyaml has only the slow one
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"-?[0-9]{1,17}\.[0-9]{1,17}")
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INTEGER = expression(r"-?(?:0|[1-9][0-9]{0,17})")
+_FLOAT = expression(r"-?[0-9]{1,17}\.[0-9]{1,17}")
+_UNPRINTABLE = expression("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN_WORDS: Mapping[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -415,7 +416,7 @@ def _typed(text: str, key: str) -> Any:
 REMOVE: Final[Any] = object()  # as a value in the changes of `edit_mapping`: take the key away
 
 Splice = tuple[int, int, str]  # Replace text[start:end] by a string
-_BLANK = re.compile(r"(?:[ \t]*\r?\n)+")
+_BLANK = expression(r"(?:[ \t]*\r?\n)+")
 
 
 def line_start(text: str, position: int) -> int:

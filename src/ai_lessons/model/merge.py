@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ai_lessons.errors import InvalidEntry
+from ai_lessons.model import expression
 from ai_lessons.model.entries import ABOUT, Kind
 from ai_lessons.model.layout import CONFIG_PATH, is_markdown, place
 from ai_lessons.model.markdown import REMOVE, Node, compose, edit_mapping, line_end, parse, reads_as
@@ -78,7 +79,7 @@ WHOLE: Final = "the file"
 RULE: Final = "a rule, which is never merged"
 
 Text = TypeVar("Text", str, bytes)
-_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[^\r\n]*", re.MULTILINE)
+_COMMENT = expression(r"(?:^|(?<=[ \t]))#[^\r\n]*", re.MULTILINE)
 
 
 class Merged(NamedTuple):
@@ -281,7 +282,7 @@ def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
     return [item for item in merged if item is not _MISSING]
 
 
-lines_of = re.compile(r"[^\n]*\n|[^\n]+").findall
+lines_of = expression(r"[^\n]*\n|[^\n]+").findall
 """The lines of a text with their ends. Only a newline ends one, as git has it; a form feed does not."""
 
 

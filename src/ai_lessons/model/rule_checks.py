@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ai_lessons.model import expression
 from ai_lessons.model.layout import any_match, globs, stated
 from ai_lessons.model.source_text import names_comments, skeleton, without_comments
 
@@ -370,7 +371,7 @@ def _encoded(text: str) -> bytes:
 
 # --- drafts from a fix ---
 
-_TOKEN = re.compile(r"""(?P<blank>\s*)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
+_TOKEN = expression(r"""(?P<blank>\s*)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
 ALIKE = 0.5  # Share of two lines that is the same, from which on one is taken for what the other became
 MOST_LINES = 12  # of a part of a fix
 SURROUNDING = (3, 2, 1, 0)  # Tokens beside the changed ones, the most telling first

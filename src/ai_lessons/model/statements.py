@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from ai_lessons.model import expression
+
 BAR = 1.2  # From which on what was said is quoted: of 877 labelled prompts it quotes 167, 35 % rightly
 SURE_BAR = 2.2  # From which on the agent is asked for an entry
 LONGEST = 400  # Characters of a quote
@@ -48,13 +50,13 @@ _CUES = (
 """What each adds, once; by its words in English, in German, French or Spanish, and in Chinese, without blanks."""
 
 _FEW, _SHORT, _LONG, _LINES, _TYPED = 6, 12, 80, 15, 150
-_PASTED = re.compile(
+_PASTED = expression(
     r"(?im)^\s*>|\b(?:feedback|review(?:er)?|comments?|copilot|coderabbit|bugbot) (?:said|says|wrote|from|on|in|for)\b"
     r"|\b(?:got|have|received) (?:this|the following|some) (?:feedback|review|comment)\b"
     r"|https?://\S+/(?:pull|merge_req\w*)/"
 )
-_QUOTES = re.compile(r"[\"“„«](?P<inner>[^\"”»]{80,})[\"”»]")
-_FENCE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
+_QUOTES = expression(r"[\"“„«](?P<inner>[^\"”»]{80,})[\"”»]")
+_FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 
 
 @cache
@@ -88,7 +90,7 @@ def stated(text: str) -> bool:
     return weight(text) >= BAR - 1.0
 
 
-_PRESCRIBES = re.compile(
+_PRESCRIBES = expression(
     r"(?im)\b(?:must|should|shall|never|always|avoid|prefer|don['\u2019]?t|do not|only|instead of|rather than|required?"
     r"|forbidden|not allowed|nie(?:mals)?|immer|muss|müssen|soll(?:en|te)?|kein\w*|jamais|toujours|doit|il faut|nunca"
     r"|siempre|hay que|deb\w+)\b|必须|不要|禁止|应该|务必|总是"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from unicodedata import category
 
 from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.model import expression
 from ai_lessons.model.layout import is_markdown, side_of
 
 SORTED_KEYS = frozenset({"tags", "versions", "contexts"})
@@ -27,15 +28,15 @@ KEY_ORDER = (
 )  # fmt: skip
 """The fixed order of the keys we know, those below `pattern` last. Unknown keys follow in the order they came."""
 
-_PLAIN = re.compile(
+_PLAIN = expression(
     r"[^\W_](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*|[./_(](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*"
 )
-_WORDS = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|none|nan|inf)", re.IGNORECASE)
-_NUMBER = re.compile(r"[-+]?[.0-9][0-9_.,:]*(?:e[-+]?[0-9]*)?|0[xob][0-9a-f_]*|[.][a-z]+", re.IGNORECASE)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?")
-_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
-_FLOW_INDICATOR = re.compile(r"[,\[\]{}:?]")
-_ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_WORDS = expression(r"(?:y|n|yes|no|on|off|true|false|null|none|nan|inf)", re.IGNORECASE)
+_NUMBER = expression(r"[-+]?[.0-9][0-9_.,:]*(?:e[-+]?[0-9]*)?|0[xob][0-9a-f_]*|[.][a-z]+", re.IGNORECASE)
+_DATE = expression(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?")
+_TIMESTAMP = expression(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
+_FLOW_INDICATOR = expression(r"[,\[\]{}:?]")
+_ESCAPED = expression('[\\\\"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
 _SHORT_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\r": "\\r"}
 
 
@@ -143,7 +144,7 @@ TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
 
 _JOINING = "\u0600-\u109f\u1780-\u18af\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
 _EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-_OBEYED = re.compile(
+_OBEYED = expression(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -167,12 +168,12 @@ Khmer, Mongolian, …) and between emoji, the choice between text and emoji afte
 of Braille between Braille."""
 
 _STACKED = 4  # Marks on one letter that are left alone: no script has more
-_MARKS = re.compile(rf"(?<!\S)[^\w\s\x00-\x7f]+|[^\w\s\x00-\x7f]{{{_STACKED + 1},}}")  # or other signs
+_MARKS = expression(rf"(?<!\S)[^\w\s\x00-\x7f]+|[^\w\s\x00-\x7f]{{{_STACKED + 1},}}")  # or other signs
 
-_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
-_JSON = re.compile(r"\ufeff?(?=\{\s*\")")
+_OPENING = expression(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = expression(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_TOML = expression(r"\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
+_JSON = expression(r"\ufeff?(?=\{\s*\")")
 OURS = "ai-lessons"  # Key of the frontmatter of another program's page below which our keys stand
 _FOREIGN_LIMIT = 65_536  # Characters of frontmatter that is no YAML
 
@@ -294,7 +295,7 @@ def _unstacked(match: re.Match[str]) -> str:
     return "".join(signs)
 
 
-_MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
+_MAY_BE_HEADING = expression(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
 
 
 def may_have_headings(text: str) -> bool:
@@ -302,7 +303,7 @@ def may_have_headings(text: str) -> bool:
     return _MAY_BE_HEADING.search(text) is not None
 
 
-NOT_ABOUT = re.compile(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
+NOT_ABOUT = expression(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
 """How lines of the leading comment of a script begin that do not say what it does."""
 
 _KEY_PARTS = 500  # of a dotted key of TOML; tomllib takes time with their square

@@ -11,6 +11,8 @@ from itertools import product
 from math import exp, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.model import expression
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -27,11 +29,11 @@ SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds 
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
 ENTIRE = "entire/checkpoints/v1"  # The branch on which Entire keeps the sessions of a team
 _QUOTED = 4  # Words of a kept line from which on its failure is the same one wherever a line of the output has them all
-_ERROR = re.compile(
+_ERROR = expression(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
     r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
 )
-_SURE = re.compile(
+_SURE = expression(
     r"(?im)^(?:\S+: )*(?:error|fatal|panic)\b|\b[A-Z]\w*(?:Error|Exception):|^Traceback \(|: (?:command )?not found\b|"
     r"\b(?:No such file or directory|Permission denied|ERR!)"
 )
@@ -39,31 +41,31 @@ _MESSAGE = (
     r"(?:(?i:fatal error|error|fatal|panic)(?:\[\w+\]| [A-Z]+\d+)?"
     r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?): *\S"
 )
-_IS_MESSAGE = re.compile(
+_IS_MESSAGE = expression(
     rf"(?:\S+: |line \d+: )*{_MESSAGE}|Traceback \(most recent|E {{3,}}\S|npm (?:ERR!|error) \S"
     r"|make(?:\[\d+\])?: \*\*\*|(?i:(?:\w+ ){0,4}exit(?:ed with)? (?:code|status):? -?[1-9]\d*)(?:$|[:.])"
     r"|(?:\S+: )+(?:.*: )?(?:(?:command )?not found(?:: \S+)?|No such file or directory)$"
 )
-_MAY_BE_MESSAGE = re.compile(
+_MAY_BE_MESSAGE = expression(
     r"(?i)(?:\S+: )+(?:\(\d+\) )?(?:error|fatal|panic|cannot|can't|could not|failed|unable|invalid|unknown)\b"
     r"|(?:.*: )?permission denied\b|error \w[^:]{0,40}: \S|.*\[rejected\]"
 )
-_MENTIONED = re.compile(rf"(?<!\w){_MESSAGE}")
-_QUESTION = re.compile(r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$")
-_EXIT = re.compile(r"\A\s*(?:Error: )?Exit code -?\d+\n")
-_HOST = re.compile(
+_MENTIONED = expression(rf"(?<!\w){_MESSAGE}")
+_QUESTION = expression(r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$")
+_EXIT = expression(r"\A\s*(?:Error: )?Exit code -?\d+\n")
+_HOST = expression(
     r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
     r"requires? approval|permission to use|was (?:blocked|denied) by|cancelled: parallel tool call|"
     r"running in (?:the )?background|hook (?:error|blocked)"
 )
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
-NAMES = re.compile(
+_ESCAPES = expression(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+NAMES = expression(
     r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|“[^”\n]*”"  # quoted
     r"|(?<!\w)(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
 )
-_WORD = re.compile(r"[^\W\d_][\w-]+")
-_BLOCK = re.compile(r"(?ms)^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n\$ ([^\n]*)\n(.*?)(?:^ {0,3}\1|\Z)")
-_SAID = re.compile(r"\"([^\"\n]{12,})\"|“([^”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
+_WORD = expression(r"[^\W\d_][\w-]+")
+_BLOCK = expression(r"(?ms)^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n\$ ([^\n]*)\n(.*?)(?:^ {0,3}\1|\Z)")
+_SAID = expression(r"\"([^\"\n]{12,})\"|“([^”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
 
 
 def telling(output: str) -> str:
@@ -225,14 +227,14 @@ def chance(alike: float, similarity: float | None = None) -> float:
 
 # --- what a command line of a shell runs, as far as one can tell by looking ---
 
-_STRINGS = re.compile(
+_STRINGS = expression(
     r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1[^\n]*(?:\n.*?(?:^[ \t]*\2$|\Z)|\Z)|'[^']*'|\"(?:\\.|[^\"\\])*(?:\"|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-_ENDS = re.compile(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_REDIRECTION = re.compile(r"(?:(?<!\d)\d+|&)?[<>]+[&|]?[ \t]*[^\s|&;()]*")
-_ARGUMENT = re.compile(r"[\w./~+@:-]+\Z")
+_ENDS = expression(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
+_ASSIGNMENT = expression(r"[A-Za-z_]\w*=")
+_REDIRECTION = expression(r"(?:(?<!\d)\d+|&)?[<>]+[&|]?[ \t]*[^\s|&;()]*")
+_ARGUMENT = expression(r"[\w./~+@:-]+\Z")
 _BEFORE = frozenset({
     "sudo", "env", "time", "nice", "nohup", "exec", "command", "builtin", "xargs", "timeout", "stdbuf", "setsid",
     "if", "then", "else", "elif", "do", "while", "until", "!",
@@ -251,10 +253,10 @@ ANSWERS_BY_FAILING = frozenset({
 })  # fmt: skip
 """Commands that only look: their failure is an answer, not a failed attempt."""
 
-_INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")
-_OUR_PROGRAM = re.compile(r"\bai-lessons\b")
-_CONTRIBUTES = re.compile(r"\bcontribute\s+add(?:-lesson)?(?![\w-])")
-_LESSON_ADD = re.compile(r"(?:^|[\s;&|(])lesson\s+add\b")
+_INTERPRETERS = expression(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")
+_OUR_PROGRAM = expression(r"\bai-lessons\b")
+_CONTRIBUTES = expression(r"\bcontribute\s+add(?:-lesson)?(?![\w-])")
+_LESSON_ADD = expression(r"(?:^|[\s;&|(])lesson\s+add\b")
 
 
 def simple_commands(command: str) -> list[list[str]]:
@@ -326,20 +328,20 @@ EDITORS = frozenset({
 _COMMAND, _FILE = ("command", "cmd"), ("file_path", "filePath", "notebook_path", "path")
 _PATCH = "patch", "patchText", "input"
 _NEW = ("new_string", "newString", "content", "contents")
-_CODE = re.compile(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
-_CODEX = re.compile(r"\A(?:.*\n)*?Output:\n")
-_GEMINI = re.compile(
+_CODE = expression(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
+_CODEX = expression(r"\A(?:.*\n)*?Output:\n")
+_GEMINI = expression(
     r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
 )
-_PATCHED = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.+?)\s*$")
+_PATCHED = expression(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.+?)\s*$")
 _NOT_SAID = (
     "<", "[Request interrupted", "Caveat:", "# AGENTS.md", "Stop hook feedback",
     "This session is being continued from a previous", "Another language model started to solve this problem",
     "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
-_TAGS = re.compile(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
+_TAGS = expression(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 _LATEST = 1e13  # Milliseconds since 1970 that a year of four digits has
-_SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
+_SHELL = expression(r"(?:/\S*/)?(?:ba|z|da)?sh")
 
 
 class Step(NamedTuple):
@@ -544,7 +546,7 @@ def _folder(address: str) -> str:
     return re.sub(rb"%([0-9A-Fa-f]{2})", lambda code: bytes.fromhex(code[1].decode()), data).decode("utf-8", "replace")
 
 
-_RUNS_ON = re.compile(r"(?m)^Process running with session ID")
+_RUNS_ON = expression(r"(?m)^Process running with session ID")
 _CODEX_RECORDS = frozenset({"compacted", "world_state", "token_usage_record", "inter_agent_communication"})
 _CODEX_ITEMS = frozenset({
     "message", "agent_message", "reasoning", "additional_tools", "function_call", "function_call_output",
@@ -611,7 +613,7 @@ def _copilot(to: Transcript, record: Json) -> bool:
     return sort in _COPILOT_EVENTS
 
 
-_COPILOT_ENDED = re.compile(r"\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z")
+_COPILOT_ENDED = expression(r"\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z")
 _COPILOT_EVENTS = frozenset({
     "session.start", "session.resume", "session.shutdown", "session.info", "session.model_change",
     "session.permissions_changed", "session.task_complete", "user.message", "assistant.turn_start", "assistant.message",
@@ -636,7 +638,7 @@ def _codebuddy(to: Transcript, record: Json) -> None:
         to.end_call(record["callId"], output, code[1] != "0" if code else record.get("status") != "completed")
 
 
-_CODEBUDDY = re.compile(r"(?s)\ACommand: .*?\nStdout: (.*)\nStderr: (.*?)\s*\nExit Code: -?\d+\n.*\Z")
+_CODEBUDDY = expression(r"(?s)\ACommand: .*?\nStdout: (.*)\nStderr: (.*?)\s*\nExit Code: -?\d+\n.*\Z")
 _CODEBUDDY_ITEMS = frozenset({"message", "function_call", "function_call_result", "reasoning"})
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.model import expression
 from ai_lessons.model.entries import UNVERSIONED
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ NONE_STATED = 0.70
 
 AUTO = "auto"  # Asks for the versions in use by the caller's own project
 
-_BOUND = re.compile(r"[<>]|[!~]=")
+_BOUND = expression(r"[<>]|[!~]=")
 
 
 def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
@@ -98,11 +99,11 @@ LONGEST = 100  # Characters; a longer one is a name, because long numbers are sl
 
 _ALL = "*"
 _RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
-_WILDCARD = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\.[x*])+$")
-_COMPARED = re.compile(rf"(>=|<=|={{1,3}}|!=|~=|>|<|\^|~)\s*({_RELEASE}|v?[0-9][0-9.]*\.[x*])")
-_RELEASE_IN = re.compile(r"(?<![0-9.])v?([0-9]+(?:\.[0-9]+)*)")
+_WILDCARD = expression(r"v?([0-9]+(?:\.[0-9]+)*)(?:\.[x*])+$")
+_COMPARED = expression(rf"(>=|<=|={{1,3}}|!=|~=|>|<|\^|~)\s*({_RELEASE}|v?[0-9][0-9.]*\.[x*])")
+_RELEASE_IN = expression(r"(?<![0-9.])v?([0-9]+(?:\.[0-9]+)*)")
 _MOVING = frozenset({"latest", "newest", "current", "stable", "edge", "main", "master", "head", "next"})
-_BETWEEN = re.compile(rf"({_RELEASE})\s+-\s+({_RELEASE})")
+_BETWEEN = expression(rf"({_RELEASE})\s+-\s+({_RELEASE})")
 
 
 class VersionSet(NamedTuple):

@@ -13,8 +13,14 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from ai_lessons import submodules
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ai_lessons.search import ranking as ranking
+else:
+    __getattr__ = submodules(__name__)
 
 
 def defer(package: str) -> None:

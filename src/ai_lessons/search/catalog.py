@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
 from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
+from ai_lessons.model import expression
 from ai_lessons.model.entries import HANDLE_LENGTH, Entry, EntrySummary, Filter, Kind, handle, handle_lengths
 from ai_lessons.model.links import Edge
 from ai_lessons.model.versions import listed
@@ -89,7 +90,7 @@ WHERE e.id <> e.stated
 
 
 PREFIXES = ("tag", "project", "kind", "type", "version")
-_QUERY_TOKEN = re.compile(
+_QUERY_TOKEN = expression(
     rf"""
     (?P<prefix>{"|".join(PREFIXES)}):
         (?: "(?P<quoted>[^"]*)"

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
+from ai_lessons.model import expression
 from ai_lessons.model.texts import NOT_ABOUT, is_frequent, languages, stem
 from ai_lessons.model.versions import score as version_score
 
@@ -25,25 +26,25 @@ if TYPE_CHECKING:
     TextOf = Callable[["Match"], str]
     JudgedPassage = tuple[str, int]  # entry id, ordinal
 
-CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
-CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,8})([0-9]{3,})(?![A-Za-z0-9])")
+CAMEL_WORD = expression(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
+CAMEL_PART = expression(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+CODE = expression(r"(?<![A-Za-z0-9])([A-Za-z]{1,8})([0-9]{3,})(?![A-Za-z0-9])")
 CJK = r"[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 """Scripts that are written without blanks between words, and Hangul: Thai, Lao, Burmese and Khmer, too."""
 
-_TONES = re.compile("[\u0e47-\u0e4e\u0ec8-\u0ecd\u1037-\u103a\u17c9-\u17d3]")  # at which the tokenizer would split
-CJK_RUN = re.compile(CJK + "{2,}")
-BESIDE_CJK = re.compile(rf"(?<={CJK})[A-Za-z0-9]+|(?<![A-Za-z0-9])[A-Za-z0-9]+(?={CJK})")
-NAME = re.compile(
+_TONES = expression("[\u0e47-\u0e4e\u0ec8-\u0ecd\u1037-\u103a\u17c9-\u17d3]")  # at which the tokenizer would split
+CJK_RUN = expression(CJK + "{2,}")
+BESIDE_CJK = expression(rf"(?<={CJK})[A-Za-z0-9]+|(?<![A-Za-z0-9])[A-Za-z0-9]+(?={CJK})")
+NAME = expression(
     r"(?<![\w-])--?[A-Za-z][A-Za-z0-9]*(?:[._/:-]+[A-Za-z0-9]+)*"
     r"|(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[._/:-]+[A-Za-z0-9]+)+"
 )
 """A flag, or words with nothing but the marks of a name between them."""
 
-_CAPITALS = re.compile(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
-_UNDERSCORED = re.compile(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
-_PLAIN = re.compile(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?")
-_MADE_UP = re.compile(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
+_CAPITALS = expression(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
+_UNDERSCORED = expression(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
+_PLAIN = expression(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?")
+_MADE_UP = expression(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
 """What looks like a name and identifies little: hyphenated words, short flags, numbers, initials; my_file.txt."""
 
 LONGEST_NAME = 100
@@ -108,7 +109,7 @@ _SAME = str.maketrans(
     | dict.fromkeys("\u2014\u2015", " - ")
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
-_ACCENTS = re.compile("(?<![\u0418\u0438])\u0306|[\u0300-\u0305\u0307-\u036f\u064b-\u0652\u0670]+")
+_ACCENTS = expression("(?<![\u0418\u0438])\u0306|[\u0300-\u0305\u0307-\u036f\u064b-\u0652\u0670]+")
 """Also the vowel signs of Arabic. Of the Cyrillic short i the breve stays: it is a letter of its own."""
 
 
@@ -354,7 +355,7 @@ ABOUT = 0.25
 """bench.retrieval: share of a question's words from which on it is about the names in it, and does not only mention
 them. Of names like API and MAC, which are words to most people, it takes twice that: .005 of nDCG@10 for tasks."""
 
-_SHORT = re.compile(r"[A-Z]{2,4}s?")
+_SHORT = expression(r"[A-Z]{2,4}s?")
 
 _ASKING = LOST | set(re.findall(r"\w+", "why which get getting use using mean means work works say says said"))
 
@@ -499,7 +500,7 @@ def _held(text: str, asked: Mapping[str, str], language: str) -> dict[str, float
     return held
 
 
-_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|e|s)$")
+_ENDING = expression(r"(?<=\w{3})(?:ing|ed|es|e|s)$")
 
 
 def _base(word: str, language: str) -> str:
@@ -601,8 +602,8 @@ def fuse(
     return tuple(sorted(best.values(), key=place))
 
 
-_LOG = re.compile(r"(?i)(?<![a-z])(?:change[-_ ]?logs?|release[-_ ]?notes?|what'?s[-_ ]?new)(?![a-z])")
-_CHANGE = re.compile(r"(?i)\b(?:chang|releas|versio|upgrad|migrat|deprecat|remov|since\b|new\b|histor)")
+_LOG = expression(r"(?i)(?<![a-z])(?:change[-_ ]?logs?|release[-_ ]?notes?|what'?s[-_ ]?new)(?![a-z])")
+_CHANGE = expression(r"(?i)\b(?:chang|releas|versio|upgrad|migrat|deprecat|remov|since\b|new\b|histor)")
 
 
 def of_a_log(question: str, light: EntrySummary) -> float:
@@ -659,26 +660,26 @@ def rank(
     return ranked
 
 
-QUERY_WORD = re.compile(r"\w+")
+QUERY_WORD = expression(r"\w+")
 SHORT_WORD = 3
 LEADING = 120  # Characters of a sentence with a colon that belongs to what follows
 SNIPPET_READ = 20_000  # Characters of a text that a snippet is taken from
 
-_FENCE = re.compile(r"`{3,}|~{3,}")
-_HEADING = re.compile(r"#{1,6}(?!\S)(.*?)(?:\s#*)?")
-_NO_SENTENCE = re.compile(r"\W*|\[[^\]]+\]:\s.*|\[!\w+\]|<!--.*|\{[{%].*[}%]\}|:::.*|\[\[?_?TOC_?\]?\]")
-_QUOTES = re.compile("^[rRuU]?(?:\"{3}|'{3})|(?:\"{3}|'{3})$")
-_ITEM = re.compile(r"(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
-_REMARK = re.compile(r"(?:#+|//+!?|--|;+|/?\*+/?|REM\b|<!--)\s+")
+_FENCE = expression(r"`{3,}|~{3,}")
+_HEADING = expression(r"#{1,6}(?!\S)(.*?)(?:\s#*)?")
+_NO_SENTENCE = expression(r"\W*|\[[^\]]+\]:\s.*|\[!\w+\]|<!--.*|\{[{%].*[}%]\}|:::.*|\[\[?_?TOC_?\]?\]")
+_QUOTES = expression("^[rRuU]?(?:\"{3}|'{3})|(?:\"{3}|'{3})$")
+_ITEM = expression(r"(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
+_REMARK = expression(r"(?:#+|//+!?|--|;+|/?\*+/?|REM\b|<!--)\s+")
 _TAG = "a|b|br|center|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|span|strong|su[bp]|summary|t[dhr]|table|ul"
-_INLINE = re.compile(
+_INLINE = expression(
     r"(?P<tick>`+)(?P<code>.{1,300}?)(?<!`)(?P=tick)(?!`)"
     r"|!?\[(?P<link>[^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])"
     r"|(?<![A-Za-z0-9*_])(?P<mark>\*{1,3}|_{1,3}|~~)(?=[^\s*_~])(?P<text>.{1,300}?)(?<=[^\s*_~])(?P=mark)"
     r"(?![A-Za-z0-9*_])"
     rf"|(?i:</?(?:{_TAG})\b[^<>]*>)|<(?P<address>https?://[^<>\s]+)>|\\(?P<sign>[!-/:-@\[-`{{-~])"
 )
-_SENTENCE_END = re.compile(
+_SENTENCE_END = expression(
     r"(?:(?<=[.!?\u2026\u061f])|(?<=[.!?][\"')\]\u201d]))(?<!\b[^\W\d_]\.)\s+(?![a-z])"
     r"|(?<=[a-z]{4}[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*"
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.model import expression
 from ai_lessons.model.entries import ABOUT
 from ai_lessons.model.texts import is_frequent_anywhere, stem
 from ai_lessons.search.ranking import words_of
@@ -26,7 +26,7 @@ _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, ho
 _FEWEST = 20  # Entries that a word is taken to be rare among, however few there are
 _READ = 2_000  # Characters of a text that are looked at
 _MOST = 200  # Different words of a text that are looked for, the first ones
-_PARTS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PARTS = expression(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TELL_NOTHING = frozenset({
     "a", "add", "all", "also", "any", "been", "better", "but", "did", "does", "each", "every", "for", "from",
     "get", "had", "has", "have", "here", "i", "if", "instead", "into", "it", "its", "just", "let", "like", "make",

@@ -7,25 +7,18 @@ import os
 import re
 import select
 import sys
-import termios
 import threading
 import time
-import tty
-from collections import Counter
 from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
 from itertools import takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import click
 
-from ai_lessons import app, settings
-from ai_lessons.app.open_repository import Options
+from ai_lessons import app
 from ai_lessons.errors import (
     EXIT_BUG,
     EXIT_INTERRUPTED,
@@ -40,18 +33,17 @@ from ai_lessons.errors import (
 )
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces.output import BARE, View, clean, is_terminal, line
-from ai_lessons.model.entries import Kind
-from ai_lessons.model.texts import decode
-from ai_lessons.settings import current_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from click._termui_impl import ProgressBar
 
     from ai_lessons.app.daemon_client import DaemonClient
+    from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library
+    from ai_lessons.model.entries import Kind
     from ai_lessons.settings import Settings
 
     Places = Mapping[str, tuple[str, str]]
@@ -190,12 +182,13 @@ def _save_report(report: str, args: Sequence[str]) -> Path:
     """Save a report that only the user can read, because arguments may hold private text."""
     import platform
     import time
-    from importlib.metadata import version
 
-    folder = settings.folders(os.environ).state / "bugs"
+    from ai_lessons.settings import folders
+
+    folder = folders(os.environ).state / "bugs"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"ai-lessons-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
-    about = f"ai-lessons {version('ai-lessons')}, Python {sys.version}, {platform.platform()}"
+    about = f"ai-lessons {version()}, Python {sys.version}, {platform.platform()}"
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
         out.write(f"{about}\narguments: {list(args)!r}\n\n{report}")
     return file
@@ -203,7 +196,6 @@ def _save_report(report: str, args: Sequence[str]) -> Path:
 
 SILENCE = 2.0  # seconds without input before we print what we wait for
 SHOWN_LINES = 40
-EXPLANATION = re.compile(r"\A<!--.*?-->\n*", re.DOTALL)
 
 
 def ask_trust(path: str, text: str) -> bool:
@@ -243,86 +235,6 @@ def confirm(question: str, *lines: str) -> bool:
 
 
 T = TypeVar("T")
-Choices: TypeAlias = "Mapping[str, tuple[str, str]]"  # by key: the word for it, and what it does
-ALWAYS: Choices = {
-    "s": ("skip", "leave it as it is"),
-    "q": ("quit", "end here; what was chosen before is done"),
-}
-
-
-def decide_each(items: Sequence[T], decide: Callable[[T], str], past: Mapping[str, str]) -> str:
-    """Call `decide` for each item until it answers `quit`; return the counts, in the past tense of each choice."""
-    counts = Counter[str]()
-    for number, item in enumerate(items, 1):
-        click.echo(f"\n{number} of {len(items)}")
-        choice = decide(item)
-        if choice == "quit":
-            break
-        counts[choice] += 1
-    parts = [f"{counts[choice]} {word}" for choice, word in past.items() if counts[choice]]
-    if remaining := len(items) - counts.total():
-        parts.append(f"{remaining} left")
-    return ", ".join(parts)
-
-
-def choose(choices: Choices, act: Callable[[str], bool]) -> str:
-    """Ask for a choice until it is skip or quit, or `act` did it; an error of ours is shown, and asked again."""
-    offered = {**choices, **ALWAYS}
-    labels = [f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, (word, _) in offered.items()]
-    question = "\n" + ", ".join([*labels, "[?]"])
-    while True:
-        pressed = key(question, {*offered, "?"})
-        if pressed == "?":
-            click.echo("\n".join(f"  {key}  {word}: {text}" for key, (word, text) in offered.items()), err=True)
-            continue
-        choice, _ = offered[pressed]
-        try:
-            if pressed in ALWAYS or act(choice):
-                return choice
-        except AiLessonsError as error:
-            show_error(error)
-
-
-def show_error(error: AiLessonsError) -> None:
-    """Print an error and its hint on stderr, where the work goes on."""
-    click.echo(f"error: {clean(error.message)}" + (f"\nhint: {clean(error.hint)}" if error.hint else ""), err=True)
-
-
-def key(question: str, keys: Collection[str]) -> str:
-    """Wait for one of these keys, without Enter, and ignore others. Ctrl-C and Ctrl-D end the program."""
-    pressed = ""
-    with _keys() as read:
-        click.echo(f"{question}: ", nl=False, err=True)
-        while not pressed:
-            typed = read().lower()  # many if they came at once; an arrow is an escape and letters
-            pressed = "" if typed.startswith("\x1b") else next((letter for letter in typed if letter in keys), "")
-    click.echo(pressed.strip(), err=True)
-    return pressed
-
-
-@contextlib.contextmanager
-def _keys() -> Iterator[Callable[[], str]]:
-    """A reader of the keys pressed from now on; earlier ones are dropped, because they answered no question.
-
-    `click.getchar` also drops those pressed between the question and its call.
-    """
-    if not is_terminal(sys.stdin):
-        yield click.getchar
-        return
-    fd = sys.stdin.fileno()
-    before = termios.tcgetattr(fd)
-
-    def read() -> str:
-        typed = os.read(fd, 32).decode(sys.stdin.encoding, "replace").replace("\n", "\r")
-        if not typed or "\x04" in typed:
-            raise EOFError
-        return typed
-
-    tty.setcbreak(fd)
-    try:
-        yield read
-    finally:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
 
 def open_editor(text: str, suffix: str) -> str | None:
@@ -330,19 +242,23 @@ def open_editor(text: str, suffix: str) -> str | None:
     if not (is_terminal(sys.stdin) or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         hint = "set EDITOR, or give the text with --content or --file"
         raise UsageError("there is no terminal to edit on", hint=hint)
+    from ai_lessons.model import texts
+
     # Given text, click adds a final newline and turns CRLF into LF; given bytes, it leaves the file alone.
     try:
         saved = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
     except click.ClickException as error:
         hint = "set EDITOR to a program that is there, such as EDITOR=nano, or give the text with --content or --file"
         raise AiLessonsError(error.format_message(), hint=hint) from error
-    edited = text if saved is None else decode(saved, "the edited text")
+    edited = text if saved is None else texts.decode(saved, "the edited text")
     return None if edited == text else edited
 
 
 def write_new(explanation: str) -> str:
     """Text written in the editor; the explanation is a comment at the top, and is removed afterwards."""
-    return EXPLANATION.sub("", open_editor(f"<!-- {explanation} -->\n\n", ".md") or "").strip()
+    return re.sub(
+        r"\A<!--.*?-->\n*", "", open_editor(f"<!-- {explanation} -->\n\n", ".md") or "", flags=re.DOTALL
+    ).strip()
 
 
 NO_FILE = "name a text file, or - for standard input; words go with --title and --content"
@@ -355,6 +271,8 @@ def read_text(file: str) -> str:
     if os.path.isdir(os.path.expanduser(file)):
         every = f"ai-lessons contribute add-resource --type doc --path {file} --recursive"
         raise UsageError(f"{file} is a folder", hint=f"name a file in it, or keep all of it as docs: {every}")
+    from ai_lessons.settings import current_folder
+
     try:
         return app.editing.text_of_file(file, current_folder())
     except NotFound as error:
@@ -370,13 +288,15 @@ def new_text(content: str | None, file: str | None) -> str | None:
 
 def read_input() -> str:
     """All of standard input; empty for a tool of MCP. Prints that it waits when nothing comes for a while."""
+    from ai_lessons.model import texts
+
     if sys.stdin is None or threading.current_thread() is not threading.main_thread():  # closed by the caller: `<&-`
         return ""
     # a stream without a file descriptor (in tests) cannot be waited for, and does not block
     with contextlib.suppress(OSError, ValueError):
         if not is_terminal(sys.stdin) and not select.select([sys.stdin.buffer], [], [], SILENCE)[0]:
             click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
-    return decode(sys.stdin.buffer.read(), "standard input")
+    return texts.decode(sys.stdin.buffer.read(), "standard input")
 
 
 class Edits:
@@ -418,7 +338,7 @@ SAME = (
 
 def options(settings: Settings) -> Options:
     """The library's options by these settings; the caller adds how progress is shown and questions are asked."""
-    return Options(
+    return app.open_repository.Options(
         cache_dir=settings.folders.cache,
         state_dir=settings.folders.state,
         config_dir=settings.folders.config,
@@ -452,7 +372,7 @@ class Tool(NamedTuple):
 
     `takes` has the arguments in the order that an agent sees; a string is the name of a parameter. `answer` gives the
     type of the answer, or is the key under which an array stands. `description` replaces the help's first sentence.
-    `notice` stands above the answer. `kinds` of entries are what a search may find.
+    `notice` stands above the answer. `kinds` of entries are what a search may find, all if none are named.
     """
 
     name: str
@@ -460,7 +380,7 @@ class Tool(NamedTuple):
     answer: Callable[[], type] | str
     description: str = ""
     notice: str = ""
-    kinds: tuple[Kind, ...] = tuple(Kind)
+    kinds: tuple[Kind, ...] = ()
     reads: bool = False
     destroys: bool = False
     repeatable: bool = False  # Calling it once more with the same arguments changes nothing more
@@ -552,9 +472,26 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
 
 def show_version(program: CommandT) -> CommandT:
     """Give a program its `--version`."""
-    return click.version_option(package_name="ai-lessons", message="%(prog)s %(version)s", help="Print the version.")(
-        program
+
+    def show(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+        if value:
+            click.echo(f"{ctx.find_root().info_name} {version()}")
+            ctx.exit()
+
+    option = click.option(
+        "--version", is_flag=True, is_eager=True, expose_value=False, callback=show, help="Print the version."
     )
+    return option(program)
+
+
+def version() -> str:
+    """The version that is installed, by the name of its folder of metadata: `importlib.metadata` costs 20 ms."""
+    for folder in filter(os.path.isabs, sys.path):
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                if name.startswith("ai_lessons-") and name.endswith(".dist-info"):
+                    return name.removeprefix("ai_lessons-").removesuffix(".dist-info")
+    return "unknown"
 
 
 class Alias(NamedTuple):
@@ -567,6 +504,8 @@ class Alias(NamedTuple):
 
     def of(self, command: Command) -> Command:
         """The command by this name. Where kinds of entries are set, it takes no others."""
+        from copy import copy
+
         alias = copy(command)
         alias.name, alias.hidden, alias.tool, alias.alias_of = self.name, True, self.tool, command.name
         alias.params = [copy(param) for param in command.params]
@@ -672,7 +611,6 @@ LINE_SECONDS = 10.0  # between two lines of progress where there is no terminal
 PATIENCE = 0.4  # seconds a job may take before it gets a progress bar
 
 
-@dataclass(eq=False)
 class Call:
     """Global options, and what a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
 
@@ -685,10 +623,15 @@ class Call:
     bars: ProgressDisplay | None = None
     long: bool = False  # The command may take minutes, so that it says how far it is without a terminal, too
 
+    def __init__(self, *, json: bool = False) -> None:
+        self.json = json
+
     @cached_property
     def settings(self) -> Settings:
         """Read when a command first needs them."""
-        return settings.load(os.environ, repo=self.repo, tier=self.tier)
+        from ai_lessons.settings import load
+
+        return load(os.environ, repo=self.repo, tier=self.tier)
 
     @property
     def root(self) -> Path:
@@ -750,6 +693,8 @@ class Call:
         view = View(root=str(self.root), home=home, roots=roots, verbose=verbose)
         if self.tool or not is_terminal(sys.stdout):
             return view
+        from datetime import UTC, datetime
+
         colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return view._replace(width=_size()[0], colour=colour, now=datetime.now(UTC))
 
@@ -826,7 +771,10 @@ class Call:
 
 def remark(text: str) -> None:
     """Print a line on stderr, wrapped where that is a terminal."""
-    click.echo(View(width=_size(2)[0] if is_terminal(sys.stderr) else None).fit(text), err=True)
+    click.echo(
+        View(width=_size(2)[0] if is_terminal(sys.stderr) else None).fit(text),
+        err=True,
+    )
 
 
 def _size(stream: int = 1) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from ai_lessons import app, settings
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces.cli.command import Call, options
 from ai_lessons.interfaces.output import line
-from ai_lessons.model import lessons
+from ai_lessons.model import expression, lessons
 from ai_lessons.model.entries import Category, Confidence, Kind, Relation, Source, Status
 from ai_lessons.model.versions import listed
 
@@ -100,7 +100,7 @@ def new_link(text: str) -> tuple[str, str]:
     return (RELATION.convert(relation.strip(), None, None), target.strip()) if equals else ("", text)
 
 
-HARMLESS = re.compile(r"[\w./@:+-]+")
+HARMLESS = expression(r"[\w./@:+-]+")
 
 
 def offer(what: str, *, listed: bool = False) -> Completer:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
+import termios
+import tty
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
@@ -20,12 +24,12 @@ from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
-from ai_lessons.interfaces.output import is_terminal, line
+from ai_lessons.interfaces.output import clean, is_terminal, line
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.transcripts import ENTIRE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from ai_lessons.app.answers import Outdated, Pending, Written
@@ -33,7 +37,93 @@ if TYPE_CHECKING:
     from ai_lessons.app.review import Batch
     from ai_lessons.interfaces.cli.command import Call
 
-CHOICES: command.Choices = {
+T = TypeVar("T")
+Choices: TypeAlias = "Mapping[str, tuple[str, str]]"  # by key: the word for it, and what it does
+ALWAYS: Choices = {
+    "s": ("skip", "leave it as it is"),
+    "q": ("quit", "end here; what was chosen before is done"),
+}
+
+
+def decide_each(items: Sequence[T], decide: Callable[[T], str], past: Mapping[str, str]) -> str:
+    """Call `decide` for each item until it answers `quit`; return the counts, in the past tense of each choice."""
+    counts = Counter[str]()
+    for number, item in enumerate(items, 1):
+        click.echo(f"\n{number} of {len(items)}")
+        choice = decide(item)
+        if choice == "quit":
+            break
+        counts[choice] += 1
+    parts = [f"{counts[choice]} {word}" for choice, word in past.items() if counts[choice]]
+    if remaining := len(items) - counts.total():
+        parts.append(f"{remaining} left")
+    return ", ".join(parts)
+
+
+def choose(choices: Choices, act: Callable[[str], bool]) -> str:
+    """Ask for a choice until it is skip or quit, or `act` did it; an error of ours is shown, and asked again."""
+    offered = {**choices, **ALWAYS}
+    labels = [f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, (word, _) in offered.items()]
+    question = "\n" + ", ".join([*labels, "[?]"])
+    while True:
+        pressed = key(question, {*offered, "?"})
+        if pressed == "?":
+            click.echo("\n".join(f"  {key}  {word}: {text}" for key, (word, text) in offered.items()), err=True)
+            continue
+        choice, _ = offered[pressed]
+        try:
+            if pressed in ALWAYS or act(choice):
+                return choice
+        except AiLessonsError as error:
+            show_error(error)
+
+
+def show_error(error: AiLessonsError) -> None:
+    """Print an error and its hint on stderr, where the work goes on."""
+    click.echo(
+        f"error: {clean(error.message)}" + (f"\nhint: {clean(error.hint)}" if error.hint else ""),
+        err=True,
+    )
+
+
+def key(question: str, keys: Collection[str]) -> str:
+    """Wait for one of these keys, without Enter, and ignore others. Ctrl-C and Ctrl-D end the program."""
+    pressed = ""
+    with _keys() as read:
+        click.echo(f"{question}: ", nl=False, err=True)
+        while not pressed:
+            typed = read().lower()  # many if they came at once; an arrow is an escape and letters
+            pressed = "" if typed.startswith("\x1b") else next((letter for letter in typed if letter in keys), "")
+    click.echo(pressed.strip(), err=True)
+    return pressed
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """A reader of the keys pressed from now on; earlier ones are dropped, because they answered no question.
+
+    `click.getchar` also drops those pressed between the question and its call.
+    """
+    if not is_terminal(sys.stdin):
+        yield click.getchar
+        return
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+
+    def read() -> str:
+        typed = os.read(fd, 32).decode(sys.stdin.encoding, "replace").replace("\n", "\r")
+        if not typed or "\x04" in typed:
+            raise EOFError
+        return typed
+
+    tty.setcbreak(fd)
+    try:
+        yield read
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+CHOICES: Choices = {
     "a": ("approve", "merge it as it was shown: it is in force"),
     "e": ("edit", "open it in your editor; you are asked about the result"),
     "r": ("reject", "turn it down with a reason, which is shown when it is suggested again"),
@@ -62,7 +152,7 @@ def run(call: Call, *, sign: bool) -> None:
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
-    summary = command.decide_each(waiting, Review(call, waiting, sign=sign).decide, PAST)
+    summary = decide_each(waiting, Review(call, waiting, sign=sign).decide, PAST)
     click.echo("\n" + summary)
 
 
@@ -112,14 +202,14 @@ class Review:
                 self._carry_out(proposal, choice)
             except Conflict as error:
                 proposal = _reread(call, proposal, proposal.branch)
-                command.show_error(error)
+                show_error(error)
                 show()
                 return False
             return True
 
         show()
         choices = {key: choice for key, choice in CHOICES.items() if key != "b" or proposal.batch}
-        choice = command.choose(choices, act)
+        choice = choose(choices, act)
         return "approve" if choice == "batch" else choice
 
     def _carry_out(self, proposal: Pending, choice: str) -> None:
@@ -227,7 +317,7 @@ def _present(
 
 # --- content that may have gone stale ---
 
-STALE_CHOICES: command.Choices = {
+STALE_CHOICES: Choices = {
     "k": ("keep", "it holds: you are asked again in half a year"),
     "e": ("edit", "open it in your editor"),
     "n": ("supersede", "name what takes its place"),
@@ -260,7 +350,7 @@ def stale(call: Call, only_list: bool, ref: str | None, stale: bool) -> None:
         call.answer(outdated, text_jobs.outdated, paged=True)
         return
     entries = [list(reasons) for _, reasons in groupby(outdated, key=lambda reason: reason.entry.id)]
-    click.echo("\n" + command.decide_each(entries, partial(_decide_about, call), STALE_PAST))
+    click.echo("\n" + decide_each(entries, partial(_decide_about, call), STALE_PAST))
 
 
 def _person_reviews(call: Call) -> bool:
@@ -304,12 +394,12 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
         call.note(written.notes if written else ())
         return written is not None
 
-    return command.choose(choices, act)
+    return choose(choices, act)
 
 
 # --- lessons that transcripts of agents suggest ---
 
-HARVEST_CHOICES: command.Choices = {
+HARVEST_CHOICES: Choices = {
     "k": ("keep", "open the draft in your editor, and add what comes back"),
     "n": ("never", "do not propose it again"),
 }
@@ -351,7 +441,7 @@ def harvest(
         call.note(harvested.notes)
     elif harvested.candidates and _person_reviews(call):
         click.echo(interfaces_text.held(harvested))
-        click.echo("\n" + command.decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
+        click.echo("\n" + decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
         call.note(harvested.notes)
     else:
         call.answer(harvested, interfaces_text.harvested, lambda value: value.candidates)
@@ -374,7 +464,7 @@ def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
         return written is not None
 
     click.echo(interfaces_text.candidate(candidate, call.view))
-    return command.choose(HARVEST_CHOICES, act)
+    return choose(HARVEST_CHOICES, act)
 
 
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))

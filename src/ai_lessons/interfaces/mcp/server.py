@@ -7,7 +7,6 @@ import ipaddress
 import json
 import logging
 import os
-import re
 import select
 import signal
 import socket
@@ -52,7 +51,7 @@ from ai_lessons.interfaces import text
 from ai_lessons.interfaces.cli import ABOUT
 from ai_lessons.interfaces.mcp.tools import ENTRY_URI, tools
 from ai_lessons.interfaces.output import View, line
-from ai_lessons.model import markdown
+from ai_lessons.model import expression, markdown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -482,7 +481,7 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
 
 _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _CLOSED = -32700, -32600, -32602, -32000  # Codes of JSON-RPC
 TICK = 0.02  # seconds between two looks whether all is answered
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = expression("[\ud800-\udfff]")
 
 
 class AnsweredBefore(Protocol):

@@ -49,7 +49,7 @@ from ai_lessons.interfaces.cli.command import (
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.lesson import lesson
 from ai_lessons.interfaces.output import BARE, clean, encode, line
-from ai_lessons.model.entries import fields_of
+from ai_lessons.model.entries import Kind, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -355,7 +355,7 @@ def output_schema(tool: Tool) -> Data:
     if answer is Shown:
         properties |= {"handle": TEXT, "title": TEXT, "text": TEXT}
     elif answer is Answer:
-        properties |= {kind.folder: ARRAY for kind in tool.kinds}
+        properties |= {kind.folder: ARRAY for kind in tool.kinds or Kind}
     elif fields := fields_of(answer):
         properties |= {"handle": TEXT} if fields.entry else {}
         properties |= {name.rstrip("_"): type_schema(annotation_of(answer, name)) for name in fields.names}

@@ -28,7 +28,7 @@ from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text, text_jobs
 from ai_lessons.interfaces.output import View, count
-from ai_lessons.model import ENTERPRISE, rule_checks
+from ai_lessons.model import ENTERPRISE, expression, rule_checks
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Kind
@@ -539,9 +539,9 @@ def stated(proposal: app.answers.Pending) -> Stated:
     return Stated(_applies(light, fields), rule_checks.described(fields), hidden, apart)
 
 
-_TOKENS = re.compile(r"[^\W_]+|[^\w\s]|_")
+_TOKENS = expression(r"[^\W_]+|[^\w\s]|_")
 _SIGNS = frozenset("*_`#>|-+~[]()!\\:.=<")  # that rendering may take away
-_MARKER = re.compile(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)|\s*(?:```|~~~)[a-z0-9+-]{0,12}\s*$")
+_MARKER = expression(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)|\s*(?:```|~~~)[a-z0-9+-]{0,12}\s*$")
 
 
 def unseen(text: str, body: str, *above: str) -> str:
