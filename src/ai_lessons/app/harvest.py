@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from contextlib import suppress
 from datetime import UTC
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from glob import escape
 from hashlib import sha256
 from pathlib import Path
@@ -733,6 +733,13 @@ def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b") if words else None
 
 
+@lru_cache(maxsize=64)
+def _people_at(folder: Path) -> re.Pattern[str] | None:
+    from ai_lessons.git import objects
+
+    return people_of(objects.authors(folder))
+
+
 def _masked(command: Happened) -> Happened:
     """Without secrets; of a command that worked only its first words are kept."""
     if not command.failed:
@@ -784,16 +791,14 @@ class TranscriptContents(NamedTuple):
 
 def _contents(played: Iterable[Transcript], project: str = "", code: Path | None = None) -> TranscriptContents:
     """What these sessions hold, of the project in the folder `code` or, without one, of the one that each worked in."""
-    from ai_lessons.git import objects
-
-    name_of, named = cache(project_of), cache(lambda folder: people_of(objects.authors(folder)))
+    name_of = cache(project_of)
     seen = TranscriptContents(0, 0, [], [], [])
     for session in played:
         name = project or name_of(session.first_cwd)
         events = commands.happened(session.steps, session.session, name, session.host, session.file)
         seen.happened.extend(map(_masked, events))
         speaks = any(step.sort == "said" for step in session.steps)
-        people = named(code or Path(session.first_cwd)) if speaks and (code or session.first_cwd) else None
+        people = _people_at(code or Path(session.first_cwd)) if speaks and (code or session.first_cwd) else None
         seen.stated.extend(statements_of(session, name, people))
         for step in session.steps:
             if step.sort == "edit" or (step.sort == "said" and statements.stated(step.text)):

@@ -320,7 +320,8 @@ WALLS = Path("harvest/walls.json")  # What harvest knows to fail, and nobody got
 def _walls(state_dir: Path, command: str, cwd: str) -> list[list[str]]:
     """What a command line runs into in the project of a folder."""
     rows = files.read_json(state_dir / WALLS)
-    if not isinstance(rows, list) or not rows:
+    rows = [row for row in rows if isinstance(row, list) and len(row) == 3] if isinstance(rows, list) else []
+    if not rows:
         return []
     names, calls = [*files.names_of(Path(cwd)), Path(cwd).name], commands.called(command, cwd)
     near = (row for row in rows if any(files.same_name(row[0], name) for name in names))
