@@ -24,7 +24,6 @@ from ai_lessons.errors import (
     StorageFailed,
     UnsupportedRepository,
 )
-from ai_lessons.git.store import Store
 from ai_lessons.model import USER, Places, expression
 from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
