@@ -106,14 +106,6 @@ def test_without_a_model_full_text_answers_and_one_line_says_so(world: World) ->
     assert world.search("nothing of the sort").lessons == ()
 
 
-def test_with_a_model_meaning_counts_and_vectors_complete_themselves(world: World, embedder: CountingEmbedder) -> None:
-    world.add("Orchards", "pruning apple trees in winter")
-    answer = world.search("apple trees")
-    assert [hit.entry.title for hit in answer.lessons] == ["Orchards"]
-    assert answer.notes == ()
-    assert len(embedder.asked) == 1
-
-
 def test_an_unreadable_file_never_stops_a_search(world: World) -> None:
     world.write("notes/good.md", "# Good\n\nAbout pomology.\n")
     world.write("notes/bad.md", "---\ntitle: [open\n---\n")

@@ -87,13 +87,6 @@ def test_commits_of_the_users_own_are_not_jobs_of_ours(world: World) -> None:
     assert world.read("p/notes.md") == "mine\n"
 
 
-def test_a_job_whose_trace_in_this_clone_is_gone_is_known_by_its_trailer(world: World) -> None:
-    made = world.add("First")
-    for record in (world.root / ".git/ai-lessons/committed").iterdir():
-        record.unlink()
-    assert sharing.undo(world.library)[0].undone == made.commit
-
-
 def test_edits_that_are_in_no_commit_are_not_overwritten(world: World) -> None:
     made = world.add("First")
     world.write(made.path, world.read(made.path) + "By hand.\n")

@@ -9,7 +9,7 @@ from ai_lessons.model import frontmatter
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import new_path, resource_path, side_of
+from ai_lessons.model.layout import new_path
 from ai_lessons.model.markdown import parse, render
 
 NOW = datetime(2026, 11, 21, 20, 14, 7, 999_000, tzinfo=UTC)
@@ -39,27 +39,6 @@ def test_a_full_lesson_passes_all_checks() -> None:
         "id", "kind", "title", "tags", "confidence", "source", "from", "status", "created", "category", "contexts",
         "applies_to", "pattern", "links",
     ]  # fmt: skip
-
-
-def test_what_was_not_said_is_not_written() -> None:
-    fields = frontmatter.lesson_fields(ID, frontmatter.stamp(NOW), title="x")
-    assert fields.keys() == {"id", "kind", "title", "confidence", "source", "from", "status", "created"}
-    assert frontmatter.body_of(" \n") == ""
-
-
-@pytest.mark.parametrize("versions", [[], ["1.10"], ["2.0", "1.10"]])
-def test_docs_and_scripts_pass_all_checks_where_they_are_written(versions: list[str]) -> None:
-    doc = frontmatter.doc_fields(
-        ID, frontmatter.stamp(NOW), title="D", versions=versions, source_path="~/d.md", source_ref="abc"
-    )
-    path = resource_path(Kind.DOC, "p", versions, "d.md")
-    assert check_entry(read_entry(path, render(doc, "# D\n").encode())) == []
-    script = frontmatter.script_fields(ID, frontmatter.stamp(NOW), title="S", versions=versions, interpreter="bash")
-    path = resource_path(Kind.SCRIPT, "p", versions, "s.sh")
-    entry = read_entry(path, b"echo\n", render(script, "").encode())
-    assert check_entry(entry) == []
-    assert entry.versions == tuple(sorted(versions))
-    assert entry.side_path == side_of(path)
 
 
 def test_the_identity_of_a_plain_file_is_what_it_was_read_as() -> None:
