@@ -304,6 +304,7 @@ def test_a_link_leads_where_the_source_lay_or_to_its_page_of_the_web() -> None:
 
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:
     html = pages.markdown("# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>")
+    assert '<pre tabindex="0"><code>' in pages.markdown("```\nwhat keys can scroll\n```")
     assert "href" not in pages.markdown("[a](http://[) [b](b.md) [c](mailto:a@b.c)")
     assert ("<strong>two</strong>" in html, "<table>" in html, "<u>" in html) == (True, True, False)
 

@@ -509,7 +509,7 @@ def test_an_entry_has_its_own_graph_and_lists_stand_in_for_it_without_javascript
     plain.goto(look.address)
     plain.wait_for_url(look.base + "/")
     plain.goto(look.base + "/graph?kind=lesson")
-    assert not plain.is_visible(".graph")
+    assert not plain.is_visible(".drawing")
     assert plain.inner_text("details.topic li").startswith("L-8F3K2A PUT /workflows")
     assert "related to D-4T7QZM Jira Workflows API" in plain.inner_text("details.topic li")
     plain.fill("[name=q]", "nothing of the kind")

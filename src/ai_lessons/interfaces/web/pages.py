@@ -156,7 +156,8 @@ def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web, words
         url_schemes={"http", "https"},
         attribute_filter=attribute,
     )
-    return Markup(clean)  # noqa: S704  # cleaned just now
+    # keys can scroll what does not fit
+    return Markup(clean.replace("<pre>", '<pre tabindex="0">'))  # noqa: S704  # cleaned just now
 
 
 class LinkTargets:
