@@ -70,11 +70,7 @@ class Clone:
         file.write_text(content)
 
     def commit(
-        self,
-        message: str,
-        files: Mapping[str, str | None],
-        by: Who = HUMAN,
-        committer: Who | None = None,
+        self, message: str, files: Mapping[str, str | None], by: Who = HUMAN, committer: Who | None = None
     ) -> str:
         for path, content in files.items():
             if content is None:

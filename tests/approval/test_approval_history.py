@@ -174,21 +174,6 @@ def test_in_pieces_and_at_once(history: tuple[list[Planned], list[tuple[int, int
         assert set(in_pieces.files) == {path for path in tree.stdout.split() if "/rules/" in path}
 
 
-def test_a_merge_that_takes_the_other_side_whole_is_noticed(mine: Clone) -> None:
-    """Against its first parent it changes nothing, and against the tip that was read last it drops a rule."""
-    mine.commit("straight", {PATH: text("Use X")}, AGENT)
-    mine.view()
-    mine.run("switch", "-q", "-c", "other", "main~1")
-    mine.other_work()
-    mine.run("merge", "-q", "-s", "ours", "--no-edit", "main")
-    mine.run("switch", "-q", "main")
-    mine.run("merge", "-q", "--ff-only", "other")
-    in_pieces = mine.view()
-    assert in_pieces.files == {}
-    forget_state(locate(mine.root))
-    assert mine.view() == in_pieces
-
-
 def test_a_read_with_nothing_new_starts_no_program(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.approved()
     mine.view()

@@ -76,12 +76,6 @@ def test_a_merge_that_is_not_signed_puts_nothing_in_force_and_says_why(mine: Clo
     assert "not signed by a signer who is pinned here" in found.unapproved[0].evidence.reason
 
 
-def test_a_signed_merge_without_a_line_approves_nothing(mine: Clone) -> None:
-    mine.propose(base="main")
-    mine.merge(BRANCH, options=("--no-ff",))
-    assert not verdict(mine).in_force
-
-
 def test_a_signed_line_does_and_says_who_and_when(mine: Clone) -> None:
     approve(mine)
     found = verdict(mine)
@@ -91,49 +85,12 @@ def test_a_signed_line_does_and_says_who_and_when(mine: Clone) -> None:
     assert (evidence.commit, evidence.suggested_by[0].email) == (mine.head(), AGENT[1])
 
 
-def test_a_signed_removal_takes_a_rule_out_and_an_unsigned_one_does_not(mine: Clone) -> None:
-    approve(mine)
-    gone = f"{BRANCH}-gone"
-    mine.propose({PATH: None}, branch=gone, base="main")
-    take(mine, gone, SECOND)
-    assert served(mine) == "Use X"
-    mine.run("reset", "-q", "--hard", "main~1")
-    take(mine, gone)
-    assert not verdict(mine).in_force
-
-
-def test_an_unsigned_merge_leaves_the_signed_text_in_force(mine: Clone) -> None:
-    approve(mine)
-    approve(mine, "Use Y", SECOND)
-    found = verdict(mine)
-    assert (served(mine), [one.evidence.how for one in found.unapproved]) == ("Use X", ["direct"])
-
-
-def test_a_key_that_is_not_pinned_approves_nothing(mine: Clone) -> None:
-    mine.pinned(mine.has_key(SECOND))
-    approve(mine)
-    assert verdict(mine).unapproved[0].evidence.reason.endswith("not signed by a signer who is pinned here")
-
-
-def test_what_a_key_approved_goes_back_when_it_leaves_the_list(mine: Clone) -> None:
-    both = (*(f"{who} {key.with_suffix('.pub').read_text()}" for who, key in mine.keys.items()), mine.has_key(SECOND))
-    mine.pinned(*both)
-    approve(mine)
-    approve(mine, "Use Y", SECOND)
-    assert served(mine) == "Use Y"
-    mine.pinned(both[0])
-    assert served(mine) == "Use X"
-
-
-@pytest.mark.parametrize("forged", [1, 40])
-def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(
-    mine: Clone, forged: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     approve(mine)
     mine.has_key(SECOND)
     blob = mine.run("rev-parse", f"HEAD:{PATH}")
     tree = mine.run("rev-parse", "HEAD^{tree}")
-    for _ in range(forged):
+    for _ in range(40):
         empty = mine.run("commit-tree", tree, "-p", "HEAD", "-m", "x", by=SECOND)
         words = f"Approve rule: Use X{line(mine, blob)}"
         mine.run(
@@ -168,17 +125,6 @@ def test_a_fork_and_a_copy_are_told_from_the_repository_itself(mine: Clone) -> N
 )  # fmt: skip
 def test_the_ways_to_one_repository_are_one_address(url: str, tmp_path: Path) -> None:
     assert signatures.plain_address(url, tmp_path) == "forge.example/acme/kb"
-
-
-def test_more_first_commits_change_nothing(mine: Clone) -> None:
-    approve(mine)
-    mine.run("remote", "remove", "origin")
-    mine.run("switch", "-q", "--orphan", "site")
-    mine.commit("another root", {"x.md": "x\n"}, SECOND)
-    mine.run("merge", "-q", "--allow-unrelated-histories", "--no-edit", "-m", "Merge branch 'main' into site", "main")
-    mine.run("branch", "-f", "main", "site")
-    mine.run("switch", "-q", "main")
-    assert served(mine) == "Use X"
 
 
 def test_an_expired_key_approves_nothing_by_dating_a_commit_back(mine: Clone) -> None:

@@ -92,24 +92,6 @@ def test_every_way_to_take_a_proposal_closes_it_and_puts_it_in_force_if_it_is_kn
         assert (verdict.evidence.by.email, verdict.evidence.suggested_by[0].email) == ("human@x", "agent@x")
 
 
-def test_what_waits_says_who_when_and_what(desk: Desk) -> None:
-    desk.be("Agent", "agent@x")
-    made = desk.propose(agent="some agent")
-    one = desk.open()
-    assert (one.branch, one.name, one.commit, one.remote) == (made.branch, made.branch, made.commit, False)
-    assert (one.entry, one.sort, one.piece.path) == (RULE, "new", PATH)
-    assert one.suggested_by[0].email == "agent@x"
-    assert ("Agent", "some agent") in one.trailers
-    assert (one.faults, one.foreign) == ((), ())
-
-
-def test_edits_and_removals_are_told_apart(desk: Desk) -> None:
-    desk.approved()
-    desk.propose({PATH: text("Use Y")})
-    desk.propose({PATH: None}, stem=STEM + "-gone")
-    assert [one.sort for one in desk.waiting()] == ["edit", "removal"]
-
-
 def test_a_branch_name_that_is_taken_gets_a_number(desk: Desk) -> None:
     assert [desk.propose().branch, desk.propose({PATH: text("Use Y")}).branch] == [BRANCH, f"{BRANCH}-2"]
     faults = [one.faults for one in desk.waiting()]

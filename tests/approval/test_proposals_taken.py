@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import pytest
 from ai_lessons.approval import proposals
 from ai_lessons.errors import Conflict, Refused, UnsavedEdits
 from ai_lessons.git import commit
-from ai_lessons.git.worktree import Worktree, read_head
+from ai_lessons.git.worktree import Worktree
 from approval.approval_world import BRANCH, PATH, RULE, text
-from approval.proposal_world import STEM, Desk
+from approval.proposal_world import Desk
 from git.steps import clean, dirty_everything
 from real_world import Git
 
@@ -151,20 +150,6 @@ def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(desk: Desk, git:
     with pytest.raises(Conflict, match="under way"):
         desk.approve()
     assert (desk.run("rev-parse", "main"), desk.status()) == before
-
-
-def test_a_lock_of_gits_is_named_and_nothing_changes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.propose()
-    monkeypatch.setattr(commit, "SECONDS", 0.2)
-    lock = desk.root / ".git/index.lock"
-    lock.touch()
-    with pytest.raises(Conflict, match=r"index\.lock"):
-        desk.approve()
-    assert (desk.status(), desk.served()) == ("", None)
-    assert not (desk.root / PATH).exists()
-    lock.unlink()
-    desk.approve()
-    assert desk.served() == "Use X"
 
 
 def when_built(monkeypatch: pytest.MonkeyPatch, moment: Callable[[], object]) -> list[str]:
@@ -335,16 +320,3 @@ def test_rules_that_a_sparse_checkout_leaves_out_are_not_removed_ones(desk: Desk
     desk.run("sparse-checkout", "set", "global")
     assert not (desk.root / PATH).exists()
     assert desk.edits() == []
-
-
-def test_a_dead_proposer_leaves_no_lock_for_good(desk: Desk, git: Git) -> None:
-    lock = desk.root / ".git/refs/heads" / f"rules/{STEM}.lock"
-    with commit._locked(lock.with_suffix(""), commit._proof(desk.store.worktree), b"x"):
-        proof = next((desk.root / ".git/ai-lessons/locks").iterdir())
-        os.link(proof, proof.with_name("kept"))
-        os.link(lock, lock.with_name("kept.lock"))
-    os.rename(lock.with_name("kept.lock"), lock)
-    assert read_head(desk.store.worktree).commit
-    desk.propose()
-    assert not lock.exists()
-    clean(git, desk.root)

@@ -27,7 +27,6 @@ def proposed(root: Path, git: Git) -> list[str]:
 
 def test_unless_they_are_asked_for_no_entry_comes(tmp_path: Path, git: Git) -> None:
     made = init(tmp_path / "r")
-
     assert not [name for name in made.added if place(name)]
     assert {".ai-lessons/config.yaml", "README.md", "CODEOWNERS", ".github/workflows/validate.yml"} <= set(made.added)
     assert set(git(made.root, "ls-files").split("\n")) == set(made.added)
@@ -37,7 +36,6 @@ def test_unless_they_are_asked_for_no_entry_comes(tmp_path: Path, git: Git) -> N
 @pytest.mark.parametrize("team", [False, True])
 def test_all_wait_as_proposals_and_none_is_approved(tmp_path: Path, git: Git, *, team: bool) -> None:
     made = init(tmp_path / "r", team=team, with_starters=True)
-
     branches = proposed(made.root, git)
     assert len(branches) == len(RULES)
     assert view(made.root).verdicts == {}
@@ -54,22 +52,11 @@ def test_one_is_in_force_once_a_person_has_merged_it(tmp_path: Path, git: Git) -
     assert [verdict.evidence.how for verdict in view(made.root).verdicts.values()] == ["merge"]
 
 
-def test_they_are_proposed_on_a_branch_of_another_name(tmp_path: Path, git: Git) -> None:
-    git(tmp_path, "init", "-q", "-b", "trunk", "r")
-
-    root = init(tmp_path / "r", with_starters=True).root
-
-    assert view(root, "trunk").verdicts == {}
-    assert len(proposed(root, git)) == len(RULES)
-
-
 def test_a_repository_with_content_gets_them_when_they_are_asked_for(tmp_path: Path, git: Git) -> None:
     root = init(tmp_path / "r").root
     (root / "shop" / "docs").mkdir(parents=True)
     (root / "shop" / "docs" / "a.md").write_text("# Mine\n")
-
     made = init(root, with_starters=True)
-
     entries = {name for name in read_template(template_dir()) if place(name)}
     assert set(made.added) == entries - set(RULES)
     assert git(root, "status", "--short") == "?? shop/"
@@ -81,7 +68,6 @@ def test_one_that_is_approved_or_deleted_does_not_come_back_unasked(tmp_path: Pa
     branch = proposed(root, git)[0]
     git(root, "merge", "-q", "--no-ff", "--no-edit", branch)
     git(root, "branch", "-qD", *proposed(root, git))
-
     init(root)
     assert proposed(root, git) == []
     init(root, with_starters=True)

@@ -77,13 +77,6 @@ def test_a_file_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("old", [", new file >>> -->", " >>> -->  (taken out again by: admin hooks uninstall)"])
-def test_a_part_of_an_earlier_version_is_brought_up_to_date(old: str) -> None:
-    there = PART.replace(" >>> -->", old, 1).encode()
-    assert installed(there) == PART.encode()
-    assert taken_out(there) is None
-
-
 def test_a_second_copy_that_a_merge_left_goes_too() -> None:
     twice = installed(b"# Rules\n") + b"\n" + PART.encode()
     assert installed(twice, "Another text.") == installed(b"# Rules\n", "Another text.")

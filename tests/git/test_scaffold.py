@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app.setup import SUBJECT, clone, hooks_dir, init, read_template, template_dir
+from ai_lessons.app.setup import SUBJECT, clone, init, read_template, template_dir
 from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.model.config import parse_config
 from ai_lessons.model.layout import place
-from real_world import Git, put_file, put_program
+from real_world import Git, put_file
 
 CONFIG = ".ai-lessons/config.yaml"
 
@@ -41,17 +41,9 @@ def full(tmp_path: Path) -> Path:
     return root
 
 
-class TestTemplateAndHooks:
-    def test_are_found_and_complete(self) -> None:
-        assert {CONFIG, ".gitattributes", ".gitignore", "CODEOWNERS", "README.md"} <= set(read_template(template_dir()))
-        names = {path.name for path in hooks_dir().iterdir()}
-        assert {"pre-commit", "post-merge", "post-checkout", "pre-receive", "claude-code", "agents.md"} <= names
-
-
 class TestAnEmptyFolder:
     def test_becomes_a_repository_with_the_whole_template_but_its_rules(self, tmp_path: Path, git: Git) -> None:
         made = init(tmp_path / "new" / "reference", with_starters=True)
-
         assert made.created
         assert made.adopted == 0
         assert made.commit == git(made.root, "rev-parse", "refs/heads/main")
@@ -64,9 +56,7 @@ class TestAnEmptyFolder:
     def test_twice_changes_nothing_and_says_so(self, tmp_path: Path, git: Git) -> None:
         first = init(tmp_path / "r")
         index = (first.root / ".git" / "index").read_bytes()
-
         again = init(tmp_path / "r")
-
         assert not again.created
         assert again.added == ()
         assert again.commit is None
@@ -77,9 +67,7 @@ class TestAnEmptyFolder:
         root = init(tmp_path / "r").root
         (root / "README.md").unlink()
         (root / ".gitattributes").unlink()
-
         init(root)
-
         assert not (root / "README.md").exists()
         assert not (root / ".gitattributes").exists()
 
@@ -88,17 +76,13 @@ class TestAnEmptyFolder:
         for name in ("README.md", ".gitignore"):
             root.mkdir(exist_ok=True)
             (root / name).write_bytes((template_dir() / name).read_bytes())
-
         made = init(root)
-
         assert contents(root) == {name: data for name, data in TEMPLATE.items() if place(name) is None}
         assert made.commit == git(root, "rev-parse", "HEAD")
 
     def test_of_a_fresh_git_repository_keeps_its_branch(self, tmp_path: Path, git: Git) -> None:
         git(tmp_path, "init", "-q", "-b", "trunk", "r")
-
         made = init(tmp_path / "r")
-
         assert git(made.root, "symbolic-ref", "HEAD") == "refs/heads/trunk"
         assert parse_config((made.root / CONFIG).read_text()).approval_branch == "trunk"
         assert made.commit == git(made.root, "rev-parse", "HEAD")
@@ -106,7 +90,6 @@ class TestAnEmptyFolder:
     def test_for_a_team_asks_for_two_people(self, tmp_path: Path) -> None:
         root = init(tmp_path / "r", team=True).root
         text = (root / CONFIG).read_text()
-
         assert parse_config(text).approval_distinct
         assert text.count("\n") == (template_dir() / CONFIG).read_text().count("\n")
         assert "approval.distinct" in "".join(init(root, team=True).notes)
@@ -114,37 +97,21 @@ class TestAnEmptyFolder:
     @pytest.mark.usefixtures("nobody")
     def test_waits_with_the_commit_until_git_knows_who_we_are(self, tmp_path: Path, hermetic: Path, git: Git) -> None:
         made = init(tmp_path / "r", with_starters=True)
-
         assert made.created
         assert made.commit is None
         assert "user.name" in "".join(made.notes)
         assert "rules" not in git(made.root, "for-each-ref")
-
         (hermetic / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.com\n")
         again = init(tmp_path / "r", with_starters=True)
         assert again.commit == git(made.root, "rev-parse", "HEAD")
         assert "refs/heads/rules/" in git(made.root, "for-each-ref")
         assert git(made.root, "status", "--short") == ""
 
-    def test_asks_no_hook_of_the_user_for_the_first_commit(self, tmp_path: Path, hermetic: Path) -> None:
-        hooks = hermetic / "hooks"
-        hooks.mkdir()
-        put_program(hooks / "pre-commit", "#!/bin/sh\necho no commits on Sundays >&2\nexit 1\n")
-        with (hermetic / ".gitconfig").open("a") as config:
-            config.write(f"[core]\n\thooksPath = {hooks}\n")
-
-        made = init(tmp_path / "r")
-
-        assert made.commit is not None
-        assert made.notes == ()
-
 
 class TestAFullFolder:
     def test_is_committed_as_it_is(self, full: Path, git: Git) -> None:
         before = contents(full)
-
         made = init(full)
-
         assert {name: data for name, data in contents(full).items() if name in before} == before
         assert set(made.added) == {CONFIG, ".gitattributes", ".gitignore"}
         assert made.adopted == len(before)
@@ -161,11 +128,9 @@ class TestAFullFolder:
         with (hermetic / ".gitconfig").open("a") as config:
             config.write(f"[core]\n\tautocrlf = {autocrlf}\n\tsafecrlf = true\n")
         before = contents(full)
-
         init(full)
         (full / "notes.md").touch()
         git(full, "add", "--renormalize", ".")
-
         assert git(full, "status", "--short") == ""
         assert contents(full).items() >= before.items()
         git(full, "clone", "-q", str(full), str(full.parent / "clone"))
@@ -176,9 +141,7 @@ class TestAFullFolder:
         (full / ".gitignore").write_text("private/\n")
         (full / "private").mkdir()
         (full / "private" / "diary.md").write_text("dear diary\n")
-
         made = init(full)
-
         assert made.added == (CONFIG,)
         assert (full / ".gitattributes").read_text() == "*.md diff\n"
         assert "private/diary.md" not in git(full, "ls-files")
@@ -186,16 +149,8 @@ class TestAFullFolder:
     def test_leaves_a_repository_inside_it_alone(self, full: Path, git: Git) -> None:
         git(full, "init", "-q", "other")
         (full / "other" / "x.md").write_text("x\n")
-
         init(full)
-
         assert "other" not in git(full, "ls-files")
-
-    def test_twice_changes_nothing(self, full: Path, git: Git) -> None:
-        init(full)
-
-        assert not init(full).created
-        assert git(full, "rev-list", "--count", "HEAD") == "1"
 
 
 class TestARepositoryThatIsThere:
@@ -203,9 +158,7 @@ class TestARepositoryThatIsThere:
         (git_repo / "README.md").write_text("# Edited\n")
         (git_repo / "new.md").write_text("# New\n")
         git(git_repo, "add", "new.md")
-
         made = init(git_repo)
-
         assert set(git(git_repo, "show", "--format=", "--name-only", "HEAD").split()) == set(made.added)
         assert git(git_repo, "status", "--short").split("\n") == ["M README.md", "A  new.md"]
         assert made.adopted == 0
@@ -219,9 +172,7 @@ class TestARepositoryThatIsThere:
         git(git_repo, "commit", "-qam", "ours")
         git(git_repo, "merge", "topic", check=False)
         head = git(git_repo, "rev-parse", "HEAD")
-
         made = init(git_repo)
-
         assert made.commit is None
         assert "commit" in "".join(made.notes)
         assert (git_repo / CONFIG).exists()
@@ -230,13 +181,11 @@ class TestARepositoryThatIsThere:
 
     def test_without_a_branch_gets_files_and_no_commit(self, git_repo: Path, git: Git) -> None:
         git(git_repo, "switch", "-q", "--detach")
-
         assert init(git_repo).commit is None
 
     def test_that_is_bare_is_refused(self, tmp_path: Path, git: Git) -> None:
         git(tmp_path, "init", "-q", "--bare", "bare.git")
         before = contents(tmp_path / "bare.git")
-
         with pytest.raises(UnsupportedRepository):
             init(tmp_path / "bare.git")
         assert contents(tmp_path / "bare.git") == before
@@ -245,9 +194,7 @@ class TestARepositoryThatIsThere:
 class TestAFolderOfABiggerRepository:
     def test_gets_files_and_neither_a_repository_nor_a_commit(self, git_repo: Path, git: Git) -> None:
         head = git(git_repo, "rev-parse", "HEAD")
-
         made = init(git_repo / ".ai" / "reference")
-
         assert made.created
         assert made.commit is None
         assert not (made.root / ".git").exists()
@@ -262,7 +209,6 @@ class TestAFolderOfABiggerRepository:
     def test_twice_changes_nothing(self, git_repo: Path) -> None:
         root = init(git_repo / "kb").root
         before = contents(root)
-
         assert not init(root).created
         assert contents(root) == before
 
@@ -270,7 +216,6 @@ class TestAFolderOfABiggerRepository:
 class TestAPlaceThatCannotBe:
     def test_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("x")
-
         with pytest.raises(Conflict, match="is a file"):
             init(tmp_path / "file")
         with pytest.raises(Conflict):
@@ -283,7 +228,6 @@ class TestAPlaceThatCannotBe:
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
     def test_a_folder_that_may_not_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "closed").mkdir(mode=0o555)
-
         for path in (tmp_path / "closed", tmp_path / "closed" / "new"):
             with pytest.raises(StorageFailed):
                 init(path)
@@ -292,7 +236,6 @@ class TestAPlaceThatCannotBe:
 class TestClone:
     def test_brings_the_repository_and_twice_leaves_it_alone(self, tmp_path: Path, git_repo: Path, git: Git) -> None:
         made = clone(str(git_repo), tmp_path / "deep" / "clone")
-
         assert made.created
         assert made.commit == git(git_repo, "rev-parse", "HEAD")
         assert not clone(str(git_repo), tmp_path / "deep" / "clone").created
@@ -304,7 +247,6 @@ class TestClone:
 
     def test_does_not_go_over_what_is_there(self, git_repo: Path, full: Path) -> None:
         before = contents(full)
-
         with pytest.raises(Conflict):
             clone(str(git_repo), full)
         assert contents(full) == before
@@ -316,7 +258,6 @@ class TestClone:
 
     def test_of_an_empty_repository_says_so(self, tmp_path: Path, git: Git) -> None:
         git(tmp_path, "init", "-q", "--bare", "empty.git")
-
         assert "empty" in "".join(clone(str(tmp_path / "empty.git"), tmp_path / "r").notes)
 
 

@@ -13,7 +13,6 @@ import pytest
 from ai_lessons.app import running
 from ai_lessons.app.running import command, run_script_file, shebang
 from ai_lessons.errors import Refused
-from ai_lessons.git import processes
 
 SOURCE = Path(running.__file__).parents[2]
 RUN = f"""\
@@ -65,13 +64,11 @@ def test_a_shebang_is_an_interpreter_and_one_argument(line: bytes, words: list[s
 
 def test_a_script_without_the_executable_bit_runs_by_its_shebang(tmp_path: Path) -> None:
     file = script(tmp_path, "a", "#!/bin/sh\nexit 7\n", executable=False)
-
     assert run_script_file(command(file)) == 7
 
 
 def test_a_file_that_says_nothing_about_its_interpreter_is_refused(tmp_path: Path) -> None:
     file = script(tmp_path, "data", "1 2 3\n", executable=False)
-
     with pytest.raises(Refused) as caught:
         command(file)
     assert "shebang" in caught.value.hint
@@ -81,10 +78,8 @@ def test_death_by_a_signal_is_128_and_its_number(tmp_path: Path) -> None:
     assert run_script_file(command(script(tmp_path, "a", "#!/bin/sh\nkill -KILL $$\n"))) == 128 + signal.SIGKILL
 
 
-def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "GRACE", 0.2)
+def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     file = script(tmp_path, "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n")
-
     assert run_script_file(command(file), cwd=tmp_path, timeout=2) == 124
     assert gone(int((tmp_path / "pid").read_text()))
 
@@ -99,9 +94,7 @@ def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
     while not (tmp_path / "ready").exists():
         assert ours.poll() is None
         time.sleep(0.02)
-
     ours.send_signal(signal.SIGTERM)
-
     assert ours.wait() == 4
     assert (tmp_path / "out").read_text() == "told\n"
 
@@ -128,9 +121,7 @@ sys.exit(run(sys.argv[1:]))
 
 def test_a_signal_reaches_a_script_that_has_only_just_started(tmp_path: Path) -> None:
     file = script(tmp_path, "a", WAITS)
-
     ended = subprocess.run([sys.executable, "-c", TOLD_AT_ONCE, str(file)], cwd=tmp_path, check=False)
-
     assert ended.returncode == 4
     assert (tmp_path / "out").read_text() == "told\n"
 
@@ -139,7 +130,6 @@ def test_a_signal_is_ours_where_no_script_could_be_started(tmp_path: Path) -> No
     ended = subprocess.run(
         [sys.executable, "-c", TOLD_AT_ONCE, str(tmp_path / "gone")], cwd=tmp_path, check=False, capture_output=True
     )
-
     assert ended.returncode == -signal.SIGTERM
 
 

@@ -28,14 +28,12 @@ def source(tmp_path: Path, git: Git) -> Path:
 
 def test_a_committed_file_comes_from_the_head_of_its_repository(source: Path, git: Git) -> None:
     head = git(source, "rev-parse", "HEAD")
-
     assert source_ref(source / "docs" / "b.md") == head
 
 
 def test_an_edited_file_is_dirty_and_its_neighbour_is_not(source: Path, git: Git) -> None:
     head = git(source, "rev-parse", "HEAD")
     (source / "a.md").write_text("# Changed\n")
-
     assert source_ref(source / "a.md") == head + "-dirty"
     assert source_ref(source / "docs" / "b.md") == head
 
@@ -43,13 +41,11 @@ def test_an_edited_file_is_dirty_and_its_neighbour_is_not(source: Path, git: Git
 @pytest.mark.parametrize("name", ["docs/new.md", "build/out.md"])
 def test_a_file_that_no_commit_holds_is_dirty(source: Path, name: str) -> None:
     put_file(source / name, "# New\n")
-
     assert str(source_ref(source / name)).endswith("-dirty")
 
 
 def test_a_checkout_with_crlf_is_as_committed(source: Path) -> None:
     (source / "a.md").write_bytes(b"# A\r\n")
-
     assert not str(source_ref(source / "a.md")).endswith("-dirty")
 
 
@@ -58,14 +54,12 @@ def test_outside_of_any_repository_and_before_the_first_commit_there_is_no_sourc
     (tmp_path / "fresh").mkdir()
     git(tmp_path / "fresh", "init", "-q")
     (tmp_path / "fresh" / "x.md").write_text("x\n")
-
     assert source_ref(tmp_path / "plain.md") is None
     assert source_ref(tmp_path / "fresh" / "x.md") is None
 
 
 def test_a_link_comes_from_where_it_leads(source: Path, tmp_path: Path, git: Git) -> None:
     (tmp_path / "link.md").symlink_to(source / "a.md")
-
     assert source_ref(tmp_path / "link.md") == git(source, "rev-parse", "HEAD")
 
 
@@ -75,7 +69,6 @@ def test_a_file_of_a_submodule_comes_from_the_submodule(source: Path, tmp_path: 
     git(outer, "init", "-q")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(source), "sub")
     git(outer, "commit", "-qm", "with a submodule")
-
     assert source_ref(outer / "sub" / "a.md") == git(source, "rev-parse", "HEAD")
 
 
@@ -83,9 +76,7 @@ def test_no_program_of_the_source_repository_is_run(source: Path, git: Git) -> N
     git(source, "config", "core.fsmonitor", "touch ran; false")
     git(source, "config", "filter.evil.clean", "touch ran; cat")
     (source / ".git" / "info" / "attributes").write_text("* filter=evil\n")
-
     source_ref(source / "a.md")
-
     assert not (source / "ran").exists()
 
 
@@ -98,7 +89,6 @@ def test_a_repository_is_asked_once_for_a_whole_import(source: Path, git: Git) -
     first = sources.ref(source / "docs" / "0.md", b"")
     git(source, "commit", "-q", "--allow-empty", "-m", "somebody works on")
     answers = {sources.ref(source / "docs" / f"{number}.md", b"") for number in range(300)}
-
     assert answers == {first}
     assert first not in {head, git(source, "rev-parse", "HEAD")}
 
@@ -111,5 +101,4 @@ def test_the_project_is_the_name_of_the_repository(source: Path, tmp_path: Path)
 
 def test_a_damaged_git_folder_is_no_repository(source: Path) -> None:
     shutil.rmtree(source / ".git" / "objects")
-
     assert source_ref(source / "a.md") is None

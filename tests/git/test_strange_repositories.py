@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, proposals, review
+from ai_lessons.app import editing, entries, proposals, review
 from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
@@ -206,12 +206,6 @@ def sound(ground: Ground, root: Path, name: str) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_identity_of_includeif_is_the_one_that_signs_the_commit(ground: Ground) -> None:
-    with opened(include_if(ground), ground) as library:
-        editing.add_lesson(library, LessonDraft("Somebody"))
-    assert ground.git(ground.source, "log", "-1", "--format=%an <%ae>|%cn") == "At Work <work@example.com>|At Work"
-
-
 def test_a_commit_that_cannot_be_signed_says_so(ground: Ground) -> None:
     with opened(signer_without_key(ground), ground) as library:
         made = editing.add_lesson(library, LessonDraft("Unsigned"))
@@ -241,13 +235,6 @@ def test_the_umask_decides_who_may_read_what_is_new(ground: Ground, mask: int, m
         os.umask(old)
     assert (ground.source / made.path).stat().st_mode & 0o777 == mode
     assert ground.git(ground.source, "ls-tree", "HEAD", made.path).startswith("100644 ")
-
-
-def test_two_names_that_differ_in_case_are_named(ground: Ground) -> None:
-    (ground.source / "p/lessons/A.md").write_text(lesson("01JD3Z8QK5W7M2X9V4T6QQQ111"))
-    with opened(ground.source, ground) as library:
-        said = [problem.message for problem in health.validate(library).problems]
-    assert any("systems that ignore case" in message for message in said)
 
 
 def bare(ground: Ground) -> Path:

@@ -36,11 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
 
 @pytest.fixture
 def knowledge(
-    git_repo: Path,
-    git: Git,
-    hermetic: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
+    git_repo: Path, git: Git, hermetic: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A committed knowledge repository with one entry of each kind that can be written; we stand beside it."""
     made = tmp_path_factory.getbasetemp() / "knowledge"

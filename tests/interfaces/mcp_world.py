@@ -69,10 +69,7 @@ def text(done: CallToolResult) -> str:
 @contextmanager
 def connected(to: Any, **options: Any) -> Iterator[Agent]:
     """A client on a server object, a transport or an address."""
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(to, **options)) as client,
-    ):
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(to, **options)) as client:
         yield Agent(portal, client)
 
 

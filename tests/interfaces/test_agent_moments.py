@@ -184,9 +184,7 @@ def test_silence_is_no_evidence(host: Host, lesson: str, run: Run) -> None:
 
 
 def test_a_user_who_takes_back_what_was_told_since_his_last_prompt_speaks_against_it(
-    host: Host,
-    lesson: str,
-    run: Run,
+    host: Host, lesson: str, run: Run
 ) -> None:
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "push it"}
     host.hear("stop", **prompt)
@@ -315,7 +313,6 @@ def test_what_was_told_in_twelve_sessions_without_use_is_told_again_when_it_is_e
     assert json.loads(run("recall", "why-told", "a0", "--json").out)[0]["silent"].startswith(why)
     asked = run("recall", "context", "--error", "-", "--json", text=SAID).out
     assert [one["handle"] for one in json.loads(asked)["lessons"]] == [lesson], "who asks gets it"
-
     os.utime(file)
     assert told_in(host, 1, "b") == 0, "a file that was only written anew is not edited"
     file.write_text(file.read_text().replace("Set the upstream", "Say the upstream"))

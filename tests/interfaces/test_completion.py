@@ -118,10 +118,7 @@ def test_it_goes_where_the_shell_looks(run: Run, monkeypatch: pytest.MonkeyPatch
         )
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [("lesson a", ["add"]), ("lesson list --scope jir", ["jira-api"])],
-)
+@pytest.mark.parametrize(("line", "expected"), [("lesson a", ["add"]), ("lesson list --scope jir", ["jira-api"])])
 def test_the_short_program_is_completed_too(knowledge: Path, line: str, expected: list[str]) -> None:
     asked = {"_LESSON_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     program = [PROGRAM[0], "-c", "from ai_lessons.interfaces.lesson import main; main()"]

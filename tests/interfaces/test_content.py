@@ -25,7 +25,6 @@ def overdue(knowledge: Path, git: Git) -> Path:
 
 
 def test_without_a_terminal_it_is_a_list_and_no_failure(run: Run, overdue: Path) -> None:
-    assert overdue.exists()
     done = run("admin", "review")
     assert done.code == 0
     assert [row.split(maxsplit=1) for row in done.out.splitlines()] == [
@@ -37,7 +36,6 @@ def test_without_a_terminal_it_is_a_list_and_no_failure(run: Run, overdue: Path)
 
 
 def test_with_nothing_to_review_it_says_so(run: Run, knowledge: Path) -> None:
-    assert knowledge.exists()
     assert run("admin", "review").out == "Nothing is to be reviewed.\n"
     assert run("admin", "review", "--json").json == []
     assert run("admin", "validate", "--ci").code == 0
@@ -134,13 +132,11 @@ def test_a_person_is_asked_where_a_doc_is_read_from_and_told_when_that_changes(
 
 
 def test_an_agent_at_a_terminal_gets_the_list(spawn: Spawn, overdue: Path) -> None:
-    assert overdue.exists()
     code, text = finish(spawn("admin", "review", AI_LESSONS_AGENT="robot"))
     assert (code, "L-8F3K2A" in text, "[k]" in text) == (0, True, False), text
 
 
 @pytest.mark.parametrize("project", ["jira-api", "project:/home/you/code/jira-api"])
 def test_a_project_may_be_named_by_a_scope(run: Run, knowledge: Path, project: str) -> None:
-    assert knowledge.exists()
     listed = run("recall", "list", "--type", "lesson", "--project", project, "--json").json
     assert [one["id"] for one in listed] == [LESSON]

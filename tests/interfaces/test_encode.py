@@ -7,17 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ai_lessons.app.answers import (
-    Answer,
-    EvaluationFinding,
-    EvaluationReport,
-    Hit,
-    Outdated,
-    Promoted,
-    Skipped,
-    Suggested,
-    Written,
-)
+from ai_lessons.app.answers import EvaluationFinding, EvaluationReport, Outdated, Promoted, Skipped, Suggested, Written
 from ai_lessons.app.lessons import LessonGroup, Loaded
 from ai_lessons.app.running import Ran
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
@@ -44,23 +34,6 @@ LESSON = EntrySummary(
     status="active",
     from_="ai",
 )
-COMMON = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
-
-
-def test_a_light_entry_has_the_common_keys_and_those_of_its_kind() -> None:
-    assert list(LESSON.as_json(scored=True)) == [*COMMON, "score", "confidence", "source", "status"]
-    rule = EntrySummary("01R", "R-1", Kind.RULE, "t", "p", (), (), "x", rationale="why")
-    assert list(rule.as_json(scored=True)) == [*COMMON, "score", "rationale", "applies_to"]
-    assert rule.as_json()["applies_to"] is None
-
-
-def test_a_search_has_its_four_groups_and_factors_only_where_there_are_any() -> None:
-    found = Answer("q", (Hit(LESSON, "H"), Hit(LESSON, "", {"vector": 0.5})), notes=("full text only",))
-    data = output.encode(found)
-    assert list(data) == ["query", "order", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"]
-    assert "factors" not in data["lessons"][0]
-    assert data["lessons"][0]["heading"] == "H"
-    assert data["lessons"][1]["factors"] == {"vector": 0.5}
 
 
 def test_errors_carry_class_message_and_hint() -> None:

@@ -116,10 +116,7 @@ def usage(capsys: Captured, *args: str) -> tuple[int, str]:
 
 
 def test_a_mistyped_command_names_the_near_one(capsys: Captured) -> None:
-    assert usage(capsys, "recal") == (
-        2,
-        "error: no command 'recal'\nhint: did you mean: ai-lessons recall?\n",
-    )
+    assert usage(capsys, "recal") == (2, "error: no command 'recal'\nhint: did you mean: ai-lessons recall?\n")
 
 
 def test_a_command_without_its_group_names_the_group(capsys: Captured) -> None:

@@ -60,30 +60,25 @@ def test_an_entry_of_any_kind_goes_through_every_command_and_tool(
     for reference in (ID, name, name.lower(), ID[-6:]):
         assert TITLE in done("recall", "show", reference)
     assert json.loads(done("recall", "show", name, "--json"))["kind"] == kind
-
     with inside(tmp_path / "log") as agent:
         found = agent.call("search", query="zebra dawn", type=kind)
         assert [hit["id"] for hit in found[kind.folder]] == [ID]
         assert kind.folder in agent.tools()["search"].output_schema["properties"]
         assert agent.call("get_resource", resource_id=name)["handle"] == name
         assert TITLE in agent.reads("get_resource", resource_id=name)
-
     done("contribute", "link", LESSON, name)
     assert name in done("recall", "related", LESSON)
     assert "L-8F3K2A" in done("recall", "related", name)
     assert name in done("recall", "graph", name)
-
     file = tmp_path / "export.json"
     counts = json.loads(done("admin", "export", file, "--json"))
     assert counts[kind.folder] == len(json.loads(done("recall", "list", "--type", kind, "--json")))
-
     done("contribute", "update", name, "--title", "Feed the zebra at dusk")
     if kind is not Kind.RULE:  # of a rule it is a proposal
         assert "at dusk" in done("recall", "show", name)
     done("contribute", "delete", name, "--yes")
     if kind is not Kind.RULE:
         assert run("recall", "show", name).code == 3
-
     other = tmp_path / "other"
     done("admin", "init", other)
     imported = json.loads(done("--repo", other, "admin", "import", file, "--json"))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.interfaces.cli import root
 from interfaces.a_terminal import Spawn, finish, reply
 from interfaces.world import DOC, LESSON, SCRIPT, Run
 from real_world import Git, commit_all, put_file
@@ -78,16 +77,6 @@ def test_an_editor_that_is_not_there_is_named_with_the_variable(
     done = run("edit", "L-8F3K2A")
     assert done.code == 1
     assert "hint: set EDITOR" in done.err
-
-
-@pytest.mark.parametrize(
-    ("short", "name"),
-    [("edit", "edit"), ("run", "run"), ("undo", "undo"), ("sync", "sync"), ("review", "review")],
-)
-def test_short_forms_are_the_commands(short: str, name: str) -> None:
-    command = root.get_command(root.make_context("ai-lessons", ["--help"], resilient_parsing=True), short)
-    assert command is not None
-    assert command.name == name
 
 
 def test_kind_and_type_are_one_option(run: Run, knowledge: Path) -> None:

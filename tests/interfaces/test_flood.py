@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from ai_lessons.app.proposals import SHOWN
-from ai_lessons.git import plumbing
 from interfaces.world import Run
 from real_world import Git
 
@@ -31,25 +27,6 @@ def push_many(root: Path, many: int, writer: str = "bot", rule: int | None = Non
             f"M 100644 inline global/rules/{entry.lower()}.md\ndata {len(text)}\n{text}\n"
         )
     subprocess.run(["git", "-C", str(root), "fast-import", "--quiet"], input="".join(rows).encode(), check=True)
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many git programs were started since the last question."""
-    calls: list[object] = []
-    run = plumbing.run
-
-    def counted(*args: object, **more: object) -> object:
-        calls.append(args)
-        return run(*args, **more)  # type: ignore[arg-type]  # whatever the caller gave
-
-    def since() -> int:
-        number = len(calls)
-        calls.clear()
-        return number
-
-    monkeypatch.setattr(plumbing, "run", counted)
-    return since
 
 
 def test_a_list_of_many_is_cut_off_and_says_whose_are_left_out(run: Run, knowledge: Path) -> None:
@@ -91,7 +68,7 @@ def test_many_about_one_rule_name_a_few_rivals(run: Run, knowledge: Path) -> Non
 
 
 def test_many_start_no_more_programs_than_few(
-    run: Run, knowledge: Path, started: Callable[[], int], tmp_path: Path, git: Git
+    run: Run, knowledge: Path, started: Path, tmp_path: Path, git: Git
 ) -> None:
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
@@ -100,10 +77,10 @@ def test_many_start_no_more_programs_than_few(
         push_many(knowledge, many)
         git(knowledge, "push", "-q", "origin", "main", "refs/remotes/origin/rules/*:refs/heads/rules/*")
         run("admin", "sync")  # what is remembered from now on is remembered
-        started()
+        started.write_text("")
         assert run("admin", "sync").code == 0
         assert run("admin", "pending-rules").code == 0
-        numbers.append(started())
+        numbers.append(len(started.read_text().splitlines()))
     assert numbers[0] == numbers[1]
 
 

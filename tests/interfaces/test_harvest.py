@@ -29,7 +29,6 @@ TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 @pytest.fixture
 def transcript(knowledge: Path) -> Path:
     """The session of a real Claude Code, where it would have put it: a push that failed, and one that worked."""
-    assert knowledge.exists()
     file = Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl"
     file.parent.mkdir(parents=True)
     shutil.copy(RECORDED, file)
@@ -98,7 +97,6 @@ def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_u
 
 
 def test_a_folder_that_is_not_there_is_named(run: Run, knowledge: Path) -> None:
-    assert knowledge.exists()
     done = run("contribute", "harvest", "nowhere")
     assert (done.code, done.err.splitlines()[0]) == (3, "error: no folder of transcripts 'nowhere'")
 
@@ -129,7 +127,6 @@ def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch:
 
 
 def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcript: Path, host: Host) -> None:
-    assert transcript.exists()
     failed = {"tool_input": {"command": "git push"}, "error": "Exit code 128\n" + FATAL.replace("till", "cart")}
     run("contribute", "harvest")
     assert host.hear("git_push_failed", **failed) == "", "it happened in another project"
@@ -212,7 +209,6 @@ def test_a_secret_in_an_output_is_shown_to_nobody(run: Run, transcript: Path) ->
 
 
 def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, transcript: Path, tmp_path: Path) -> None:
-    assert transcript.exists()
     child = spawn("contribute", "harvest", EDITOR=editor(tmp_path, "sed -i 's/^# .*/# Push a new branch/' \"$1\""))
     child.expect(ASKED)
     assert "1 of 1" in str(child.before)
@@ -238,7 +234,6 @@ def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, tr
 def test_without_a_terminal_a_person_keeps_what_says_what_helps(
     run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert transcript.exists()
     (one,) = run("contribute", "harvest", "--json").json
     refused = run("contribute", "harvest", "--keep", "all")
     assert (refused.code, "say --yes" in refused.err) == (8, True)
@@ -254,7 +249,6 @@ def test_without_a_terminal_a_person_keeps_what_says_what_helps(
 
 
 def test_never_holds_and_skip_does_not(run: Run, spawn: Spawn, transcript: Path) -> None:
-    assert transcript.exists()
     for key, said, left in (("s", "1 skipped", 1), ("q", "1 left", 1), ("n", "1 never again", 0)):
         child = spawn("contribute", "harvest")
         child.expect(ASKED)
@@ -276,7 +270,6 @@ def test_an_empty_draft_and_one_without_an_answer_are_not_added(
     child.expect(ASKED)
     child.send("q")
     assert finish(child)[0] == 0
-    assert transcript.exists()
     unknown = editor(tmp_path, "sed -i 's/^-> DO .*/-> DO …/' \"$1\"")
     child = spawn("contribute", "harvest", EDITOR=unknown)
     child.expect(ASKED)
@@ -290,7 +283,6 @@ def test_an_empty_draft_and_one_without_an_answer_are_not_added(
 
 
 def test_an_agent_is_asked_nothing_and_gets_them_as_a_prompt(spawn: Spawn, transcript: Path) -> None:
-    assert transcript.exists()
     child = spawn("contribute", "harvest", AI_AGENT="robot")
     code, said = finish(child)
     assert (code, "1 draft, none is stored." in said) == (0, True)
@@ -304,7 +296,6 @@ def test_an_agent_is_asked_nothing_and_gets_them_as_a_prompt(spawn: Spawn, trans
 
 
 def test_over_http_nobody_reads_the_transcripts_of_who_serves(knowledge: Path, tmp_path: Path) -> None:
-    assert knowledge.exists()
     with inside(tmp_path / "mcp.log") as agent:
         assert "harvest" not in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
         assert "harvest" not in agent.tools()
@@ -313,7 +304,6 @@ def test_over_http_nobody_reads_the_transcripts_of_who_serves(knowledge: Path, t
 def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(
     run: Run, transcript: Path, knowledge: Path
 ) -> None:
-    assert transcript.exists()
     before = run("recall", "replay", "--json").json
     assert (before["sessions"], before["failures"], before["helped"]) == (1, 1, 0)
     assert before["unhelped"] == [{"failure": f"git push: {FATAL}", "times": 1}]
@@ -437,7 +427,6 @@ def test_the_example_workflow_sends_what_a_team_said_twice_as_a_proposal(
 def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
     run: Run, spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git
 ) -> None:
-    assert knowledge.exists()
     kept_by_a_team(tmp_path / "till", git)
     folder = Path.home() / ".claude/projects/till"
     folder.mkdir(parents=True)

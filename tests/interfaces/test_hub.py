@@ -27,7 +27,6 @@ def test_the_server_hook_comes_and_goes(run: Run, hub: Path) -> None:
 
 def test_a_place_that_is_no_hub_is_said(run: Run, tmp_path: Path) -> None:
     done = run("admin", "hooks", "install", "--server", str(tmp_path))
-
     assert done.code == 3
     assert str(tmp_path) in done.err
 
@@ -38,13 +37,7 @@ def test_a_push_is_refused_with_reasons_and_the_code_of_a_policy(
     git(git_repo, "push", "-q", str(hub), "main")
     head = git(git_repo, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_DIR", str(hub))
-
     done = run("admin", "check-push", text=f"{head} {ZERO} refs/heads/main\n")
-
     assert (done.code, done.out) == (8, "refused: main is the approval branch and cannot be deleted\n")
     assert run("admin", "check-push", text=f"{ZERO} {head} refs/heads/topic\n").out == ""
     assert run("admin", "check-push", text="").code == 8
-
-
-def test_nobody_is_bothered_with_it_in_a_list_of_commands(run: Run) -> None:
-    assert "check-push" not in run("admin", "--help").out

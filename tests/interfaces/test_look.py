@@ -100,11 +100,7 @@ def test_the_address_without_its_slash_leads_to_the_page(look: Served) -> None:
 
 @pytest.mark.parametrize(
     ("path", "headers"),
-    [
-        ("/", {"Host": "evil.example:80"}),
-        ("/", {"Origin": "http://evil.example"}),
-        ("/graph.json", {"Origin": "null"}),
-    ],
+    [("/", {"Host": "evil.example:80"}), ("/", {"Origin": "http://evil.example"}), ("/graph.json", {"Origin": "null"})],
 )
 def test_nobody_else_is_answered(look: Served, path: str, headers: dict[str, str]) -> None:
     status, html, _ = look.ask(path, headers=headers)
@@ -218,7 +214,6 @@ def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, propos
         assert not re.search(r'<form|(?:href|src)="/', html)
     found = json.loads((site / "search.json").read_text())
     assert any("two statuses were gone" in one["text"] for one in found)
-
     assert run("contribute", "delete", LESSON, "--yes").code == 0
     assert run("admin", "export", site, "--to", "site").code == 0
     assert not (site / f"entry/{LESSON}.html").exists()
@@ -417,7 +412,6 @@ def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pyte
 def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
     monkeypatch: pytest.MonkeyPatch, knowledge: Path
 ) -> None:
-    assert knowledge.exists()
     half, go_on = threading.Event(), threading.Event()
 
     def replayed(opened: Library) -> harvest.Replay:
@@ -453,7 +447,6 @@ def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
 def test_health_says_what_it_cannot_check(
     run: Run, knowledge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert knowledge.exists()
     pool = SessionPool(partial(settings.load, os.environ))
 
     def again() -> pages.Part:

@@ -107,19 +107,6 @@ def test_a_file_that_nothing_is_about_and_what_is_no_file_get_nothing(sql: str) 
     assert [one.get("result", one.get("params", {}).get("diagnostics")) for one in found] == [[], None, [], None]
 
 
-def test_a_note_on_a_line_is_shown_there_alone(sql: str, monkeypatch: Any) -> None:
-    def on_the_second_line(library: Library, path: Path, text: str) -> list[lsp.Note]:
-        assert (path.name, text) == ("a b.sql", "SELECT 1;\n")
-        (note, *_) = lsp.speaking(library, path, text)
-        return [note._replace(row=1, text="here")]
-
-    monkeypatch.setattr(lsp, "SOURCES", (on_the_second_line,))
-    _, (shown, first, second) = talk(opened(sql), hover(sql, 0), hover(sql, 1, number=3))
-    assert shown["params"]["diagnostics"][0]["range"]["start"] == {"line": 1, "character": 0}
-    assert first["result"] is None
-    assert second["result"]["contents"]["value"].endswith("here")
-
-
 def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(knowledge: Path) -> None:
     raw = b"Content-Length: 3\r\n\r\n{,}" + framed({"id": 7, "method": "textDocument/rename", "params": {}})
     code, found = talk({"id": 8, "method": "shutdown"}, {"method": "exit"}, raw=raw)

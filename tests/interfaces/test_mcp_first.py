@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.interfaces import mcp
 from ai_lessons.interfaces.mcp import FirstAnswers
 from interfaces.mcp_world import over_stdio
 
@@ -59,24 +58,6 @@ def test_a_client_that_asks_for_the_tools_and_goes_is_answered_without_the_sdk(f
     assert found == [
         {"jsonrpc": "2.0", "id": 1, "result": GREETING}, {"jsonrpc": "2.0", "id": "two", "result": TOOLS},
     ]  # fmt: skip
-
-
-def test_the_next_message_goes_to_the_sdk_with_those_before_and_is_alone_answered(file: Path) -> None:
-    first = FirstAnswers(file)
-    done, found = talk(first, INITIALIZE, READY, LIST, CALL, more=b'{"id": 4, "met', gone=False)
-    assert (done, len(found)) == (False, 2)
-    assert [json.loads(one).get("id") for one in first.rows] == [1, None, "two", 3]
-    assert first.rest == b'{"id": 4, "met'
-    answers = [{"id": 1, "result": GREETING}, {"id": 3, "result": {}}, {"id": "two", "result": TOOLS}]
-    assert [first.passes(row(one)) for one in answers] == [False, True, False]
-    assert first.passes(row({"id": 1, "result": "of a later request with this id"}))
-    assert first.passes(row({"id": 1, "method": "elicitation/create"}))
-
-
-def test_a_silent_client_makes_the_sdk_load(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "PATIENCE", 0.01)
-    done, found = talk(FirstAnswers(file), INITIALIZE, READY, LIST, gone=False)
-    assert (done, len(found)) == (False, 2)
 
 
 @pytest.mark.parametrize(

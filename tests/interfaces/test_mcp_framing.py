@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 
-import anyio.from_thread
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +16,7 @@ from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli.command import Tool
 from ai_lessons.interfaces.mcp import server
-from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool, Stopping
+from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool
 from ai_lessons.interfaces.output import BARE
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
@@ -132,33 +130,3 @@ def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
             desk.read(job)
     desk.close()
     assert [seen.index(one) for one in seen] == [0, 0, 2, 2, 2]
-
-
-def test_a_call_that_waits_for_its_turn_gives_up_when_it_is_cancelled(
-    knowledge: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks = iter([None, None, TimeoutError()])
-
-    def wanted() -> None:
-        if (what := next(looks)) is not None:
-            raise what
-
-    monkeypatch.setattr(anyio.from_thread, "check_cancelled", wanted)
-    desk = SessionPool(lambda: pytest.fail("opened"))
-    held, release = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with desk._reading:
-            held.set()
-            release.wait(60)
-
-    holding = threading.Thread(target=hold)
-    holding.start()
-    held.wait(60)
-    with pytest.raises(TimeoutError):
-        desk.read(lambda _library: None)
-    desk.stop(0)
-    with pytest.raises(Stopping):
-        desk.read(lambda _library: None)
-    release.set()
-    holding.join()

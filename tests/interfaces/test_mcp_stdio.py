@@ -404,10 +404,7 @@ def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_don
     for turn in range(2):  # the second start answers the first messages before the SDK is loaded
         calls = [
             message(
-                number,
-                "tools/call",
-                name="add_lesson",
-                arguments={"title": f"Bear {turn} {number}", "content": "C."},
+                number, "tools/call", name="add_lesson", arguments={"title": f"Bear {turn} {number}", "content": "C."}
             )
             for number in range(3, 8)
         ]

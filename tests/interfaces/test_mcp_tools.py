@@ -36,7 +36,6 @@ Set the upstream once: `git push --set-upstream origin main`.
 ```
 {FAILED}```
 """
-RANGES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 DEFAULT = [
     "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
     "suggest_rule", "link", "record_outcome",
@@ -84,20 +83,6 @@ def test_a_host_is_told_which_tools_only_read(agent: Agent) -> None:
     assert {name for name, hint in hints.items() if hint.destructive_hint} == {"run_script", "unlink"}
 
 
-def test_parameters_have_their_agreed_names(agent: Agent) -> None:
-    found = {name: list(tool.input_schema["properties"]) for name, tool in agent.tools().items()}
-    assert found["search"] == ["query", "context_tags", "type", "versions", "project", "limit"]
-    assert found["search_resources"] == ["query", "type", "versions", "limit"]
-    assert found["get_resource"] == ["resource_id", "section", "heading"]
-    assert found["run_script"] == ["resource_id", "args", "timeout"]
-    assert found["add_resource"][:4] == ["type", "path", "title", "versions"]
-    assert found["suggest_rule"][:6] == [
-        "title", "rationale", "content", "tags", "linked_lessons", "linked_resources",
-    ]  # fmt: skip
-    assert found["record_outcome"] == ["id", "outcome", "note"]
-    assert found["get"] == ["id", "section", "heading"]
-
-
 def test_a_search_answers_in_groups_and_as_data(agent: Agent, rule: str) -> None:
     done = agent.result("search", query="workflow statuses", context_tags={"jira-api": 1.5, "reviewer": None})
     text = done.content[0].text  # type: ignore[union-attr]
@@ -143,17 +128,6 @@ def test_what_models_write_instead_of_lists_is_understood(agent: Agent) -> None:
     one = agent.call("context", paths="src/workflows/{api,app}.py")
     assert one["lessons"] is not None
     assert shown["related"][0]["target"] == DOC
-
-
-def test_an_entry_is_read_in_full_between_marks(agent: Agent) -> None:
-    text = agent.reads("get_resource", resource_id="L-8F3K2A")
-    start = text.index("<<< content of jira-api/lessons/2026-11/put-replaces-8F3K2A.md, data ")
-    assert start < text.index("two statuses were gone") < text.index(">>> end of data")
-    assert "WHEN updating a Jira workflow" in text
-    assert "related_to -> [D-4T7QZM]" in text
-    data = agent.call("get_resource", resource_id=LESSON)
-    assert data["handle"] == "L-8F3K2A"
-    assert data["text"] in text
 
 
 def test_text_and_data_of_an_answer_say_the_same_and_nothing_twice(agent: Agent, rule: str, knowledge: Path) -> None:
@@ -251,12 +225,6 @@ def test_a_failure_that_nothing_helps_with_is_searched_for_by_its_line_that_tell
     assert found["lessons"][0]["id"] == LESSON
     assert sum(len(found[group]) for group in ("rules", "scripts", "lessons", "docs")) <= 3
     assert found["prompt"] == ""
-
-
-def test_a_rule_in_force_is_marked_with_who_approved_it(agent: Agent, rule: str) -> None:
-    text = agent.reads("get", id=rule)
-    assert "<<< rule in force from jira-api/rules/get-before-put-5n1qtc.md, approved by Test Person" in text
-    assert agent.call("get", id=rule)["approval"]["in_force"] is True
 
 
 def test_a_change_that_nobody_approved_stands_between_marks_of_its_own(
@@ -391,11 +359,6 @@ def test_the_person_at_the_client_is_asked_to_trust_a_script(knowledge: Path, lo
     assert len(asked) == 2
 
 
-def test_a_client_without_a_form_is_told_what_to_do(log: Path, knowledge: Path) -> None:
-    with talking(log) as agent:
-        assert "trust-script" in agent.fails("run_script", resource_id=SCRIPT)
-
-
 def test_which_of_two_entries_is_asked(log: Path, knowledge: Path) -> None:
     body = "---\nid: 01JD3Z8QK5W7M2X9V4T{}ABCDEF\nkind: doc\ntitle: Twin of {}\n---\nText {}.\n"
     for number, project in enumerate(("shop", "till")):
@@ -467,17 +430,6 @@ def test_a_rule_is_suggested_and_waits(agent: Agent, knowledge: Path, git: Git) 
     assert "Not in force until a person approves it" in agent.reads("suggest_rule", title="Other", rationale="R")
 
 
-def test_links_are_made_followed_and_taken_away(agent: Agent) -> None:
-    agent.call("link", from_id=SCRIPT, to_id=LESSON, relation="proves", weight=0.5)
-    assert [(one["relation"], one["target"]) for one in agent.call("related", id=SCRIPT)["related"]] == [
-        ("proves", LESSON)
-    ]
-    assert "proves" in agent.reads("related", id=LESSON)
-    agent.call("unlink", from_id=SCRIPT, to_id=LESSON, relation="proves")
-    assert agent.call("related", id=SCRIPT)["related"] == []
-    assert "supersedes" in agent.fails("link", from_id=SCRIPT, to_id=LESSON, relation="likes")
-
-
 def test_lessons_of_a_scope_are_loaded_and_a_wrong_one_leaves(agent: Agent) -> None:
     assert "- WHEN updating a Jira workflow -> DO" in agent.reads("load_lessons", scope="jira-api")
     assert agent.call("load_lessons")["active"] == 0
@@ -492,12 +444,6 @@ def test_what_a_person_stated_is_not_for_an_agent_to_take_back(agent: Agent, kno
     file = knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
     file.write_text(file.read_text().replace("from: ai", "from: user"))
     assert "is firm" in agent.fails("mark_wrong", id=LESSON)
-
-
-def test_a_wrong_id_is_answered_with_what_to_do(agent: Agent) -> None:
-    told = agent.fails("get_resource", resource_id="L-NOPE22")
-    assert told.startswith("no entry 'L-NOPE22'")
-    assert "hint: " in told
 
 
 def test_arguments_that_are_wrong_are_named_without_decoration(agent: Agent) -> None:
@@ -581,12 +527,6 @@ def test_what_editor_and_command_line_write_is_seen_at_once(agent: Agent, knowle
     assert agent.call("get", id=handle)["title"] == "Quagga"
     assert run("contribute", "delete", handle, "--yes").code == 0
     assert "no entry" in agent.fails("get", id=handle)
-
-
-def test_the_schema_of_every_tool_is_short_and_whole(log: Path) -> None:
-    for tool in tools.tools(SessionPool(lambda: pytest.fail("opened")), log, "all"):
-        for one in tool.parameters["properties"].values():
-            assert set(one) <= {"type", "items", "enum", "description", "default", "additionalProperties", *RANGES}
 
 
 @pytest.fixture

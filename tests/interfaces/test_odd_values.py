@@ -15,14 +15,7 @@ KEYS = (
     "created", "reason", "versions", "rationale", "source_path", "source_ref", "content_hash", "path", "interpreter",
     "proves", "review_by", "reviewed", "scope", "allow_secrets", "origin", "start", "unknown",
 )  # fmt: skip
-VALUES = (
-    "[[1, 2]]",
-    "[{a: [b]}]",
-    "{type: [x], how: {a: 1}}",
-    "1e400",
-    "null",
-    "2026-13-45",
-)
+VALUES = ("[[1, 2]]", "[{a: [b]}]", "{type: [x], how: {a: 1}}", "1e400", "null", "2026-13-45")
 PLACES = {
     "lesson": "p/lessons/{}.md",
     "rule": "p/rules/{}.md",

@@ -130,7 +130,3 @@ def test_whatever_becomes_of_the_program_nothing_is_refused_or_changed(
 def test_commands_of_a_session_say_whose_they_are(host: Host) -> None:
     (made,) = play(host, ("shell.env", SESSION, {"env": {"A": "1"}}))
     assert made["env"] == {"A": "1", "AI_LESSONS_AGENT": "opencode", "AI_LESSONS_SESSION": "ses_1"}
-
-
-def test_it_is_short() -> None:
-    assert len(MODULE.read_text().splitlines()) <= 60

@@ -222,13 +222,6 @@ def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Pat
     assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=180).returncode == 0
 
 
-def test_bytes_on_the_command_line_that_are_no_text_are_named(hermetic: Path, user: Path) -> None:
-    for words in ((b"search", b"Gr\xfc\xdfe"), (b"add", b"--title", b"T", b"--content", b"Gr\xfc\xdfe")):
-        done = program(*words, cwd=hermetic, LC_ALL="C.UTF-8")
-        assert done.code == 2
-        assert "is no UTF-8 text" in done.err
-
-
 def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path, user: Path, git: Git) -> None:
     for hook in ("commit-msg", "prepare-commit-msg"):
         put_program(hermetic / "hooks" / hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')

@@ -58,23 +58,9 @@ def test_a_proposal_tells_its_branch(three: Path, run: Run) -> None:
     assert waiting["report"].startswith("Reason: three teams\n\nEvaluation: approve")
 
 
-def test_it_is_data_too(three: Path, run: Run) -> None:
-    done = promote(run, "--json").json
-    assert (done["handle"], done["from"], done["to"], done["outcome"]) == (LESSON, "project", "user", "copied")
-    assert done["copy"]["handle"] != LESSON
-    assert done["proposal"] is None
-    assert done["evaluation"]["recommendation"] == "approve"
-    proposed = promote(run, "--json", to="enterprise:acme").json
-    assert proposed["copy"] is None
-    assert proposed["proposal"]["branch"].startswith("proposals/L-")
-
-
 @pytest.mark.parametrize(
     ("to", "code", "told"),
-    [
-        ("project", 2, "is in the project tier already"),
-        ("enterprise:none", 3, "no tier 'enterprise:none'"),
-    ],
+    [("project", 2, "is in the project tier already"), ("enterprise:none", 3, "no tier 'enterprise:none'")],
 )
 def test_a_wrong_tier_is_named(three: Path, run: Run, to: str, code: int, told: str) -> None:
     done = promote(run, to=to)
@@ -107,7 +93,6 @@ def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers_and_bundles(
         assert (weakest["handle"], weakest["tier"]) == (LESSON, "project")
         assert (weakest["confidence"], weakest["source"]) == ("low", "hearsay")
     assert "weakest" not in run("show", LESSON, "--json").json
-
     file, other = tmp_path / "bundle.json", tmp_path / "other"
     fields = ("--title", "Derived", "--content", "Seen.", "--project", "alone", "--confidence", "high", "--link")
     assert run("add", *fields, f"derived_from={LESSON}").code == 0

@@ -75,32 +75,7 @@ LESSON = light(
 )
 DOC = light(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score=0.82, path="jira-api/docs/v3/api.md")
 
-FOUND = Answer(
-    "workflow",
-    (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)),
-)
-
-
-def test_a_search_comes_in_four_groups() -> None:
-    assert (
-        interfaces_text.answer(FOUND, VIEW)
-        == """\
-Rules (follow these):
-  [R-R00001] Always GET before PUT on Jira workflows
-    "PUT replaces entire resource..."
-
-Scripts (try these):
-  [S-S00001] (0.89) update-workflow.sh
-    v2, v3 | "Updates workflow with proper status preservation..."
-
-Lessons (context):
-  [L-L00001] (0.88) PUT /workflows replaces entire resource
-    high, tested
-
-Docs (reference):
-  [D-D00001] (0.82) Jira Workflows API v3
-    v3"""
-    )
+FOUND = Answer("workflow", (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)))
 
 
 NOTHING = FOUND._replace(hits=(Hit(LESSON),), weak=True, notes=("nothing near; the nearest is L-L00001 (0.12 of 1)",))
@@ -290,21 +265,3 @@ S-S00001  script  jira-api  v2, v3    update-workflow.sh                       -
 … and 3 more (--limit 0 shows all)"""
     )
     assert interfaces_text.listing(Listing((), 0), VIEW) == "No entries."
-
-
-def written(commit: str | None = "abc", *notes: str) -> Written:
-    return Written(LESSON.id, LESSON.handle, Kind.LESSON, LESSON.title, LESSON.path, commit, notes)
-
-
-def test_an_import_names_what_it_left_out() -> None:
-    text = text_jobs.imported(Imported((written(),) * 11, 3, (Skipped("big.bin", "not text"),), "abc"), VIEW)
-    assert text == "11 entries added, 3 unchanged, 1 skipped\n  skipped big.bin: not text"
-
-
-def test_the_doctor_says_what_to_do_about_what_is_not_well() -> None:
-    checks = (Check("git", "ok", "2.47"), Check("model", "warning", "not here", "ai-lessons admin model pull"))
-    assert text_jobs.checks(checks, VIEW).splitlines() == [
-        "ok       git    2.47",
-        "warning  model  not here",
-        "                -> ai-lessons admin model pull",
-    ]

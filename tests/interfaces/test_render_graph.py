@@ -45,51 +45,6 @@ def test_a_link_that_holds_both_ways_is_told_though_its_first_end_is_gone() -> N
     assert text.graph(graph, VIEW) == ("A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow")
 
 
-def test_the_graph_for_graphviz() -> None:
-    assert (
-        text.dot(GRAPH, VIEW)
-        == r"""digraph knowledge {
-  rankdir=LR;
-  node [shape=box, fontname="sans-serif"];
-  "AAA" [label="L-AAA\nPUT replaces the workflow"];
-  "BBB" [label="S-BBB\nsay \"hi\" \\N"];
-  "CCC" [label="R-CCC\n<b>GET</b> first; #1 `now`"];
-  "DDD" [label="D-DDD\nAlone"];
-  "GONE" [style=dashed, label="GONE\nnot found"];
-  "AAA" -> "BBB" [label="has_script"];
-  "AAA" -> "CCC" [label="related_to (0.5)", dir=none];
-  "AAA" -> "GONE" [label="related_to", dir=none];
-  "CCC" -> "AAA" [label="derived_from"];
-}"""
-    )
-
-
-def test_the_graph_for_mermaid() -> None:
-    assert (
-        text.mermaid(GRAPH, VIEW)
-        == """\
-flowchart LR
-  n1["L-AAA<br/>PUT replaces the workflow"]
-  n2["S-BBB<br/>say #34;hi#34; #92;N"]
-  n3["R-CCC<br/>#60;b#62;GET#60;/b#62; first#59; #35;1 #96;now#96;"]
-  n4["D-DDD<br/>Alone"]
-  n5["GONE<br/>not found"]:::gone
-  n1 -->|"has_script"| n2
-  n1 ---|"related_to (0.5)"| n3
-  n1 ---|"related_to"| n5
-  n3 -->|"derived_from"| n1
-  classDef gone stroke-dasharray: 4"""
-    )
-
-
-def test_the_graph_as_data() -> None:
-    data = output.encode(GRAPH)
-    assert [entry["handle"] for entry in data["entries"]] == ["L-AAA", "S-BBB", "R-CCC", "D-DDD"]
-    assert (data["missing"], data["notes"]) == (["GONE"], [])
-    found = {"source": "AAA", "relation": "related_to", "target": "CCC", "weight": 0.5, "both_ways": True}
-    assert data["links"][1] == found
-
-
 STRING = r'"((?:[^"\\\n]|\\.)*)"'
 STATEMENT = re.compile(
     rf"  (?:rankdir=LR|node \[shape=box, fontname={STRING}\]"

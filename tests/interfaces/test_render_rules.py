@@ -20,8 +20,8 @@ from ai_lessons.app.answers import (
     Written,
 )
 from ai_lessons.approval.proposals import TakenProposal
-from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import clean
 from ai_lessons.learning.selection import UNUSED
 from ai_lessons.model.entries import Kind
@@ -68,11 +68,6 @@ NEW = Pending(
     applies_to=("*.py", "*.js"),
     files=(ProposedFile("x.md", None, TEXT),),
 )
-EDIT = NEW._replace(
-    change="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
-    added=1, removed=1, diff="--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-Old.\n+New.\n",
-    files=(ProposedFile("x.md", "Old.\n", "New.\n"),),
-)  # fmt: skip
 APPROVAL = Approval(
     in_force=True,
     approved_by="Ann <ann@example.com>",
@@ -96,110 +91,6 @@ TAKEN = TakenProposal(
 )  # fmt: skip
 
 
-def test_a_suggestion_says_where_it_stands_and_what_happens_next() -> None:
-    assert (
-        text_jobs.suggested(SUGGESTED, VIEW)
-        == """\
-[R-R00001] Always GET before PUT on Jira workflows
-  branch: rules/R-R00001-always-get-before-put
-  warning: much like R-000009 'GET first' (in force), 0.93: update it?
-Not in force until a person approves it: ai-lessons admin review-rules"""
-    )
-    assert text_jobs.proposed((), VIEW) == "Nothing to propose."
-
-
-def test_what_waits_is_a_table_and_what_speaks_against_it() -> None:
-    assert (
-        text_jobs.pending((NEW, EDIT), VIEW)
-        == """\
-ID        WHAT  SUGGESTED BY                        ON          LINES   WHERE   TITLE
-R-R00001  new   Bo <bo@example.com> (agent helper)  2026-11-21  +15 -0  local   Always GET before PUT on Jira workflows
-R-R00001  edit  Bo <bo@example.com> (agent helper)  2026-11-21  +1 -1   remote  Always GET before PUT on Jira workflows
-rules/R-R00001-always-get-before-put: it contradicts R-000008 'PUT at once' (in force); \
-much like R-000009 'GET first' (in force), 0.93: update it?; the same was rejected on 2026-10-01: too broad
-Decide: ai-lessons admin review-rules"""
-    )
-    assert text_jobs.pending((), VIEW) == "No proposal waits for review."
-
-
-def test_a_new_rule_is_shown_whole() -> None:
-    assert (
-        text_jobs.proposal(NEW, VIEW)
-        == """\
-[R-R00001] Always GET before PUT on Jira workflows
-  a new rule, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
-  branch: rules/R-R00001-always-get-before-put (local), commit 0123456789
-  path: ~/.ai/reference/jira-api/rules/x.md
-  tags: jira-api, workflows
-  rationale: PUT replaces entire resource...
-  changes: agents in project jira-api that edit *.py or *.js are told this
-  warning: it contradicts R-000008 'PUT at once' (in force)
-  warning: much like R-000009 'GET first' (in force), 0.93: update it?
-  warning: the same was rejected on 2026-10-01: too broad
-
-Evidence:
-  [L-L00001] PUT /workflows replaces entire resource
-
-    ---
-    id: x
-    kind: rule
-    title: Old
-    rationale: >-
-      It
-      says
-    tags:
-      - a
-    applies_to:
-      - '*.py'
-    links:
-      - related_to: 01JD
-    ---
-
-    Send every status back."""
-    )
-
-
-def test_a_new_lesson_is_shown_with_the_report_first() -> None:
-    lesson = NEW._replace(
-        kind="lesson", handle="L-L00001", rationale="", tags=(), conflicts=(), similar=(), rejected_before="",
-        evidence=(), report="## Evaluation\n\nNo secrets.\n\n[a]pprove this",
-    )  # fmt: skip
-    assert (
-        text_jobs.proposal(lesson, VIEW)
-        == """\
-[L-L00001] Always GET before PUT on Jira workflows
-  a new lesson, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
-  branch: rules/R-R00001-always-get-before-put (local), commit 0123456789
-  path: ~/.ai/reference/jira-api/rules/x.md
-
-Report of the proposer:
-    ## Evaluation
-
-    No secrets.
-
-    [a]pprove this
-
-What is proposed:
-
-    ---
-    id: x
-    kind: rule
-    title: Old
-    rationale: >-
-      It
-      says
-    tags:
-      - a
-    applies_to:
-      - '*.py'
-    links:
-      - related_to: 01JD
-    ---
-
-    Send every status back."""
-    )
-
-
 @pytest.mark.parametrize("change", ["new", "edit", "unsigned"])
 @pytest.mark.parametrize(
     "text",
@@ -214,32 +105,6 @@ def test_every_line_of_a_rule_is_shown_whatever_it_looks_like(change: str, text:
     shown = text_jobs.proposal(NEW._replace(change=change, diff="", files=files), VIEW)
     body = "\n".join(f"    {row}".rstrip() for row in clean(text).removesuffix("\n").split("\n"))
     assert body in shown
-
-
-def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
-    text = text_jobs.audit(Audit((ROW,), (), ok=True, taken=(TAKEN, TAKEN._replace(approved_by=""))), VIEW)
-    assert text.splitlines()[2:] == [
-        "",
-        "Other proposals that were taken:",
-        "ID      TAKEN BY  APPROVED BY            SUGGESTED BY         ON          COMMIT      TITLE",
-        f"L00001  merge     Ann <ann@example.com>  Bo <bo@example.com>  2026-11-21  0123456789  {LESSON.title}",
-        f"L00001  merge     not told by the forge  Bo <bo@example.com>  2026-11-21  0123456789  {LESSON.title}",
-        "",
-        "1 rule, 0 problems: the policy is kept",
-    ]
-
-
-def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> None:
-    changed = APPROVAL._replace(suggested_by="", unapproved_change="--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n")
-    text = interfaces_text.shown(Shown(RULE, "Old.\n", "", {}, approval=changed), VIEW)
-    assert (
-        "Old.\n\nAn unapproved change exists; what is in force stands above. It would change this:\n"
-        "--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n\nAbout it:" in text
-    )
-    assert "suggested by" not in text
-    section = interfaces_text.shown(Shown(RULE, "Old.\n", "", {}, approval=changed, section=1), VIEW)
-    assert "In force" not in section
-    assert "unapproved" not in section
 
 
 def proposed() -> Written:
@@ -278,19 +143,3 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         text_jobs.written(proposed()._replace(proposed_on=bad), VIEW),
     ]
     assert [text for text in texts if set("\x1b\x07\r\u202e") & set(text)] == []
-
-
-def test_what_waits_as_data_has_the_documented_keys_and_more() -> None:
-    (data,) = output.encode((NEW,))
-    documented = ["id", "handle", "title", "branch", "suggested_by", "suggested_at", "conflicts", "similar"]
-    assert set(documented) <= data.keys()
-    assert data.keys() == {*Pending._fields} - {"files"}
-    assert [entry["handle"] for entry in data["evidence"]] == ["L-L00001"]
-
-
-def test_a_proposal_as_data_is_a_write_with_its_branch() -> None:
-    data = output.encode(SUGGESTED)
-    assert {key: data[key] for key in ("id", "handle", "path", "commit", "branch")} == {
-        "id": RULE.id, "handle": RULE.handle, "path": RULE.path, "commit": COMMIT, "branch": BRANCH,
-    }  # fmt: skip
-    assert output.encode((SUGGESTED,)) == [data]

@@ -22,7 +22,6 @@ BRANCH = "rules/R-5N1QTC-get-before-put"
 @pytest.fixture
 def review(spawn: Spawn, proposal: str) -> Callable[..., Child]:
     """Start a review and wait for its first question."""
-
     return partial(asked, spawn)
 
 
@@ -89,22 +88,6 @@ def test_a_reviewer_edits_and_then_approves_what_was_edited(
     child.send("a")
     assert finish(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
-
-
-def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
-    review: Callable[..., Child], tmp_path: Path, hermetic: Path, git: Git, knowledge: Path
-) -> None:
-    before = git(knowledge, "rev-parse", BRANCH)
-    child = review(EDITOR=editor(tmp_path, 'sed -i "/^rationale/d" "$1"'))
-    child.send("e")
-    reply(child, r"Edit again\? \[Y/n\]: ", "n")
-    child.expect("error: the edit was not written")
-    child.expect("your text is kept in")
-    child.expect(QUESTION)
-    leave(child)
-    (kept,) = (hermetic / ".local/state/ai-lessons/edits").iterdir()
-    assert "rationale" not in kept.read_text()
-    assert git(knowledge, "rev-parse", BRANCH) == before
 
 
 def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledge: Path, run: Run) -> None:

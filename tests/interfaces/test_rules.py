@@ -91,7 +91,6 @@ def test_a_clone_without_a_local_main_has_the_rules_of_the_remotes_and_says_wher
     handle = run("admin", "pending-rules", "--json", "--repo", clone).json[0]["handle"]
     refused = run("admin", "approve-rule", handle, "--yes", "--repo", clone)
     assert (refused.code, "git branch main origin/main" in refused.err) == (5, True)
-
     git(clone, "update-ref", "-d", "refs/remotes/origin/main")
     for words in (("list",), ("search", "put"), ("recall", "context", "--project", "jira-api"), ("admin", "doctor")):
         assert "there is no approval branch main here or of origin" in here(*words)

@@ -17,7 +17,7 @@ import pytest
 
 from ai_lessons.connectors.agent_hosts import HEARS, KINDS, Where, carry_out, for_user, is_our_call, place_of
 from interfaces.agent_host import Host
-from interfaces.world import PROGRAM, Run, environment
+from interfaces.world import PROGRAM, environment
 from real_world import put_file
 
 TOP = Path(__file__).parents[2]
@@ -119,10 +119,7 @@ def test_neither_a_full_disk_nor_a_usage_error_refuses_anything(host: Host, tmp_
 
 @pytest.mark.parametrize(
     "argv",
-    [
-        (*PROGRAM, "admin", "agent-hook", "--no-such-option"),
-        (*PROGRAM, "--no-such-option", "admin", "agent-hook"),
-    ],
+    [(*PROGRAM, "admin", "agent-hook", "--no-such-option"), (*PROGRAM, "--no-such-option", "admin", "agent-hook")],
     ids=["option", "global option"],
 )
 def test_the_command_itself_ends_with_0_when_a_host_calls_it(knowledge: Path, argv: tuple[str, ...]) -> None:
@@ -134,29 +131,3 @@ def test_the_command_itself_ends_with_0_when_a_host_calls_it(knowledge: Path, ar
 def test_without_standard_input_it_ends_with_0_too(knowledge: Path) -> None:
     command = shlex.join([*PROGRAM, "admin", "agent-hook"]) + " <&-"
     assert subprocess.run(["sh", "-c", command], env=environment(), check=True, capture_output=True).stdout == b""
-
-
-OLDER = [
-    {"type": "command", "command": "/opt/bin/ai-lessons", "args": ["admin", "agent-hook"], "timeout": 5},
-    {"type": "command", "command": "sh", "args": ["/opt/hooks/ai-lessons", "admin", "agent-hook"], "timeout": 5},
-    {"type": "command", "command": "/opt/bin/ai-lessons admin agent-hook", "timeout": 5},
-    {"type": "command", "command": "'/opt/b in/ai-lessons' admin agent-hook || exit 1", "timeout": 5},
-]
-
-
-@pytest.mark.parametrize("older", OLDER)
-def test_what_is_installed_in_an_older_form_is_named_replaced_and_removed(
-    run: Run, knowledge: Path, hermetic: Path, older: dict[str, Any]
-) -> None:
-    file = put_file(hermetic / ".claude/settings.json", '{"model": "opus"}')
-    theirs = json.loads(file.read_bytes())
-    file.write_text(json.dumps(theirs | {"hooks": {"SessionStart": [{"hooks": [older]}]}}))
-    assert "an older form, whose failure some hosts take for a refusal" in run("admin", "hosts").out
-    file.write_text(json.dumps(theirs | {"hooks": {"SessionStart": [{"hooks": [older]}]}}, indent=2))
-    assert run("admin", "hosts", "--install", "--yes").code == 0
-    every = list(calls(json.loads(file.read_bytes())["hooks"]))
-    assert older not in every
-    assert all(call["command"].endswith(" || exit 0") and "args" not in call for call in every)
-    file.write_text(json.dumps(theirs | {"hooks": {"SessionStart": [{"hooks": [older]}]}}, indent=2))
-    assert run("admin", "hosts", "--remove", "--yes").code == 0
-    assert json.loads(file.read_bytes()) == theirs

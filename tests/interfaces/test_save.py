@@ -56,22 +56,6 @@ def test_save_alone_commits_no_edit_and_names_the_command_that_does(edited: Path
     assert git(edited, "rev-parse", "HEAD") == before
 
 
-def test_sync_says_how_many_are_not_shared_and_then_shares_them(
-    edited: Path, run: Run, git: Git, tmp_path: Path
-) -> None:
-    git(tmp_path, "init", "-q", "--bare", "-b", "main", str(tmp_path / "hub.git"))
-    git(edited, "remote", "add", "origin", str(tmp_path / "hub.git"))
-    told = run("admin", "sync")
-    assert (
-        "4 entry files are edited and in no commit, so nobody else has them: ai-lessons admin save --edits"
-        in told.out + told.err
-    )
-    assert run("admin", "save", "--edits").code == 0
-    told = run("admin", "sync")
-    assert "in no commit" not in told.out + told.err
-    assert "Made in the editor." in git(tmp_path / "hub.git", "show", f"main:{NEW}")
-
-
 def test_the_edit_of_a_rule_waits_for_its_proposal(knowledge: Path, proposal: str, run: Run, git: Git) -> None:
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
     (rule,) = knowledge.glob("jira-api/rules/*.md")

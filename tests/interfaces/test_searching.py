@@ -72,22 +72,6 @@ def test_an_agent_reads_data_in_a_frame_on_the_command_line_too(
     assert HIDDEN not in run("recall", "show", LESSON, "--json").out
 
 
-def test_explained_factors_multiply_to_the_score(knowledge: Path, run: Run) -> None:
-    asked = ("recall", "search", "workflow version:3.x", "--context-tags", "jira-api=2", "--explain")
-    text = run(*asked).out
-    assert re.search(r"^    score: match 0\.\d+, version 0\.85, context 1\.2, standing 1$", text, re.MULTILINE)
-    data = run(*asked, "--json").json
-    hits = [hit for group in ("rules", "scripts", "lessons", "docs") for hit in data[group]]
-    assert len(hits) == 4
-    for hit in hits:
-        product = 1.0
-        for factor in hit["factors"].values():
-            product *= factor
-        assert hit["score"] == pytest.approx(min(product, 1))
-    assert data["query"] == "workflow version:3.x"
-    assert all("factors" not in hit for hit in run(*asked[:-1], "--json").json["docs"])
-
-
 def test_a_range_with_a_comma_is_one_version(knowledge: Path, run: Run) -> None:
     def found(version: str) -> list[str]:
         return [

@@ -11,7 +11,6 @@ from interfaces.world import Run
 def test_status_says_in_six_lines_what_waits_with_what_to_do(
     run: Run, knowledge: Path, proposal: str, tmp_path: Path
 ) -> None:
-    assert proposal
     rows = {row["name"]: row for row in run("status", "--json").json}
     assert list(rows) == ["repository", "writes", "proposals", "stale", "conflicts", "shared"]
     assert rows["proposals"]["detail"] == "1 wait for a person"

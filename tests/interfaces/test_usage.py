@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ai_lessons.app.answers import Judged, Stats
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import View
 from ai_lessons.learning.selection import Effect
 from interfaces.world import LESSON, Run
@@ -54,21 +51,10 @@ def test_parameters_are_shown_and_reset(run: Run, knowledge: Path) -> None:
     assert [one["value"] for one in run("admin", "params", "--json").json] == [one["value"] for one in first]
 
 
-def test_search_takes_all_and_explains_the_standing(run: Run, knowledge: Path) -> None:
-    run("contribute", "feedback", "L-8F3K2A", "helpful")
-    found = run("recall", "search", "workflow", "--all", "--explain", "--json").json
-    assert found["lessons"][0]["factors"]["standing"] == pytest.approx(1 + 0.15 * (0.8 - 0.7) / 0.7)
-
-
 STATS = Stats(
     entries={}, projects=0, tags=0, files=0, unreadable=0, bytes=0, catalog_bytes=0, index_bytes=0, passages=0,
     vectors=0, pending=0, taken_away=0, commits_30_days=0, oldest=None, newest=None,
 )  # fmt: skip
-
-
-def test_stats_of_a_repository_without_feedback_say_nothing_of_use() -> None:
-    assert interfaces_text.learned(STATS, PLAIN) == []
-    assert "useful" not in text_jobs.stats(STATS, PLAIN)
 
 
 def test_stats_name_the_useful_and_the_effect_with_its_interval() -> None:

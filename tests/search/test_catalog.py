@@ -61,16 +61,6 @@ def test_an_edit_in_the_same_tick_and_of_equal_size_is_found(world: World, coars
     assert world.titles() == ["Gamma"]
 
 
-def test_a_moved_file_is_the_same_entry_in_another_place(world: World) -> None:
-    old = world.write("p/lessons/a.md", lesson(A))
-    world.settle()
-    (world.root / "q/lessons").mkdir(parents=True)
-    old.rename(world.root / "q/lessons/renamed.md")
-    done = world.refresh()
-    assert (done.changed, done.removed) == ((A,), ())
-    assert (world.catalog.get(A).project, world.catalog.get(A).path) == ("q", "q/lessons/renamed.md")
-
-
 def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> None:
     script = world.write("p/scripts/run.sh", "#!/bin/sh\n")
     side = world.write("p/scripts/run.sh.md", lesson(A, "Run it", kind="script"))
@@ -92,20 +82,6 @@ def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> N
     assert (location.path, location.side_path, location.hash) == ("p/scripts/run.sh", "p/scripts/run.sh.md", None)
     assert location.side_hash
     assert world.catalog.get(A).script_path == "/opt/run.sh"
-
-
-def test_a_bad_file_is_named_with_its_line_and_hides_no_other(world: World) -> None:
-    world.write("p/lessons/good.md", lesson(A))
-    world.write("p/lessons/bad.md", "---\nid: x\ntitle: [\n---\n")
-    world.write("p/lessons/binary.md", b"\xff\xfe\x00")
-    done = world.refresh()
-    problems = world.catalog.unreadable()
-    assert (done.unreadable, world.titles()) == (2, ["PUT replaces all"])
-    assert [problem.path for problem in problems] == ["p/lessons/bad.md", "p/lessons/binary.md"]
-    assert problems[0].line > 0
-    world.write("p/lessons/bad.md", lesson(B, "Mended"))
-    assert world.refresh().unreadable == 1
-    assert world.titles() == ["Mended", "PUT replaces all"]
 
 
 def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:

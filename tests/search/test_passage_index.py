@@ -20,7 +20,7 @@ from ai_lessons.search import index, table
 from ai_lessons.search.database import EMBED, WRITE, RefreshState
 from ai_lessons.search.index import IndexDamaged
 from ai_lessons.search.model_files import ModelUnavailable
-from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus
+from ai_lessons.search.ranking import Candidates, IndexStatus
 from search.index_world import World, entry, many
 
 CHILD = str(Path(__file__).with_name("index_world.py"))
@@ -116,13 +116,10 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(world: World, m
     assert len(world.embedder.asked) == 20
 
 
-def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index, "FEW", 4)
-    world.put(*many(10))
+def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(world: World) -> None:
+    world.put(*many(index.FEW))
     done = world.refresh(seconds=9)
-    assert (done.embedded, done.missing) == (0, 20)
+    assert (done.embedded, done.missing) == (0, 2 * index.FEW)
     assert world.embedder.asked == []
     assert world.near(many(1)[0].title) == []
     assert world.refresh().missing == 0
@@ -140,13 +137,6 @@ def test_without_a_model_text_answers_and_says_so(tmp_path: Path, closing: ExitS
     found = world.index.candidates("alpha")
     assert [hit.entry_id for hit in found.text] == ["a"]
     assert "no network" in found.note
-
-
-def test_vectors_come_when_there_is_time(world: World) -> None:
-    world.put(entry("a", "alpha"))
-    assert world.refresh(seconds=0) == IndexRefresh(entries=1, passages=1, missing=1)
-    assert world.refresh().embedded == 1
-    assert world.near("alpha") == ["a"]
 
 
 def test_any_question_is_fine(world: World) -> None:

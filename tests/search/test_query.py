@@ -37,12 +37,7 @@ def asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize(
     "wanted",
-    [
-        Filter(),
-        Filter(project="own"),
-        Filter(kinds=frozenset({Kind.LESSON})),
-        Filter(ids=frozenset({"e00003", "p7"})),
-    ],
+    [Filter(), Filter(project="own"), Filter(kinds=frozenset({Kind.LESSON})), Filter(ids=frozenset({"e00003", "p7"}))],
     ids=["all", "a project", "nothing", "two"],
 )
 def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_same_answer(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import prod
 
 import pytest
 from hypothesis import given
@@ -86,18 +85,6 @@ def test_scores_lie_between_nothing_and_one_and_fall(text: list[Match], vectors:
 
 def match(entry: str, score: float) -> Match:
     return Match(entry, 0, score)
-
-
-def test_a_score_is_the_product_of_its_factors() -> None:
-    facts = {
-        "a": RankingFacts("a", frozenset({"jira"}), frozenset({"v2", "v3"}), standing=0.9, asked={"v3"}),
-        "b": RankingFacts("b", frozenset(), frozenset({"v3"}), asked={"v3"}),
-    }
-    ranked = rank([match("a", 0.8), match("b", 0.7)], facts, context={"jira": None})
-    assert [one.match.entry_id for one in ranked] == ["a", "b"]
-    assert ranked[0].factors == {"match": 0.8, "version": 0.95, "context": 1.15, "standing": 0.9}
-    for one in ranked:
-        assert one.score == pytest.approx(prod(one.factors.values()))
 
 
 def test_other_versions_and_unknown_entries_are_left_out() -> None:

@@ -158,14 +158,6 @@ def test_a_log_that_grew_is_read_from_where_it_ended_and_others_not_at_all(cache
     assert cache.tallies()[ENTRIES[0]][1:3] == (2, 1)
 
 
-def test_nothing_new_reads_nothing(cache: UsageCache, logs: Logs) -> None:
-    logs.add("a", event(0))
-    sums(cache, logs)
-    logs.reads.clear()
-    cache.refresh(logs)
-    assert not logs.reads
-
-
 def test_a_line_without_its_end_waits_for_it(cache: UsageCache, logs: Logs) -> None:
     whole = lines(event(0), event(1))
     logs.put("a", whole[:-5])
@@ -175,29 +167,11 @@ def test_a_line_without_its_end_waits_for_it(cache: UsageCache, logs: Logs) -> N
     assert sums(cache, logs)[ENTRIES[0]].helpful == 2
 
 
-def test_an_event_that_comes_again_elsewhere_takes_the_first_one_away_from_its_entry(
-    cache: UsageCache, logs: Logs
-) -> None:
-    logs.add("a", event(0))
-    assert sums(cache, logs) == {ENTRIES[0]: Tallies(helpful=1, last_used=TIMES[0])}
-    logs.add("b", event(0, entry=ENTRIES[1]))
-    assert sums(cache, logs) == {}
-
-
 def test_damaged_lines_are_counted_over_all_logs(cache: UsageCache, logs: Logs) -> None:
     logs.put("a", b"nonsense\n" + lines(event(0)))
     logs.put("b", b"\xff\xfe\n{}\n")
     sums(cache, logs)
     assert cache.damaged() == 3
-
-
-def test_thousands_of_events_at_once_are_the_same_as_one_by_one(cache: UsageCache, logs: Logs) -> None:
-    many = [Event(f"{n:026d}", TIMES[n % 3], USES[n % 9], ENTRIES[n % 2], session=f"s{n % 7}") for n in range(2_000)]
-    logs.add("a", *many, *many[:50])
-    assert sums(cache, logs) == expected(logs)
-    logs.add("a", event(0))
-    assert sums(cache, logs) == expected(logs)
-    assert set(cache.in_sessions()) == {(e.session, e.entry, e.event) for e in many}
 
 
 @given(st.lists(turns, max_size=8))

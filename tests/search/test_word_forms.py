@@ -11,16 +11,7 @@ import pytest
 from ai_lessons.model.entries import Filter
 from ai_lessons.model.texts import is_english, languages, stem
 from ai_lessons.search.embedding import readable
-from ai_lessons.search.ranking import (
-    BAR,
-    KIN,
-    MEASURED,
-    Candidates,
-    Match,
-    chance,
-    shares,
-    with_parts,
-)
+from ai_lessons.search.ranking import BAR, KIN, MEASURED, Candidates, Match, chance, shares, with_parts
 from ai_lessons.search.table import stored_words
 from search.index_world import World, entry
 

@@ -43,13 +43,14 @@ LONGEST = 60.0  # Seconds after which a job counts as hung, and the caller that 
 class Helper:
     """One helper, listening at `place`."""
 
-    def __init__(self, place: Path, listener: socket.socket) -> None:
-        """Listen, for this user alone. Raises OSError: no socket can be there."""
+    def __init__(self, place: Path, listener: socket.socket, look: float = LOOK) -> None:
+        """Listen, for this user alone, and look so often whether to go on. Raises OSError: no socket can be there."""
         place.unlink(missing_ok=True)
         listener.bind(str(place))
         place.chmod(0o600)
         listener.listen(256)
-        listener.settimeout(LOOK)
+        listener.settimeout(look)
+        self.look, self.idle, self.most_memory = look, IDLE, MOST_MEMORY
         self._place, self._listener, self._own = place, listener, place.stat().st_ino
         self._began = self._used = time.monotonic()
         self.requests = 0
@@ -67,7 +68,7 @@ class Helper:
             self.jobs.submit(self._do, first)
         threading.Thread(target=self._fill, daemon=True).start()
         looked = 0.0
-        while (soon := time.monotonic() < looked + LOOK) or not self.over():
+        while (soon := time.monotonic() < looked + self.look) or not self.over():
             looked = looked if soon else time.monotonic()
             with suppress(TimeoutError):
                 threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
@@ -78,10 +79,10 @@ class Helper:
             other = self._place.stat().st_ino != self._own or daemon_client.program() != self._place.name
         except OSError:
             other = True
-        if memory() > MOST_MEMORY:
+        if memory() > self.most_memory:
             other = other or not self.kept
             self.jobs.submit(self.close_least_used)
-        return other or time.monotonic() > self._used + IDLE
+        return other or time.monotonic() > self._used + self.idle
 
     def close_least_used(self) -> None:
         """Close the least used library."""

