@@ -108,11 +108,6 @@ def removed(w: World, mine: Clone) -> None:
     mine.view()
 
 
-def removed_and_the_proposal_picked_again(w: World, mine: Clone) -> None:
-    removed(w, mine)
-    mine.run("cherry-pick", "-x", BRANCH, by=SECOND)
-
-
 def restored_by_proposal_and_the_old_removal_picked_again(w: World, mine: Clone) -> None:
     removed(w, mine)
     mine.propose({PATH: text("Use X")}, branch=BRANCH + "-anew", base="main")
@@ -137,15 +132,6 @@ def _smuggled_by_a_merge_of(mine: Clone, branch: str, path: str = PATH) -> None:
     mine.run("merge", "-q", "--no-ff", "--no-commit", BRANCH, ok=False)
     mine.run("checkout", BRANCH, "--", path)
     mine.commit(f"Merge branch '{BRANCH}'", {}, SECOND)
-
-
-def a_side_that_only_was_updated_with_it(w: World, mine: Clone) -> None:
-    mine.propose({"jira/lessons/b.md": "b\n"}, branch="draft", by=HUMAN, base="main")
-    mine.commit("tidy", {PATH: text("Use X")}, SECOND)
-    mine.run("switch", "-q", "draft")
-    mine.merge("main", by=HUMAN)
-    mine.run("switch", "-q", "main")
-    _smuggled_by_a_merge_of(mine, "draft")
 
 
 def a_side_that_changed_it_and_took_that_back(w: World, mine: Clone) -> None:
@@ -186,17 +172,6 @@ def sync_merge_that_names_the_proposal_it_goes_into(w: World, mine: Clone) -> No
     mine.merge("main", by=SECOND, options=("--no-ff",))
     mine.run("switch", "-q", "main")
     mine.run("merge", "-q", "--ff-only", BRANCH)
-
-
-def born_inside_a_merge_of_the_proposal(w: World, mine: Clone) -> None:
-    mine.run("switch", "-q", "-c", "side")
-    mine.commit("side", {"jira/lessons/side.md": "x\n"}, AGENT)
-    mine.run("switch", "-q", "-c", BRANCH, "main")
-    mine.commit("start", {"jira/lessons/start.md": "x\n"}, AGENT)
-    mine.run("merge", "-q", "--no-ff", "--no-commit", "side", by=HUMAN)
-    mine.commit("Merge branch 'side'", {PATH: text("Use X")}, HUMAN)
-    mine.run("switch", "-q", "main")
-    mine.merge(BRANCH, options=("--no-ff",))
 
 
 def another_commit_of_the_proposal_by_the_merger(w: World, mine: Clone) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from approval.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECO
 from real_world import put_program
 
 CONFIG = ".ai-lessons/config.yaml"
-YEAR = 365 * 24 * 3600
 
 
 @pytest.fixture
@@ -42,11 +40,6 @@ def verdict(clone: Clone) -> Verdict:
 def served(clone: Clone) -> str | None:
     blob = verdict(clone).blob
     return clone.run("cat-file", "blob", blob).splitlines()[-1] if blob else None
-
-
-def forget(clone: Clone) -> None:
-    """As a fresh clone on the same machine."""
-    shutil.rmtree(locate(clone.root).state_dir)
 
 
 def line(clone: Clone, blob: str) -> str:
@@ -125,17 +118,6 @@ def test_a_fork_and_a_copy_are_told_from_the_repository_itself(mine: Clone) -> N
 )  # fmt: skip
 def test_the_ways_to_one_repository_are_one_address(url: str, tmp_path: Path) -> None:
     assert signatures.plain_address(url, tmp_path) == "forge.example/acme/kb"
-
-
-def test_an_expired_key_approves_nothing_by_dating_a_commit_back(mine: Clone) -> None:
-    line = (mine.keys[HUMAN[1]].with_suffix(".pub")).read_text()
-    mine.pinned(f'{HUMAN[1]} valid-before="20260101Z" {line}')
-    approve(mine)
-    assert served(mine) == "Use X"
-    approve(mine, "Use Y")  # dated to when the key was good
-    mine.clock[0] += YEAR
-    forget(mine)
-    assert served(mine) is None
 
 
 def test_who_has_to_be_another_person_cannot_sign_his_own_proposal_under_another_name(mine: Clone) -> None:

@@ -17,7 +17,6 @@ TABLE = [
     (at.pulled_with_rebase_merges, "Use X", 2, "merge", "human@x"),
     (at.renamed_on_main_and_edited_by_proposal, "Use Y", 2, "merge", "human@x"),
     (at.copied, "Use X", 2, "merge", "human@x"),
-    (at.removed_and_the_proposal_picked_again, None, 1, "direct", None),
     (at.removed_and_proposed_anew_on_the_old_branch, "Use X", 2, "merge", "second@x"),
     (at.restored_by_proposal_and_the_old_removal_picked_again, "Use X", 2, "merge", "human@x"),
     (at.frontmatter_broken, "Use X", 2, "merge", "human@x"),
@@ -43,11 +42,9 @@ DISTINCT = [
     # the same under `approval.distinct: true`
     (at.squashed_on_github, None, 1, "direct"),
     # nothing but a merge proves that another person took it
-    (at.born_inside_a_merge_of_the_proposal, None, 1, "direct"),
     (at.another_commit_of_the_proposal_by_the_merger, "Use X", 2, "merge"),
     (at.merged_on_github_then_pulled, "Use X", 2, "merge"),
     (at.merged_by_who_changed_the_text_while_updating, None, 1, "direct"),
-    (at.a_side_that_only_was_updated_with_it, None, 1, "direct"),
     (at.a_side_that_changed_it_and_took_that_back, None, 1, "direct"),
     (at.a_side_that_only_renamed_it, None, 1, "direct"),
 ]

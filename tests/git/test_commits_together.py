@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 import time
 from pathlib import Path
 
@@ -78,31 +76,6 @@ def done(git: Git, root: Path, number: int, command: tuple[str, ...]) -> bool:
     """Whether the user's command had its effect."""
     listing = ("ls-files",) if command[0] == "add" else ("ls-tree", "-r", "--name-only", "HEAD")
     return f"user{number}.md" in git(root, *listing).splitlines()
-
-
-def test_processes_that_are_killed_lose_nothing_they_were_done_with_and_block_nobody(
-    git_repo: Path, git: Git, opened: Opened
-) -> None:
-    for round_number in range(3):
-        process = SPAWN.Process(target=write_many, args=(git_repo, round_number, 1000))
-        process.start()
-        while not list((git_repo / "p/lessons").glob(f"{round_number}-[5-9].md")):
-            assert process.is_alive()
-            time.sleep(0.005)
-        time.sleep(0.007 * round_number)
-        os.kill(process.pid or 0, signal.SIGKILL)
-        process.join(30)
-        # a branch that moved with nothing noted about it looks like a command of the user's, and is left alone a while
-        assert opened(git_repo).apply(add(f"after-{round_number}.md")).commit
-    saved = opened(git_repo).save()
-    assert saved.waiting == ""
-    on_disk = {str(p.relative_to(git_repo)) for p in git_repo.rglob("*.md")}
-    assert on_disk == set(git(git_repo, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
-    assert git(git_repo, "status", "--porcelain") in {
-        "",
-        git(git_repo, "status", "--porcelain", "--", ":(glob)**/.ai-lessons-tmp-*"),
-    }
-    assert "error" not in git(git_repo, "fsck", "--strict")
 
 
 def test_a_process_that_waits_for_the_lock_learns_the_commit_that_another_made_for_it(

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from interfaces.mcp_world import Agent, inside
+from interfaces.mcp_world import inside
 from interfaces.world import DOC, LESSON, SCRIPT, Run
 from real_world import put_program
 
-SERVERS, ROUNDS = 3, 4
 WAITING = """#!/bin/sh
 # Waits for a file.
 n=0
@@ -27,19 +26,6 @@ echo "came"
 
 def word(agent: int, n: int) -> str:
     return f"zq{'abcdefgh'[agent]}{'abcdefgh'[n]}x"
-
-
-def session(agent: Agent, me: int) -> list[str]:
-    """An agent that writes, and after each lesson searches for all of its own; the paths of what it wrote."""
-    paths = []
-    for n in range(ROUNDS):
-        paths.append(
-            agent.call("add_lesson", title=f"The {word(me, n)} of {me}", content="C", project=f"p{me}")["path"]
-        )
-        for earlier in range(n + 1):
-            found = agent.call("search", query=word(me, earlier))
-            assert [one["path"] for one in found["lessons"]] == [paths[earlier]], (me, n, earlier)
-    return paths
 
 
 @pytest.fixture

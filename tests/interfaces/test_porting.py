@@ -10,8 +10,6 @@ from ai_lessons.interfaces.cli.admin import guess, target_of
 from ai_lessons.model.frontmatter import read_entry
 from interfaces.world import Run
 
-LESSON = "L-8F3K2A"
-
 
 def test_an_export_to_a_pipe_is_the_document_and_nothing_else(run: Run, knowledge: Path) -> None:
     done = run("admin", "export", "-")
