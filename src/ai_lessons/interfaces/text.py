@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import USER
 from ai_lessons.model import lessons as model_lessons
-from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
@@ -24,7 +23,6 @@ from ai_lessons.model.entries import (
     pattern_of,
 )
 from ai_lessons.model.lessons import title_of, vouching
-from ai_lessons.model.rule_checks import described
 from ai_lessons.model.texts import entry_lines, scalar
 
 if TYPE_CHECKING:
@@ -211,6 +209,9 @@ def is_used(usage: answers.Usage | None) -> bool:
 
 def _about(value: Shown, view: View) -> Iterator[str]:
     """What is known of an entry; ids, hashes and the figures behind a confidence only where the view is verbose."""
+    from ai_lessons.model.anchors import anchors_of, commands_of
+    from ai_lessons.model.rule_checks import described
+
     entry, approval = value.entry, value.approval
     yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", "" if entry.tier == USER else entry.tier))
     status = "" if entry.status == Status.ACTIVE else entry.status

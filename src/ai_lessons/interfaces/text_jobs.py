@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from datetime import timedelta
-from shlex import quote as quote_word
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -494,6 +493,8 @@ def hints(value: app_hints.Hints, most: int) -> str:
         failed, solved = (clip(line(command), LONGEST_COMMAND) for command in (value.failed, value.solved))
         return REMINDER.format(failed=failed, solved=solved)
     if value.stated:
+        from shlex import quote as quote_word
+
         about = "".join(f" --about {quote_word(line(file))}" for file in value.edited[:2])
         return STATED.format(stated=line(value.stated), about=about)
     if value.offered.ran_next:

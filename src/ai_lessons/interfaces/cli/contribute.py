@@ -128,7 +128,7 @@ only_resources_option = click.option("--only-resources", is_flag=True, hidden=Tr
 
 
 @contribute.command(
-    "update", examples=["L-8F3K2A --confidence high --add-tags review", 'R-5N1QTC --rationale "PUT replaces all"']
+    "update", examples=["L-8F3K2A --confidence high --add-tags review", 'L-8F3K2A --because "PUT replaces all"']
 )
 @options.id_argument
 @click.option("--title", metavar="T", help="New title.")
