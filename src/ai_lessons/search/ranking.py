@@ -348,8 +348,10 @@ held back from sets of other fields, with as many lost.
 
 BEGINNING = 4  # bench.nearness: letters from which on the beginning of a word tells which one it is
 MOST = 10
-"""bench.nearness: passages of each list that tell whether there is an answer; so many results are shown at most, and by
-so many entries at most a name is known."""
+"""bench.nearness: passages of each list that tell whether there is an answer, results at most where no limit is stated,
+entries at most by which a name is known. Twice as many passages a library is taken to have at least, and twice as many
+words of a question tell something.
+"""
 
 ABOUT = 0.25
 """bench.retrieval: share of a question's words from which on it is about the names in it, and does not only mention
@@ -463,8 +465,8 @@ class Shares(NamedTuple):
 
     @property
     def length(self) -> float:
-        """How many words these are, as the weights take it."""
-        return log(max(self.asked, 1))
+        """How many words these are, as the weights take it: more than `2 * MOST` tell nothing further."""
+        return log(min(max(self.asked, 1), 2 * MOST))
 
 
 def shares(question: str, every: Sequence[Candidates], text_of: TextOf) -> Shares:
