@@ -225,7 +225,9 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         raw = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise UsageError("standard input holds no event of an agent host") from error
-    if isinstance(raw, dict) and (named == COPILOT or {"sessionId", "agentName"} <= raw.keys()):
+    if isinstance(raw, dict) and (
+        named == COPILOT or "hookEventName" in raw or {"sessionId", "agentName"} <= raw.keys()
+    ):
         raw = _of_copilot(raw)
     if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
         raise UsageError("standard input holds no event of an agent host: hook_event_name is missing")
@@ -262,7 +264,7 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         forgotten=moment is Moment.BEGIN and (_text(raw, "source") != "resume" or host == GEMINI),
         # Qwen Code says so at the first stop already; Cursor counts
         again=(raw.get("stop_hook_active") is True and host != QWEN) or bool(raw.get("loop_count")),
-        unfinished=bool(raw.get("background_tasks")) or raw.get("status") in {"aborted", "error"},
+        unfinished=bool(raw.get("background_tasks")) or _text(raw, "status") in {"aborted", "error"},
         by_turn=by_turn,
         name=name,
         host=host,
@@ -287,7 +289,7 @@ def _of_no_interest(host: str, moment: Moment, raw: Mapping[str, Any]) -> bool:
 
 def _of_copilot(raw: Mapping[str, Any]) -> dict[str, Any]:
     """An event of Copilot CLI, or of VS Code, which reads its hooks, with the keys and names of Claude Code."""
-    name = raw.get("hookEventName") or "SubagentStart"
+    name = _text(raw, "hookEventName") or "SubagentStart"
     event = {"hook_event_name": name, "session_id": raw.get("sessionId"), **raw}
     tool, result, name = raw.get("tool_input"), raw.get("tool_result"), _text(raw, "tool_name")
     if isinstance(tool, dict):
