@@ -161,7 +161,8 @@ def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(
     assert listed == {"Tests": "", "Types": "they drift."}
     for words in (("recall", "context", "--project", "shop"), ("recall", "search", "run tests", "--json")):
         assert "does not say why" not in run(*words).out
-    exported = tmp_path / "out.md"
+    (tmp_path / "out").mkdir()
+    exported = tmp_path / "out/out.md"  # in a folder whose AGENTS.md does not say it already
     assert run("admin", "export", str(exported), "--to", "agents-md", "--project", "shop").code == 0
     assert exported.read_text().count("Because: ") == 1
 
