@@ -163,6 +163,14 @@ def test_what_is_not_there_is_said_with_the_way_on(look: Served) -> None:
     assert "Nothing has gone stale" in look.ask("/health?all=yes")[1]
 
 
+def test_where_an_entry_comes_from_says_nothing_that_stands_elsewhere(look: Served) -> None:
+    _, html, _ = look.ask(f"/entry/{LESSON}")
+    origin = html.partition("Where it comes from")[2].partition("</section>")[0]
+    assert "Jira Workflows API" in html
+    assert "Jira Workflows API" not in origin
+    assert origin.count("its file says ") == 1
+
+
 def test_where_nothing_is_near_no_row_is_shown_before_it_is_asked_for(look: Served) -> None:
     question = "/search?q=sandbox+zebra+quantum+violin"
     _, html, _ = look.ask(question)

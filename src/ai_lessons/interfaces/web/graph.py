@@ -93,10 +93,11 @@ def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
         for light in topic.entries
     ]  # fmt: skip
     lines = [
-        {"source": link.source, "target": link.target, "label": link.relation.replace("_", " ")}
+        {"source": link.source, "target": link.target, "label": Relation(link.relation).words(),
+         "back": Relation(link.relation).words(outgoing=False)}
         for link in drawn.links
         if {link.source, link.target} <= drawn.entries.keys()
-    ]
+    ]  # fmt: skip
     return {"nodes": nodes, "lines": lines}
 
 

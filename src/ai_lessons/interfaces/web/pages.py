@@ -31,7 +31,7 @@ from ai_lessons.interfaces.output import View, count
 from ai_lessons.model import ENTERPRISE, expression, rule_checks
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
-from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Kind
+from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Kind, Relation
 from ai_lessons.model.frontmatter import listed, read_entry
 from ai_lessons.model.texts import escaped
 
@@ -319,7 +319,7 @@ def _environment() -> Environment:
     made.filters |= {"folder": _folder, "day": day, "dated": dated, "inline": inline}
     made.tests["entry"] = lambda value: isinstance(value, EntrySummary)
     made.globals |= {"at_hit": at_hit, "shared": shared}
-    made.globals |= {"WAYS": app.entries.WAYS, "kinds": list(Kind), "LONGEST": LONGEST}
+    made.globals |= {"WAYS": app.entries.WAYS, "Relation": Relation, "kinds": list(Kind), "LONGEST": LONGEST}
     return made
 
 
@@ -411,9 +411,9 @@ def entry(opened: Library, asked: Asked) -> Page:
 
 def sources(why: app.answers.Why, shown: Shown) -> list[str]:
     """Where an entry comes from, without what its page says elsewhere; what its file states in one line."""
-    stated, elsewhere = "its file says ", [related.relation.replace("_", " ") for related in shown.related]
-    elsewhere += ["rationale:", "approved"] if shown.approval else []
-    lines = [line for line in why.lines if not line.startswith((stated, *elsewhere))]
+    stated, elsewhere = "its file says ", ("rationale:", "approved") if shown.approval else ()
+    links = tuple(f" {related.entry.handle} {related.entry.title}" for related in shown.related if related.entry)
+    lines = [line for line in why.lines if not (line.startswith((stated, *elsewhere)) or line.endswith(links))]
     file = [line.removeprefix(stated) for line in why.lines if line.startswith(stated)]
     return [*lines, *([stated + ", ".join(file)] if file else [])]
 

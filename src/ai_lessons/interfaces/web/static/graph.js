@@ -82,7 +82,7 @@ class Graph {
     found.lines.forEach((line, n) => {
       const [one, other] = this.lines[n];
       one.near.push({ node: other, label: line.label });
-      other.near.push({ node: one, label: `${line.label} (said there)` });
+      other.near.push({ node: one, label: line.back ?? line.label });
     });
     this.areas = arrange(this.nodes, this.lines, Math.sqrt(place.clientWidth / (place.clientHeight || 1)) || 1);
     this.canvas = element("canvas", "");
