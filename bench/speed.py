@@ -9,12 +9,12 @@ from bench.hooking import hooking
 from bench.importing import importing
 from bench.indexing import edits, whole_run
 from bench.refreshing import refreshing
-from bench.starting import reading, sessions, starting
+from bench.starting import reading, sessions, starting, warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARTS = ("help", "read", "load", "hook", "check", "import", "index")
+PARTS = ("help", "warm", "read", "load", "hook", "check", "import", "index")
 
 
 def main() -> None:
@@ -30,6 +30,7 @@ def main() -> None:
         provide_model(home)
         jobs: dict[str, Callable[[], None]] = {
             "help": lambda: starting(home, outcome, 3 * asked.rounds),
+            "warm": lambda: warm(home, outcome, 2 * asked.rounds),
             "read": lambda: reading(home, outcome, asked.rounds),
             "load": lambda: sessions(home, outcome, asked.rounds),
             "hook": lambda: hooking(home, outcome, asked.rounds),

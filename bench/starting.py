@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,10 @@ from bench import corpora
 from bench.harness import Bar, Outcome, World, cpu, number, paired, peak, program, ratio, run, table, wall
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from bench.harness import Sample
 
 HELP_BAR, SEARCH_BAR, HOOK_BAR, LIST_BAR, TOOLS_BAR = 1.3, 1.8, 1.8, 2.0, 12.0
 READ_BAR = 0.150
@@ -49,6 +53,39 @@ def starting(home: World, outcome: Outcome, rounds: int) -> None:
         outcome.judge(Bar(f"{option} against a bare click, CPU", share, HELP_BAR, "x"))
     tools_ratio = ratio([s.cpu for s in samples["ai-lessons-mcp to tools/list"]], base)
     outcome.judge(Bar("MCP start to tools/list against a bare click, CPU", tools_ratio, TOOLS_BAR, "x"))
+
+
+def warm(cold: World, outcome: Outcome, rounds: int) -> None:
+    """A search and a hook that the helper answers, and a list, among a hundred entries, against a bare click."""
+    home = replace(cold, env={**cold.env, "AI_LESSONS_WARM": "1"})
+    repo = corpora.repository(home, 100)
+    event = home.folder / "event.json"
+    shown = {"hook_event_name": "PreToolUse", "session_id": "warm", "tool_name": "Bash", "cwd": str(home.folder)}
+    event.write_text(json.dumps(shown | {"tool_input": {"command": "git status"}}))
+    hook = ["sh", "-c", 'exec "$@" < "$0"', str(event), *program(), "admin", "agent-hook"]
+    env = {**home.env, "AI_LESSONS_REPO": str(repo)}
+    search = partial(home.ours, repo, "recall", "search", "a merge that went wrong")
+    home.ours(repo, "admin", "reindex")
+    search()
+    while not any(
+        helper["state"] == "warm" for helper in json.loads(home.program("admin", "warm", "status", "--json").out)
+    ):
+        search()
+    bars = {"recall search": SEARCH_BAR, "admin agent-hook": HOOK_BAR, "recall list": LIST_BAR}
+    contestants: dict[str, Callable[[], Sample]] = {
+        'python -c "import click"': partial(home.python, "-c", "import click"),
+        "recall search": search,
+        "admin agent-hook": lambda: run(hook, home.folder, env),
+        "recall list": partial(home.ours, repo, "recall", "list"),
+    }
+    samples = paired(contestants, rounds)
+    base = [s.cpu for s in samples['python -c "import click"']]
+    shares = {name: ratio([s.cpu for s in runs], base) for name, runs in samples.items()}
+    rows = [[name, ms(cpu(runs)), ms(wall(runs)), number(shares[name])] for name, runs in samples.items()]
+    print(table("with the helper, 100 entries", ["command", "CPU ms", "wall ms", "x click"], rows))
+    for name, bar in bars.items():
+        outcome.judge(Bar(f"{name} against a bare click, CPU", shares[name], bar, "x"))
+    home.program("admin", "warm", "stop")
 
 
 def reading(home: World, outcome: Outcome, rounds: int) -> None:
