@@ -10,8 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bench import corpora
-from bench.harness import Bar, Outcome, Sample, World, cpu, number, paired, peak, program, ratio, run, table, wall
-from bench.starting import ms
+from bench.harness import Bar, Outcome, Sample, World, cpu, paired, program, run
+from bench.starting import compared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +39,7 @@ def hooking(home: World, outcome: Outcome, rounds: int) -> None:
     samples = paired(contestants, rounds)
     assert "additionalContext" in samples["edit, entries apply"][-1].out
     assert "additionalContext" in samples["command, lessons known"][-1].out
-    base = [s.cpu for s in samples['python -c "import click"']]
-    rows = [
-        [name, ms(cpu(runs)), ms(wall(runs)), number(ratio([s.cpu for s in runs], base)), number(peak(runs))]
-        for name, runs in samples.items()
-    ]
-    print(table(f"hooks at {ENTRIES:,} entries", ["event", "CPU ms", "wall ms", "x click", "peak MB"], rows))
+    compared(f"hooks at {ENTRIES:,} entries", samples)
     for name in list(EVENTS)[1:5]:
         outcome.judge(Bar(f"hook: {name}, CPU", cpu(samples[name]), BAR, "s"))
 

@@ -11,7 +11,7 @@ from bench import corpora
 from bench.harness import Bar, Outcome, World, cpu, number, paired, peak, program, ratio, run, table, wall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from bench.harness import Sample
@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 HELP_BAR, SEARCH_BAR, HOOK_BAR, LIST_BAR, TOOLS_BAR = 1.3, 1.8, 1.8, 2.0, 12.0
 READ_BAR = 0.150
 ENTRIES = 10_000
+
+
+def compared(title: str, samples: Mapping[str, list[Sample]]) -> dict[str, float]:
+    """Print what each command cost; how many times the CPU of a bare click."""
+    base = [s.cpu for s in samples['python -c "import click"']]
+    shares = {name: ratio([s.cpu for s in runs], base) for name, runs in samples.items()}
+    rows = [[name, ms(cpu(r)), ms(wall(r)), number(shares[name]), number(peak(r))] for name, r in samples.items()]
+    print(table(title, ["command", "CPU ms", "wall ms", "x click", "peak MB"], rows))
+    return shares
+
+
+def judge(outcome: Outcome, shares: Mapping[str, float], bars: Mapping[str, float]) -> None:
+    """Judge these commands by their cost against a bare click."""
+    for name, bar in bars.items():
+        outcome.judge(Bar(f"{name} against a bare click, CPU", shares[name], bar, "x"))
 
 
 def starting(home: World, outcome: Outcome, rounds: int) -> None:
@@ -35,24 +50,15 @@ def starting(home: World, outcome: Outcome, rounds: int) -> None:
     samples = paired(
         {
             'python -c "import click"': lambda: home.python("-c", "import click"),
-            "python -c pass": lambda: home.python("-c", "pass"),
             "ai-lessons --version": lambda: home.program("--version"),
             "ai-lessons --help": lambda: home.program("--help"),
             "ai-lessons-mcp to tools/list": lambda: run(server, home.folder, home.env),
         },
         rounds,
     )
-    base = [s.cpu for s in samples['python -c "import click"']]
-    rows = [
-        [name, ms(cpu(runs)), ms(wall(runs)), number(ratio([s.cpu for s in runs], base))]
-        for name, runs in samples.items()
-    ]
-    print(table("starting", ["program", "CPU ms", "wall ms", "x click"], rows))
-    for option in ("--version", "--help"):
-        share = ratio([s.cpu for s in samples[f"ai-lessons {option}"]], base)
-        outcome.judge(Bar(f"{option} against a bare click, CPU", share, HELP_BAR, "x"))
-    tools_ratio = ratio([s.cpu for s in samples["ai-lessons-mcp to tools/list"]], base)
-    outcome.judge(Bar("MCP start to tools/list against a bare click, CPU", tools_ratio, TOOLS_BAR, "x"))
+    judge(outcome, compared("starting", samples), {
+        "ai-lessons --version": HELP_BAR, "ai-lessons --help": HELP_BAR, "ai-lessons-mcp to tools/list": TOOLS_BAR,
+    })  # fmt: skip
 
 
 def warm(cold: World, outcome: Outcome, rounds: int) -> None:
@@ -67,56 +73,32 @@ def warm(cold: World, outcome: Outcome, rounds: int) -> None:
     search = partial(home.ours, repo, "recall", "search", "a merge that went wrong")
     home.ours(repo, "admin", "reindex")
     search()
-    while not any(
-        helper["state"] == "warm" for helper in json.loads(home.program("admin", "warm", "status", "--json").out)
-    ):
+    while '"warm"' not in home.program("admin", "warm", "status", "--json").out:
         search()
-    bars = {"recall search": SEARCH_BAR, "admin agent-hook": HOOK_BAR, "recall list": LIST_BAR}
     contestants: dict[str, Callable[[], Sample]] = {
         'python -c "import click"': partial(home.python, "-c", "import click"),
         "recall search": search,
         "admin agent-hook": lambda: run(hook, home.folder, env),
         "recall list": partial(home.ours, repo, "recall", "list"),
     }
-    samples = paired(contestants, rounds)
-    base = [s.cpu for s in samples['python -c "import click"']]
-    shares = {name: ratio([s.cpu for s in runs], base) for name, runs in samples.items()}
-    rows = [[name, ms(cpu(runs)), ms(wall(runs)), number(shares[name])] for name, runs in samples.items()]
-    print(table("with the helper, 100 entries", ["command", "CPU ms", "wall ms", "x click"], rows))
-    for name, bar in bars.items():
-        outcome.judge(Bar(f"{name} against a bare click, CPU", shares[name], bar, "x"))
+    bars = {"recall search": SEARCH_BAR, "admin agent-hook": HOOK_BAR, "recall list": LIST_BAR}
+    judge(outcome, compared("with the helper, 100 entries", paired(contestants, rounds)), bars)
     home.program("admin", "warm", "stop")
 
 
 def reading(home: World, outcome: Outcome, rounds: int) -> None:
     """`recall list` and `recall show` as whole processes on 10,000 lessons, nothing changed since the last command."""
     repo = corpora.repository(home, ENTRIES)
-    first = home.ours(repo, "recall", "list", "--limit", "1")
     handle = one_handle(home, repo)
     commands = {
         "recall list --limit 0": ["recall", "list", "--limit", "0"],
         "recall list": ["recall", "list"],
-        "recall list --project P --tag T": [
-            "recall",
-            "list",
-            "--project",
-            corpora.PROJECTS[0],
-            "--tag",
-            corpora.TAGS[0],
-        ],
-        "recall tags": ["recall", "tags"],
         "recall show ID": ["recall", "show", handle],
     }
     contestants = {name: partial(home.ours, repo, *argv) for name, argv in commands.items()}
     contestants['python -c "import click"'] = partial(home.python, "-c", "import click")
     samples = paired(contestants, rounds)
-    base = [s.cpu for s in samples['python -c "import click"']]
-    rows = [
-        [name, ms(cpu(runs)), ms(wall(runs)), number(ratio([s.cpu for s in runs], base)), number(peak(runs))]
-        for name, runs in samples.items()
-    ]
-    print(table(f"reading at {ENTRIES:,} entries", ["command", "CPU ms", "wall ms", "x click", "peak MB"], rows))
-    print(f"the first command, with whatever catalog there was: {number(first.cpu)} s CPU")
+    compared(f"reading at {ENTRIES:,} entries", samples)
     for name in ("recall list", "recall list --limit 0", "recall show ID"):
         outcome.judge(Bar(f"{name} at {ENTRIES:,} entries, CPU", cpu(samples[name]), READ_BAR, "s"))
 
@@ -129,18 +111,12 @@ def sessions(home: World, outcome: Outcome, rounds: int) -> None:
         "lesson load": ["load"],
         "lesson load --scope S": ["load", "--scope", corpora.SCOPE],
         "lesson load --scope S --limit 0": ["load", "--scope", corpora.SCOPE, "--limit", "0"],
-        "lesson list --scope S": ["list", "--scope", corpora.SCOPE],
     }
     contestants = {name: partial(home.lesson, repo, *argv) for name, argv in commands.items()}
     contestants['python -c "import click"'] = partial(home.python, "-c", "import click")
     samples = paired(contestants, rounds)
-    base = [s.cpu for s in samples['python -c "import click"']]
-    rows = [
-        [name, ms(cpu(runs)), ms(wall(runs)), number(ratio([s.cpu for s in runs], base)), number(peak(runs))]
-        for name, runs in samples.items()
-    ]
-    print(table(f"sessions at {ENTRIES:,} lessons", ["command", "CPU ms", "wall ms", "x click", "peak MB"], rows))
-    for name in list(commands)[:3]:
+    compared(f"sessions at {ENTRIES:,} lessons", samples)
+    for name in commands:
         outcome.judge(Bar(f"{name} at {ENTRIES:,} lessons, CPU", cpu(samples[name]), READ_BAR, "s"))
 
 

@@ -69,8 +69,8 @@ def main(group: click.Group = root) -> None:
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:], group)
     sys.stderr.flush()  # stdout is flushed in `run`, where a closed pipe is no error
-    if threading.active_count() == 1 and "lancedb" not in sys.modules:
-        os._exit(code)  # nothing is open any more, and an orderly exit of Python takes 7 % of a list
+    if code == 0 and threading.active_count() == 1 and "lancedb" not in sys.modules:
+        os._exit(0)  # nothing is open any more, and an orderly exit of Python takes 7 % of a list
     gc.freeze()  # the collection at exit takes 9 % of a search without the helper
     sys.exit(code)
 
