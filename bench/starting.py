@@ -69,7 +69,6 @@ def warm(cold: World, outcome: Outcome, rounds: int) -> None:
     shown = {"hook_event_name": "PreToolUse", "session_id": "warm", "tool_name": "Bash", "cwd": str(home.folder)}
     event.write_text(json.dumps(shown | {"tool_input": {"command": "git status"}}))
     hook = ["sh", "-c", 'exec "$@" < "$0"', str(event), *program(), "admin", "agent-hook"]
-    env = {**home.env, "AI_LESSONS_REPO": str(repo)}
     search = partial(home.ours, repo, "recall", "search", "a merge that went wrong")
     home.ours(repo, "admin", "reindex")
     search()
@@ -78,7 +77,7 @@ def warm(cold: World, outcome: Outcome, rounds: int) -> None:
     contestants: dict[str, Callable[[], Sample]] = {
         'python -c "import click"': partial(home.python, "-c", "import click"),
         "recall search": search,
-        "admin agent-hook": lambda: run(hook, home.folder, env),
+        "admin agent-hook": lambda: run(hook, home.folder, {**home.env, "AI_LESSONS_REPO": str(repo)}),
         "recall list": partial(home.ours, repo, "recall", "list"),
     }
     bars = {"recall search": SEARCH_BAR, "admin agent-hook": HOOK_BAR, "recall list": LIST_BAR}
@@ -89,11 +88,10 @@ def warm(cold: World, outcome: Outcome, rounds: int) -> None:
 def reading(home: World, outcome: Outcome, rounds: int) -> None:
     """`recall list` and `recall show` as whole processes on 10,000 lessons, nothing changed since the last command."""
     repo = corpora.repository(home, ENTRIES)
-    handle = one_handle(home, repo)
     commands = {
         "recall list --limit 0": ["recall", "list", "--limit", "0"],
         "recall list": ["recall", "list"],
-        "recall show ID": ["recall", "show", handle],
+        "recall show ID": ["recall", "show", one_handle(home, repo)],
     }
     contestants = {name: partial(home.ours, repo, *argv) for name, argv in commands.items()}
     contestants['python -c "import click"'] = partial(home.python, "-c", "import click")
@@ -122,8 +120,7 @@ def sessions(home: World, outcome: Outcome, rounds: int) -> None:
 
 def one_handle(home: World, repo: Path) -> str:
     """The handle of some entry, as the program itself gives it."""
-    listed = json.loads(home.ours(repo, "--json", "recall", "list", "--limit", "1").out)
-    return str(listed[0]["handle"])
+    return str(json.loads(home.ours(repo, "--json", "recall", "list", "--limit", "1").out)[0]["handle"])
 
 
 def ms(seconds: float) -> str:
