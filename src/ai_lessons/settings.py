@@ -144,9 +144,6 @@ def load(
     )
 
 
-LONGEST_FOLDER = 80  # Bytes that leave room for a name where the path of a socket may have 104
-
-
 def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:
     """Where the helper listens; None: it is off."""
     chosen = table.get("warm", {})
@@ -164,7 +161,8 @@ def warm_folder(environ: Mapping[str, str], state: Path) -> Path | None:
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     if runtime.startswith("/"):
         folders.append(Path(runtime) / PROGRAM)
-    return next((folder for folder in folders if len(os.fsencode(folder)) <= LONGEST_FOLDER), None)
+    # Bytes that leave room for a name where the path of a socket may have 104
+    return next((folder for folder in folders if len(os.fsencode(folder)) <= 80), None)
 
 
 def _agents(table: Mapping[str, Any], file: Path) -> Agents:

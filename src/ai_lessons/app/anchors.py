@@ -38,15 +38,8 @@ if TYPE_CHECKING:
 
 FOLDER = "anchors-2"  # counted up where fingerprints are made another way
 UNASKED = 3  # Anchors whose history is read for one telling that nobody asked for
-AT_MOST = 20  # in a look at all entries; the next look reads that of the rest
 _COMMITS_OF_ALL = 5_000  # that are looked through for every path that there ever was
 _COMMITS = 60  # of a file that are looked at
-_HOPS = 5  # Renames of a file that are followed
-_FILES = 40  # Files that are looked through for a name
-_MOST_QUOTED = 30  # Words in backticks that are looked for
-_FRESH = 50_000_000  # Nanoseconds after a change in which a stat may not show the next one
-_SENTENCE = 200  # Characters of code that a sentence quotes
-_MOST_KEPT = 5_000  # Files that the state folder has rows of
 _QUOTED = expression(r"(?<!`)`([^`\n]{2,200})`(?!`)")
 _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 _A_PATH = expression(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
@@ -130,7 +123,7 @@ class CodeFolder:
         """Keep what was seen for the next look, where the state folder can be written."""
         if self._changed:
             for rows in self._kept.values():
-                for name in list(rows)[:-_MOST_KEPT]:
+                for name in list(rows)[:-5_000]:  # Files that the state folder has rows of
                     del rows[name]
             with suppress(AiLessonsError, OSError):  # then the next look costs as much
                 self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -177,7 +170,8 @@ class CodeFolder:
         if symbol not in row[1]:
             row[1][symbol] = anchors.state(path, self.text(path), symbol)
             rows.pop(path, None)
-            if time.time_ns() - max(stamp[:2]) > _FRESH:
+            # Nanoseconds after a change in which a stat may not show the next one
+            if time.time_ns() - max(stamp[:2]) > 50_000_000:
                 rows[path], self._changed = row, True
         held = row[1][symbol]
         return None if held is None else State(*held)
@@ -336,7 +330,7 @@ class CodeFolder:
         """Files and whole names of what is called so, unless too many files hold the word."""
         self._read_holding({name})
         holding = self._holding[name]
-        for path in holding if len(holding) <= _FILES else ():
+        for path in holding if len(holding) <= 40 else ():  # Files that are looked through for a name
             with suppress(AiLessonsError):
                 for symbol in anchors.names(path, self.text(path)):
                     if re.split(r"\.|::", symbol)[-1] == name:
@@ -358,7 +352,7 @@ class CodeFolder:
 
     def _renamed(self, path: str) -> str | None:
         """The path that a file or folder has by now, as git's similarity says; None: it was removed."""
-        for _ in range(_HOPS):
+        for _ in range(5):  # Renames of a file that are followed
             self._read_renames([path])
             newer = renamed_to(path, self._renames[""])
             if newer is None and (commits := self._commits_to(path)):
@@ -534,7 +528,7 @@ def judge(
 def _judged(reading: Reading) -> list[EntrySummary]:
     """The active entries that speak of code, as `judge` has them."""
     lights = [light for light in reading.catalog.select(Filter()) if light.about]
-    return judge(reading, lights, questions=AT_MOST)
+    return judge(reading, lights, questions=20)  # the next look reads the history of the rest
 
 
 def outdated(reading: Reading) -> list[EntrySummary]:
@@ -792,7 +786,8 @@ def _near(names: Iterable[str]) -> str:
 def _proposed(code: CodeFolder, text: str) -> list[Anchor]:
     """The files and symbols that a text names in backticks, each of which is one place here."""
     symbols, paths = list[Anchor](), list[Anchor]()
-    for quoted in islice(dict.fromkeys(_QUOTED.findall(_FENCE.sub("", text))), _MOST_QUOTED):
+    # Words in backticks that are looked for
+    for quoted in islice(dict.fromkeys(_QUOTED.findall(_FENCE.sub("", text))), 30):
         anchor = _place_named(code, quoted.strip())
         if anchor is not None:
             (symbols if anchor.symbol else paths).append(anchor)
@@ -889,7 +884,7 @@ def _old_and_new(old: str, new: str) -> str:
         return "changed, and git does not have it as it was"
     before, after = ([line.strip() for line in text.splitlines()] for text in (old, new))
     gone, come = ([x for x in ours if x not in theirs] for ours, theirs in ((before, after), (after, before)))
-    was, now = (" ".join(lines)[:_SENTENCE] or "less" for lines in (gone, come))
+    was, now = (" ".join(lines)[:200] or "less" for lines in (gone, come))  # Characters of code that a sentence quotes
     return f"was {was}, and is {now}"
 
 

@@ -184,10 +184,6 @@ class Hit(NamedTuple):
         return data | {key: value for key, value in extra.items() if value}
 
 
-AGENT_ROOM = 950  # Characters of the results of a search that an agent reads unless it asks for a number of them
-AROUND = 50  # Of these, what stands around the title and the sentence of one result
-
-
 class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
@@ -214,10 +210,12 @@ class Answer(NamedTuple):
     def paid(self) -> tuple[Hit, ...]:
         """What an agent reads: as many results as have room, at least one; none where nothing answers."""
         sentences = (hit.entry.rationale if hit.entry.kind is Kind.RULE else hit.entry.snippet for hit in self.hits)
+        # Of these, what stands around the title and the sentence of one result
         sizes = accumulate(
-            len(hit.entry.title) + len(text or "") + AROUND for hit, text in zip(self.hits, sentences, strict=True)
+            len(hit.entry.title) + len(text or "") + 50 for hit, text in zip(self.hits, sentences, strict=True)
         )
-        most = len(self.hits) if self.whole else max(1, sum(size <= AGENT_ROOM for size in sizes))
+        # Characters of the results of a search that an agent reads unless it asks for a number of them
+        most = len(self.hits) if self.whole else max(1, sum(size <= 950 for size in sizes))
         return () if self.nothing else self.hits[:most]
 
     @property

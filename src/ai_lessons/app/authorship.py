@@ -27,8 +27,6 @@ AI, USER, AGENT = "ai", "user", "agent"
 SILENCING = frozenset((Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.SPECIALIZES))
 """Relations that may keep the entry that they point to from being shown."""
 
-MOST_PATHS = 200  # Of so many lessons the history is asked apart; of more in one walk over all of it
-
 
 def digest(entry: Entry) -> str:
     """What a lesson says, where, for whom and with what standing: another text of it has to be stated anew."""
@@ -138,7 +136,7 @@ class _Origins:
         while len(self._digests_of_path) > len(asked):  # files that were moved here had other names before
             new = set(self._digests_of_path) - asked
             asked |= new
-            few = len(new) <= MOST_PATHS
+            few = len(new) <= 200  # Of so many lessons the history is asked apart; of more in one walk over all of it
             for commit in repo.history.introduced(sorted(new) if few else ()):
                 for path, before, after in commit.files:
                     if after and path in self._digests_of_path and (path in new or not few):

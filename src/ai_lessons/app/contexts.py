@@ -365,7 +365,6 @@ NOT_KEPT = (
     "No lesson keeps a failure like this one. Once you have solved it, add one, with the command and its output in a "
     "fenced block (`$ command`, then the output). If it stays unsolved, begin its title with [UNSOLVED]."
 )
-_LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
 SYMBOL = EXACT + 1  # How closely an entry names the symbol that is edited
@@ -408,7 +407,8 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     injecting = Injecting(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
-    near = asked.lessons()[: NEAREST + 3 * injecting.budget]
+    # Nearest lessons among which are chosen, beside three times the budget
+    near = asked.lessons()[: 60 + 3 * injecting.budget]
     similar = similarities(repo, query.query) if near and query.query.strip() else {}
     fits = [Candidate(light, level=light.score or 0.0, similarity=similar.get(light.id)) for light in near]
     result = injecting.tell(None, fits, None, query.project, rules=len(rules))
@@ -483,7 +483,8 @@ def helping(
         pattern = light.pattern  # about running it, and not about one way in which it fails
         if light not in about and commands.seen_in(light.seen) and _ABOUT_RUNNING.match(pattern):
             chances.pop(light.id, None)
-    likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:_LIKELIEST]
+    # Entries that may help with a failure, among which is chosen
+    likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:10]
     lights = repo.catalog.many(likeliest)
     fits = []
     for entry_id in (each for each in likeliest if each in lights):
@@ -713,12 +714,8 @@ def in_project(path: str, cwd: Path) -> str:
     return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix().lstrip("/")
 
 
-LOOKED_THROUGH = 10  # Entries whose code is looked at, for each that may come
-NEAREST = 60  # Nearest lessons among which are chosen, beside three times the budget
-
 ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
 DEPTH = 100
-OFTEN = 10  # Times that a lesson was told before it is left out on purpose: one that is hardly known measures nothing
 
 
 class Injecting:
@@ -759,8 +756,9 @@ class Injecting:
         ranked, left_out = fitting(moment, every, shown_ids, self._bars)
         could = [candidate for candidate in ranked if candidate.entry.id not in (shown_ids or ())]
         lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
-        often = [light for light in lessons if usages[light.id].tallies.injected >= OFTEN]
-        most = LOOKED_THROUGH * self.budget
+        # Times that a lesson was told before it is left out on purpose: one that is hardly known measures nothing
+        often = [light for light in lessons if usages[light.id].tallies.injected >= 10]
+        most = 10 * self.budget  # Entries whose code is looked at, for each that may come
         seen = judged(self._repo, [candidate.entry for candidate in could[:most]], unasked=unasked)
         gone = {candidate.entry.id: ("budget", "too many fit to look at their code") for candidate in could[most:]}
         gone |= {x.id: (x.verdict, x.warning) for x in seen if x.verdict in SILENCED}

@@ -35,7 +35,6 @@ BEAT, SILENT = 0.05, 0.5
 """Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
 taken a sign comes late, and working alone would load it more."""
 
-STARTING = 10.0  # Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred
 
 COMING = 10.0  # Seconds that a server waits for the helper it starts
 
@@ -299,7 +298,8 @@ def start(place: Path, request: object) -> None:
     with suppress(OSError, *_NOT_OURS):
         folder, lock = place.parent, place.with_suffix(LOCK)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + STARTING):
+        # Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred
+        if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + 10.0):
             return
         with claimed(lock) as free:
             os.utime(lock)

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 MOST_EDITED = 2  # Files of a draft that were edited after its failure, the most frequent first
 PER_SESSION, PER_PROJECT = 2, 5  # Statements of a session that are quoted, and failures of a project that are drafted
 _TITLE = 100  # Characters of a title
-_ALIKE = 0.5  # Share of common words from which two statements say the same
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
 _QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")  # As `draft` writes it
 _MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
@@ -230,7 +229,8 @@ def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
     groups = list[tuple[set[str], list[Statement]]]()
     for row in sorted(stated, key=lambda row: row.at):
         words = set(terms.terms(row.text))
-        near = (group for held, group in groups if len(words & held) >= _ALIKE * max(len(words | held), 1))
+        # Share of common words from which two statements say the same
+        near = (group for held, group in groups if len(words & held) >= 0.5 * max(len(words | held), 1))
         if group := next(near, None):
             group.insert(0, row)
         else:
@@ -289,7 +289,6 @@ def _same(shape: Shape, other: Shape) -> bool:
     return model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME
 
 
-NEXT = 5  # Commands that worked after a failure, among which the way out is looked for
 NAMED = 20  # Failures that nothing helps with that are named
 
 
@@ -389,7 +388,8 @@ def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[t
         result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {light.id for light in result.entries}
         does = [light.pattern or result.texts.get(light.id, "") for light in result.entries]
-        worked = [later.text for later in steps[at + 1 :] if later.failed is False][:NEXT]
+        # Commands that worked after a failure, among which the way out is looked for
+        worked = [later.text for later in steps[at + 1 :] if later.failed is False][:5]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)
         counts.update(
             failures=1, at_failures=bool(does), at_failures_right=right, warned=warned, helped=warned or right,

@@ -240,7 +240,6 @@ def _identity(repo: RepositorySession, entry: Entry) -> list[Change]:
 
 
 REST = timedelta(days=180)  # How long what was looked at is not asked about again
-INJECTIONS = 10  # A lesson that was shown so often and never helped is asked about
 FAILURES = 3  # A script whose last runs, so many, all failed is asked about
 
 
@@ -304,7 +303,8 @@ class _Review:
             yield Outdated(light, "applies_to", fault)
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
-        if light.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= INJECTIONS:
+        # A lesson that was shown so often and never helped is asked about
+        if light.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= 10:
             yield Outdated(light, "never_helpful", f"it was shown {tally.injected} times and never helped")
         if light.handle in self._gone:
             doc = self._gone[light.handle]
@@ -528,7 +528,6 @@ def _index(repo: RepositorySession) -> Finding:
     return "ok", detail, ""
 
 
-SAMPLED = 500  # Entries whose language is looked at
 MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 
 
@@ -538,7 +537,8 @@ def _model(repo: RepositorySession) -> Finding:
     location = model_files.find(repo.options.cache_dir, repo.options.model_dir)
     if location is None:
         return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
-    lights = repo.catalog.select(Filter(limit=SAMPLED)) if repo.reading_config.model == DEFAULT_MODEL else []
+    # Entries whose language is looked at
+    lights = repo.catalog.select(Filter(limit=500)) if repo.reading_config.model == DEFAULT_MODEL else []
     if 2 * sum(is_english(f"{light.title}\n{light.snippet}") for light in lights) < len(lights):
         setting = f"ai-lessons admin config set search.model {MULTILINGUAL}"
         return "warning", f"{DEFAULT_MODEL} reads English, and most texts here are in other languages", setting

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 FOLDER = "agent-sessions"
 MOST = 3_000  # Characters that a session is told after its start
 KEPT_SECONDS = 7 * 24 * 3600  # Time without an event after which a session is forgotten
-_AT_WORK = 3600.0  # Seconds after its last event in which a session counts as active
 _LIMIT = 1 << 20
 _KEPT, _KEPT_CHARACTERS = 20, 2_000  # Failures of a session that are kept, and of each as much of command and output
 
@@ -160,7 +159,7 @@ def failures_in(state_dir: Path, folder: Path) -> list[Failure]:
     """As `failures_of`, of the session that last worked in this folder or below it, within the last hour."""
     for at, session in recent(state_dir):
         failed = [x for x in session.failed if x.output and Path(x.folder).is_relative_to(folder)]
-        if failed and at > time.time() - _AT_WORK:
+        if failed and at > time.time() - 3600.0:  # Seconds after its last event in which a session counts as active
             return failed
     return []
 
@@ -197,10 +196,8 @@ def _parsed(data: bytes) -> Session:
     return Session()
 
 
-AT_THE_START = 12  # Rules and lessons told when a session begins
 PROMPT, WORDS = "about the prompt", "its words are in this"
 FIRM, WAITING = 10_000.0, 1_000_000.0  # What comes first has so much more, and what comes last so much less
-AGAIN = 2  # Sessions that needed an entry which names files, from which on its title is told at the start
 _NAMES = {
     SYMBOL: "is about this code", EXACT: "names this file", BELOW: "names its folder",
     BY_NAME: "names files called like it", BY_KIND: "about files of its kind, and about this edit",
@@ -225,10 +222,11 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
             continue
         waits = bool(light.applies_to or light.about or commands.forms_of(light.pattern))
         needed = tally.needed + tally.unheeded
-        if not waits or needed >= AGAIN:
+        # Sessions that needed an entry which names files, from which on its title is told at the start
+        if not waits or needed >= 2:
             candidate = fit(light, f"needed in {needed} sessions", project)
             fits.append(candidate._replace(level=needed + FIRM * candidate.firm - WAITING * waits))
-    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
+    offered = Injecting(repo, 12).tell(Moment.BEGIN, fits, (), project)  # Rules and lessons told when a session begins
     try:
         pending, notes = sum(map(pending_count, repo.every)), offered.notes
     except AiLessonsError as error:
@@ -421,8 +419,6 @@ def _project(repo: Reading, cwd: Path) -> str | None:
     return next((name for name in names if name in projects), None) or next(same, None)
 
 
-_TEXT = 2_000  # characters of a prompt or an edit that are looked at
-_EDITED = 4  # Files that a person's words are said to be about; more than three say as much as any number
 _DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
 _SHELLS = frozenset(
     {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
@@ -536,7 +532,8 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
     text = event.text
     with _memory(asking.options.state_dir, event) as session:
         shown_ids, titles = session.ids(event.agent), session.only_at(Moment.BEGIN)
-    offered = asking("at_a_prompt", text[:_TEXT], set(shown_ids) - titles, titles)
+    # characters of a prompt or an edit that are looked at
+    offered = asking("at_a_prompt", text[:2_000], set(shown_ids) - titles, titles)
     again = {x.id for x in _matched(offered) if x.id in shown_ids} if stated(text) else set()
     with _memory(asking.options.state_dir, event) as session:
         earlier = [*session.told]
@@ -570,7 +567,8 @@ def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> H
         titles, folders = session.only_at(Moment.BEGIN), (str(event.cwd), session.folder)
         shown_ids = set(session.ids(event.agent)) - titles
         edited = (os.path.relpath(path, event.cwd) for path, _, _ in event.edits)
-        session.edited = list(dict.fromkeys([*session.edited, *edited]))[:_EDITED]
+        # Files that a person's words are said to be about; more than three say as much as any number
+        session.edited = list(dict.fromkeys([*session.edited, *edited]))[:4]
     if not new and not event.paths:
         return NOTHING
     command = event.command if new else ""

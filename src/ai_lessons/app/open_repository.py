@@ -205,7 +205,6 @@ def _below(folder: Path, text: str | None) -> Iterator[str]:
 
 
 _FORMAT = "3"  # Raise it when the same history would be read into other rules
-_TRIES = 4  # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
 
 
 class RulesInForce:
@@ -338,7 +337,8 @@ class RulesInForce:
     def _settled(self) -> tuple[str, BranchView | None]:
         """The view, and the stamp that it belongs to; an empty stamp if the branches kept moving."""
         view = None
-        for _ in range(_TRIES):
+        # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
+        for _ in range(4):
             before = self._stamp()
             view = self.view()
             now = self._stamp()

@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Entry
 
 one_job = plumbing.once  # For interfaces: what several calls ask of git is asked once
-AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
 
 
 def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
@@ -223,7 +222,8 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     repo = opened.primary
     done: list[Decided] = []
     left = iter(chosen.items())
-    while chunk := list(islice(left, AT_ONCE)):
+    # Proposals that one commit merges: their names take most of what is read of a commit's message
+    while chunk := list(islice(left, 400)):
         with deciding(repo, "approve") as at:
             open_now = {proposal.branch: proposal for proposal in at.every.proposals}
             if gone := next((branch for branch, _ in chunk if branch not in open_now), None):

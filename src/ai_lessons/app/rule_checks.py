@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 PER_TEXT = 1.0  # seconds of CPU that a check may take for one text
-PER_EDIT = 0.2  # and all checks together for an edit
 MOST_FINDINGS = 1_000  # of a rule in a file
 _ALLOW = expression(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s+because\s+(.*\w))?")
 _BASELINE = 1  # the form of the file
@@ -338,7 +337,7 @@ def broken_by(
     for light in named:
         if check := stored(light.check):
             (rules if runs(check) else unrun).setdefault(light.id, _Rule(light, check))
-    run, by_path = _Run(rules.values(), _hurry(PER_EDIT)), dict[str, list[Edit]]()
+    run, by_path = _Run(rules.values(), _hurry(0.2)), dict[str, list[Edit]]()  # seconds of CPU for all checks of an edit
     for edit in edits if rules or unrun else ():
         by_path.setdefault(edit.path, []).append(edit)
     broken, unsure = dict[str, Broken](), dict[str, Broken]()

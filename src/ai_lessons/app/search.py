@@ -137,7 +137,6 @@ def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
     return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
 
 
-NEAREST = 3  # Results that data names where none comes near the question; words alone tell less: all
 TYPED = 5.0  # Seconds in which who types is answered without another look at the files
 
 PROMPT = "If you find out, add a lesson."
@@ -332,10 +331,8 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
     rule_answers = not asked.query.kinds and any(hit.entry.kind is Kind.RULE for hit in hits)
     weak = bool(hits) and seen.weak and not rule_answers
     shown = (*asked.query.phrases, *ranking.names(asked.query.text))
-    hits = [
-        _answering(hit, asked.query, shown)
-        for hit in (hits[:NEAREST] if weak and gathered.candidates.vectors else hits)
-    ]
+    # Results that data names where none comes near the question; words alone tell less: all
+    hits = [_answering(hit, asked.query, shown) for hit in (hits[:3] if weak and gathered.candidates.vectors else hits)]
     return Answer(
         asked.typed, tuple(hits), notes=_notes(repo, asked, hits, gathered, weak=weak), coverage=coverage, weak=weak
     )

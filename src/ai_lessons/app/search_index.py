@@ -103,9 +103,6 @@ class _Remembering:
 
 _PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
 
-LOOK_AGAIN = 0.5  # Seconds between two looks at what another process embeds
-SEARCH_SECONDS = 1.5  # Embedding time that one search may spend on what is missing; the rest waits for the next one
-
 
 def agreed(repo: OpenRepository, place: str) -> bool:
     """Whether this user said on this machine that the index may live there."""
@@ -193,10 +190,11 @@ class Indexing:
             self._notes.append(f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)")
             return PINNED.name, PINNED.dimensions
 
+    # Embedding time that one search may spend on what is missing; the rest waits for the next one
     def refresh(
         self,
         *,
-        seconds: float | None = SEARCH_SECONDS,
+        seconds: float | None = 1.5,
         full: bool = False,
         again: Collection[str] = (),
         shared: bool = False,
@@ -248,7 +246,7 @@ class Indexing:
                 total - done.missing, min(len(self.vectors) - cached, total - 1)
             )  # rows come by the thousand
             show("Embedding", computed, total)
-            sleep(LOOK_AGAIN)
+            sleep(0.5)  # Seconds between two looks at what another process embeds
             tried = again()
             done = tried._replace(embedded=done.embedded + tried.embedded, notes=(*done.notes, *tried.notes))
         return done

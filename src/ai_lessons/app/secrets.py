@@ -61,9 +61,6 @@ _LOCAL = expression(
 
 _ESCAPED = expression("%[0-9A-Fa-f]{2}")
 _JWT_IO = "eyJzdWIiOiIxMjM0NTY3ODkw"  # `{"sub":"1234567890`: the token that pages about tokens show
-_SHORTEST = 6  # Characters of a password that protects something; `he%2F%2Fo` shows how one is written
-_LONGEST_LINE = 100_000
-"""Characters of a line that is still looked at: some patterns take time that grows with the square of it."""
 
 
 class Secret(NamedTuple):
@@ -131,7 +128,8 @@ def _detected(text: str) -> Iterator[tuple[int, str, str]]:
     """Line (from 1), sort and value of whatever looks like a secret and not like an example of one."""
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE:
+        # Characters of a line that is still looked at: some patterns take time that grows with the square of it.
+        if len(line) > 100_000:
             continue
         for detector in detectors():
             for value in _values(detector, line):
@@ -159,10 +157,11 @@ def _is_placeholder(password: str, user: str) -> bool:
     word = password.lower()
     named = _NAMES.fullmatch(word) is not None or word == user.lower() or word.startswith(("your", "my-", "my_"))
     in_capitals = password.replace("_", "").isalpha() and password.isupper()
+    # Characters of a password that protects something; `he%2F%2Fo` shows how one is written
     return (
         named
         or in_capitals
-        or len(_ESCAPED.sub("_", password)) < _SHORTEST
+        or len(_ESCAPED.sub("_", password)) < 6
         or password[0] in "$%{[*"
         or "${" in password
         or _is_example(password)

@@ -65,7 +65,6 @@ BRANCH = "main"
 _AGAIN = "ai-lessons admin init"
 
 _AS_THEY_ARE = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
-TEXT_SAMPLE = 8000  # Git takes a file for binary if a NUL is among so many first bytes
 
 
 def _left_out(root: Path, names: Iterable[str]) -> dict[str, str]:
@@ -74,7 +73,8 @@ def _left_out(root: Path, names: Iterable[str]) -> dict[str, str]:
     for name in names:
         with suppress(AiLessonsError):
             data = read_file(root, name)[0]
-            if b"\0" not in data[:TEXT_SAMPLE] and (reason := write_checks.why_not(root, name, data)):
+            # Git takes a file for binary if a NUL is among so many first bytes
+            if b"\0" not in data[:8000] and (reason := write_checks.why_not(root, name, data)):
                 reasons[name] = reason
     return reasons
 

@@ -183,7 +183,6 @@ def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-AT_ONCE = 2.0  # Seconds between an edit and its commit where one job does both; git keeps whole seconds
 JUDGED = 5  # Entries with the best feedback, and as many with the worst
 
 SHARE_BYTES = 16 * 1024
@@ -349,7 +348,8 @@ class Usages:
         if since < TIRED and not self._repo.history.dirty(path):
             for revision in self._repo.history.log(path, 1):
                 committed = datetime.fromisoformat(revision.when).timestamp()
-                since = cache.sessions_since(light.id, committed) if committed < edited - AT_ONCE else since
+                # Seconds between an edit and its commit where one job does both; git keeps whole seconds
+                since = cache.sessions_since(light.id, committed) if committed < edited - 2.0 else since
         return since
 
     def silent(self, lights: Iterable[EntrySummary]) -> dict[str, str]:

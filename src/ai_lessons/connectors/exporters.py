@@ -274,7 +274,7 @@ def _compound(entry: Entry) -> Sequence[str]:
     when = [_line(entry.pattern.when)] if entry.pattern else []
     matter |= {"applies_when": when} if when and not {"symptoms", "applies_when"} & stated.keys() else {}
     matter |= {key: value for key, value in stated.items() if key != "problem_type"}
-    tags = sorted(entry.tags)[:_SOLUTION_TAGS]
+    tags = sorted(entry.tags)[:8]  # as many as the schema of a solution allows
     return mapping_lines(matter | ({"tags": tags} if tags else {}))
 
 
@@ -294,7 +294,6 @@ SOLUTION_KEYS = (
 )  # fmt: skip
 """What a solution of the compound-engineering plugin states beside title, date and tags; an entry keeps it as it is."""
 
-_SOLUTION_TAGS = 8  # that the schema of a solution allows
 
 RULE_FILES = {
     "claude-rules": RuleFiles(".md", _claude),
@@ -346,12 +345,10 @@ def skill(project: str, entries: Sequence[ExportedEntry], projects: Collection[s
     name = f"{PREFIX}{name}"
     about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
     titles = "; ".join(_line(entry.title) for _, entry in entries)
-    description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:_DESCRIPTION]
+    # characters that hosts read of a skill's description
+    description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:1024]
     matter = mapping_lines({"name": name, "description": description})
     return f"{name}/SKILL.md", _framed(matter, f"# {_line(project)}\n\n{whole(entries)}")
-
-
-_DESCRIPTION = 1024  # characters that hosts read of a skill's description
 
 
 def _framed(matter: Sequence[str], text: str) -> str:

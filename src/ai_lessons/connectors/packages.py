@@ -39,7 +39,6 @@ Found = tuple[str, str]
 
 LARGEST = 8 << 20  # Bytes of a file that is read. Lock files of big projects have five million
 LONGEST_NAME = 200  # Characters of a package's name or version; what is longer is left out
-MOST_REQUIREMENTS = 5000  # Lines of a requirements file that are read; each costs up to a tenth of a millisecond
 PYTHON = "python"
 
 
@@ -157,7 +156,8 @@ def names_of_project(project: str, aliases: Mapping[str, str]) -> set[str]:
 
 
 def _requirements(text: str) -> Iterator[Found]:
-    for row in re.sub(r"\\\r?\n", " ", text).splitlines()[:MOST_REQUIREMENTS]:
+    # Lines of a requirements file that are read; each costs up to a tenth of a millisecond
+    for row in re.sub(r"\\\r?\n", " ", text).splitlines()[:5000]:
         plain = re.sub(r"(?:^|\s)#.*$|\s--?[a-z].*$", "", row[: 4 * LONGEST_NAME]).strip()
         if not plain or plain.startswith("-"):
             continue
@@ -382,7 +382,6 @@ _LEFT_OUT = expression(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
 
 
 _LARGEST = 4 << 20  # Bytes of one file
-_LONG = 1000  # Lines of a file from which its statements are counted
 _STEPS = 100_000_000  # A minute: griffe walks over a block once for each statement in it
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # Raised for what Python cannot parse
 
@@ -419,7 +418,7 @@ def _steps(site: Path, top: str) -> int:
             if file.stat().st_size > _LARGEST:
                 return _STEPS + 1
             source = file.read_bytes()
-            if source.count(b"\n") + source.count(b";") > _LONG:
+            if source.count(b"\n") + source.count(b";") > 1000:  # Lines of a file from which its statements are counted
                 with suppress(SyntaxError, ValueError):  # griffe leaves such a file out
                     bodies = (getattr(node, "body", ()) for node in ast.walk(ast.parse(source)))
                     steps += sum(len(body) ** 2 for body in bodies if isinstance(body, list))

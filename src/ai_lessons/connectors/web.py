@@ -421,7 +421,6 @@ _DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([A-Za-z][\w:+.-]*)::"
 _CODE = frozenset({"code", "code-block", "sourcecode"})
 _SILENT = frozenset({"contents", "currentmodule", "highlight", "image", "index", "tabularcolumns", "toctree"})
 _MARKS = 2_000  # Marks in one paragraph or table: docutils spends time with their square
-_GROWS = 4  # Times its length that a text may have more with its substitutions
 
 
 def _rst(data: bytes) -> str:
@@ -443,7 +442,8 @@ def _rst(data: bytes) -> str:
             texts = document.substitution_defs
             uses = (texts.get(use["refname"]) for use in document.findall(nodes.substitution_reference))
             nested = any(text.next_node(nodes.substitution_reference) for text in texts.values())
-            if nested or sum(len(use.astext()) for use in uses if use) > _GROWS * len(text):
+            # Times its length that a text may have more with its substitutions
+            if nested or sum(len(use.astext()) for use in uses if use) > 4 * len(text):
                 raise ValueError("its substitutions make a longer text of it")
 
     text = data.decode()

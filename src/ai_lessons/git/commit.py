@@ -593,7 +593,6 @@ class Committer:
 
 
 SHOWN = 3  # The most files that an answer names
-LOOKED_AT = 20  # The most batches that are searched where the branch was set back
 
 
 def swept(
@@ -630,7 +629,7 @@ def _was_committed(worktree: Worktree, job: PendingCommit, head: str | None, nam
 def dropped(store: Store, repo: Repo, head: str) -> list[PendingCommit]:
     """Note what our commits wrote and no branch nor the disk has (as after `git stash`). Under the commit lock."""
     worktree, journal, result, draft = store.worktree, store.journal, [], Draft(repo)
-    for record in islice(journal.records(), LOOKED_AT):
+    for record in islice(journal.records(), 20):  # The most batches that are searched where the branch was set back
         if not record.head or record.head == head or plumbing.is_ancestor(worktree, record.head, head):
             break  # older batches are below it
         refs = plumbing.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")

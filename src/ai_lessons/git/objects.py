@@ -373,9 +373,6 @@ def text_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
     return texts(worktree, {blob: path}, {blob: data_of(repo, blob)})[blob]
 
 
-HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote counts as one that git is writing
-
-
 class GitLocked(Conflict):
     """Git holds a lock, or moved the branch first; nothing was changed, and the caller may try again."""
 
@@ -412,7 +409,8 @@ def status_of(worktree: Worktree, draft: Draft, paths: Iterable[PendingChange]) 
         except StorageFailed as error:
             unreadable[path] = error
         else:
-            if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < HALF_WRITTEN:
+            # Seconds for which a file shorter than what we wrote counts as one that git is writing
+            if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < 0.2:
                 raise GitLocked(f"git is writing {path}")
             modes[path] = EXECUTABLE if (status.st_mode & 0o100 if file_modes else noted.executable) else PLAIN
     blob_ids, failed = stored(worktree, draft, data)

@@ -560,7 +560,6 @@ _ADVICE = (
     ("Could not resolve host|Network is unreachable|Connection (?:timed out|refused)|Operation timed out",
      "look at the network and at the name of the server"),
 )  # fmt: skip
-_REASONS = 3  # Lines of git that are said
 
 
 def why(err: str) -> tuple[str, str]:
@@ -571,7 +570,8 @@ def why(err: str) -> tuple[str, str]:
     lines = [line.strip() for line in err.splitlines()]
     reasons = list(dict.fromkeys(line for line in lines if not _NOISE.match(line)))
     blamed = [line for line in reasons if any(re.search(pattern, line) for pattern, _ in _ADVICE)]
-    words = (blamed or reasons or [line for line in lines if line][-1:] or ["git gave no reason"])[:_REASONS]
+    # Lines of git that are said
+    words = (blamed or reasons or [line for line in lines if line][-1:] or ["git gave no reason"])[:3]
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, "\n".join(words))), "")
     return "; ".join(words), advice
 

@@ -108,7 +108,6 @@ def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Pa
 
 
 KEPT = 20_000  # Bytes kept of each stream: the first half and the last half of them
-LINGER = 0.5  # Seconds to go on reading after the end, because something left behind may hold the output
 _LOOK = 0.05
 _CHUNK = 65_536
 TIMED_OUT = 124  # Exit code of a script that was stopped because its time was over, as timeout(1) has it
@@ -190,7 +189,8 @@ def run_captured(
             unwanted.pop_all()
     ended = time.monotonic()
     for reader in readers:  # what it left behind may hold the output for longer
-        reader.join(max(ended + LINGER - time.monotonic(), 0))
+        # Seconds to go on reading after the end, because something left behind may hold the output
+        reader.join(max(ended + 0.5 - time.monotonic(), 0))
     code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
     out, err = excerpts.values()
     return Captured(code, timed_out, out.text, err.text, out.omitted + err.omitted)

@@ -30,7 +30,6 @@ _WRITING, _READY, _DAMAGED, _KEPT = ".writing", ".json", ".damaged", ".kept"
 _NONSENSE = (ValueError, KeyError, TypeError, RecursionError)  # Raised by a note that was damaged
 KEPT = 30 * 86_400.0  # Seconds for which the bytes of a file that was swept away are kept
 _STEPS = (0.0005, 0.005)  # Seconds between tries, first and last: the lock is held for a few milliseconds
-KEEP_RECORDS = 200  # Batches whose outcome is remembered
 
 
 class PendingChange(NamedTuple):
@@ -145,7 +144,7 @@ class Journal:
             files.replace_file(self._records / (new_name() + _READY), value)
             for job in record.jobs:
                 self.drop(job)
-            for old in _listed(self._records, _READY)[:-KEEP_RECORDS]:
+            for old in _listed(self._records, _READY)[:-200]:  # Batches whose outcome is remembered
                 (self._records / (old + _READY)).unlink(missing_ok=True)
 
     def commit_of(self, name: str) -> str | None:
@@ -253,9 +252,6 @@ _WRITE_LOCK = "write.lock"
 WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
 PROTECTED: Final = "ai-lessons.protected"  # Branches that the remote takes no pushes to
-
-TRIES = 20  # How often files are written again after `git clean` or `git stash -u` removed them or their folder
-DURABLE_FILES = 16  # In jobs of more files only the commit syncs the content to the disk: a file costs 3 ms
 
 
 class _Marker(Enum):
@@ -462,7 +458,8 @@ class Store:
     def _put(self, job: Job) -> str:
         """Write the files; returns the name under which the job is noted."""
         self.head()  # refuses a damaged branch before anything is written
-        with files.Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
+        # In jobs of more files only the commit syncs the content to the disk: a file costs 3 ms
+        with files.Staging(self.root, durable=len(job.changes) <= 16) as staging:
             with self.writing():
                 if self._takes_notes:
                     self._take_up_orphans()
@@ -497,7 +494,8 @@ class Store:
 
     def _write(self, job: Job, staging: files.Staging) -> None:
         """Rename first and remove last: an interrupted move leaves two copies."""
-        for tries_left in reversed(range(TRIES)):
+        # How often files are written again after `git clean` or `git stash -u` removed them or their folder
+        for tries_left in reversed(range(20)):
             try:
                 for change in job.changes:
                     if isinstance(change.data, bytes):

@@ -211,9 +211,7 @@ _GEMINI_FAILED = expression(  # behind the output, which may hold such a line it
     r"\s*(?:</untrusted_context>\s*)?\Z"
 )
 _EXITED = expression(r"\s*(?:Error: )?Exit code:? (\d)")
-LONGEST_TEXT = 200_000  # characters of a prompt, an edit or an output that are looked at
 LAST_BYTES = 1 << 20  # of a transcript, in which the end of a command is looked for
-LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
 
 def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
@@ -258,8 +256,8 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         agent=_text(raw, "agent_id"),
         tool=_tool(raw),
         paths=tuple(str(folder / path) for path in paths),
-        command=command[:LONGEST_COMMAND],
-        text=text[:LONGEST_TEXT],
+        command=command[:20_000],  # characters of a command line that are looked at
+        text=text[:200_000],  # characters of a prompt, an edit or an output that are looked at
         # Gemini CLI does not keep what hooks told
         forgotten=moment is Moment.BEGIN and (_text(raw, "source") != "resume" or host == GEMINI),
         # Qwen Code says so at the first stop already; Cursor counts

@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 T = TypeVar("T")
-IDLE = 600.0  # Seconds without a question after which it ends
 MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is closed, and if none is left it ends
 M_ARENA_MAX = -8  # As malloc.h of glibc has it: with an arena for each thread 100 MB more stay in use at 10,000 entries
-LOOK = 2.0  # Seconds between two looks whether it should go on
 LONGEST = 60.0  # Seconds after which a job counts as hung, and the caller that waits for it is left to do it
 
 
 class Helper:
     """One helper, listening at `place`."""
 
-    def __init__(self, place: Path, listener: socket.socket, look: float = LOOK) -> None:
+    # Seconds between two looks whether it should go on
+    def __init__(self, place: Path, listener: socket.socket, look: float = 2.0) -> None:
         """Listen, for this user alone, and look so often whether to go on. Raises OSError: no socket can be there."""
         place.unlink(missing_ok=True)
         listener.bind(str(place))
         place.chmod(0o600)
         listener.listen(256)
         listener.settimeout(look)
-        self.look, self.idle, self.most_memory = look, IDLE, MOST_MEMORY
+        # Seconds without a question after which it ends
+        self.look, self.idle, self.most_memory = look, 600.0, MOST_MEMORY
         self._place, self._listener, self._own = place, listener, place.stat().st_ino
         self._began = self._used = time.monotonic()
         self.requests = 0

@@ -20,7 +20,6 @@ MOST_INPUT = 64 << 20  # bytes of an event: the whole text of a file that is wri
 PATIENCE, PATIENCE_TO_BEGIN = 2, 10
 """Most seconds that a host waits. Without a helper, the start of a session may read every file of the repository."""
 LOG = "agent-hooks.log"
-LOG_LIMIT = 100_000  # bytes; a longer log begins anew
 CHECK = b'{"hook_event_name": "ai-lessons-check"}'  # an event of our own: does the installed hook run?
 
 
@@ -46,7 +45,7 @@ def log(text: str) -> None:
     with suppress(OSError, AiLessonsError, ValueError):
         file = settings.folders(os.environ).state / LOG
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        full = file.exists() and file.stat().st_size > LOG_LIMIT
+        full = file.exists() and file.stat().st_size > 100_000  # bytes; a longer log begins anew
         mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND)
         with open(os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace") as out:
             out.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}"[:1000] + "\n")

@@ -67,7 +67,6 @@ def error(value: AiLessonsError) -> dict[str, Any]:
 
 STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31", "match": "1;33"}
 NARROWEST = 12  # cells of a readable column
-READABLE = 45  # cells that the titles of a table get before other columns
 AGES = ((31_557_600, "year"), (2_629_800, "month"), (604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 _STYLE = r"\x1b\[[\d;]*m"
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # scripts that break a line anywhere
@@ -237,7 +236,7 @@ def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[i
     """
     fitted = list(widths)
     *minor, main = flexible
-    spare = max(widths[main] - READABLE, 0)
+    spare = max(widths[main] - 45, 0)  # cells that the titles of a table get before other columns
     too_much = sum(fitted) + 2 * (len(fitted) - 1) - room
     for n in minor:
         if too_much > spare:

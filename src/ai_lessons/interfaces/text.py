@@ -42,7 +42,6 @@ SAID_ELSEWHERE = frozenset({
     "path", "about",
 })  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
-WIDE = 72  # cells of a terminal in which one line says enough of a result
 WIDEST = 60  # cells of a title in a drawing
 QUESTION = 80  # cells of a question or title in the line that says that nothing is near
 GONE = "not found"
@@ -94,8 +93,9 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
         section = (("section", str(hit.section)),) if hit.section and entry.kind is Kind.DOC else ()
         facts += [f"{name} {value}" for name, value in (*_place(hit)[:1], *section) if value]
         words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
+        # cells of a terminal in which one line says enough of a result
         return block(
-            title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= WIDE else 3), result.query), *extra]
+            title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= 72 else 3), result.query), *extra]
         )
     if rule:
         facts = [_joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(entry.applies_to or ""))))))]

@@ -465,9 +465,6 @@ def undone(values: Sequence[sharing.Undone], _view: View) -> str:
     return "\n".join(blocks)
 
 
-OPENING = 800  # characters of an entry's text that the catalog has; one that is as long may go on
-LONGEST_COMMAND = 60  # characters of a command in a reminder
-
 KNOWN = (
     "Knowledge base for {}: ai-lessons ({}). Before the first edit of a task and before you call it done, in one "
     "query: ai-lessons recall search WORDS (MCP: search); if it finds nothing, go on. "
@@ -490,7 +487,8 @@ RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checke
 def hints(value: app_hints.Hints, most: int) -> str:
     """The text for the agent, of at most so many characters; empty if there is nothing to say."""
     if value.failed:
-        failed, solved = (clip(line(command), LONGEST_COMMAND) for command in (value.failed, value.solved))
+        # characters of a command in a reminder
+        failed, solved = (clip(line(command), 60) for command in (value.failed, value.solved))
         return REMINDER.format(failed=failed, solved=solved)
     if value.stated:
         from shlex import quote as quote_word
@@ -566,7 +564,7 @@ def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
     reason = line(light.rationale if rule else light.pattern)
     title, whole = line(light.title), offered.texts.get(light.id, "")
     body = line(whole) if long or not reason else ""
-    if body and len(whole) >= OPENING:
+    if body and len(whole) >= 800:  # characters of an entry's text that the catalog has; one that is as long may go on
         return ""
     title = "" if light.seen and reason else title  # the pattern says what it says, in more words
     words = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
@@ -644,7 +642,6 @@ def connected(values: Sequence[setup.HostChange], view: View) -> str:
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
 
 
-OF_A_BATCH = 10  # Proposals of one import that are listed; the others are counted
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
 WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
@@ -675,7 +672,8 @@ def pending(values: Sequence[Pending], view: View) -> str:
     folded: defaultdict[str, list[Pending]] = defaultdict(list)
     for proposal in values:
         numbers[proposal.batch] += 1
-        few = not proposal.batch or numbers[proposal.batch] <= OF_A_BATCH
+        # Proposals of one import that are listed; the others are counted
+        few = not proposal.batch or numbers[proposal.batch] <= 10
         (shown if few else folded[proposal.batch]).append(proposal)
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
     rows = [

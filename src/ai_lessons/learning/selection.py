@@ -410,7 +410,6 @@ _WRONG = expression(
     r"|\bdoes(?:n['\u2019]t| not) (?:work|hold|apply)\b"
 )
 _SENTENCE = expression(r"(?<=[.!?;])\s+|\n+")
-_SHORT = 3  # Words of a sentence that says no and nothing else: what it is about stands in the next one
 _LONG_WORD = expression(r"[^\W\d_][\w-]{4,}")
 _COMMON = frozenset({
     "about", "after", "again", "always", "another", "because", "before", "being", "between", "branch", "change",
@@ -429,7 +428,8 @@ def corrects(prompt: str, shown: ShownEntry) -> bool:
     sentences = [part for part in _SENTENCE.split(prompt.strip()) if part]
     for sentence, after in zip(sentences, [*sentences[1:], ""], strict=False):
         if no := _NO.match(sentence) or _WRONG.search(sentence):
-            alone = no.end() == len(sentence.rstrip(".!,;: ")) or len(sentence.split()) <= _SHORT
+            # Words of a sentence that says no and nothing else: what it is about stands in the next one
+            alone = no.end() == len(sentence.rstrip(".!,;: ")) or len(sentence.split()) <= 3
             if _names(f"{sentence} {after}" if alone else sentence, shown):
                 return True
     return False

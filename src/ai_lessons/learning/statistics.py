@@ -161,8 +161,6 @@ PRIOR = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0
 
 UNSTATED = PRIOR["medium"]
 
-STANDING_SWING = 0.15  # How far what was learned moves the score of a search, either way
-
 
 class Tallies(NamedTuple):
     """How often each event happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
@@ -248,7 +246,8 @@ def usage(tallies: Tallies, start: float) -> UsageTally:
 
 def standing(used: UsageTally, start: float) -> float:
     """The factor of a lesson's score: 1 as long as outcomes have not moved it from the author's word (`start`)."""
-    return 1.0 + STANDING_SWING * (used.confidence - start) / max(start, 1 - start)
+    # How far what was learned moves the score of a search, either way
+    return 1.0 + 0.15 * (used.confidence - start) / max(start, 1 - start)
 
 
 def inherited(start: float, parents: Iterable[UsageTally]) -> float:

@@ -22,7 +22,6 @@ MOST = 5  # Anchors of an entry
 LONGEST = 300  # Characters of one
 LARGEST = 1 << 20  # Characters of a file that is looked into
 _LARGEST_PYTHON = 256 << 10  # of one of Python, of which each node costs; it parses so much in a second
-_MOST_BRACES = 20_000  # in it: a long f-string takes time with their square
 _LARGEST_MEANING = 64 << 10  # Characters of a definition of Python whose text is its meaning beyond
 _MOST_KEYS = 20_000  # Keys of a file that are looked at
 _SHORT = 80  # Characters of a value that is kept with its key
@@ -325,7 +324,7 @@ def _python_nodes(text: str) -> dict[str, list[Any]] | None:
     import ast  # noqa: PLC0415  # a look that finds nothing changed needs none of it
 
     nodes: dict[str, list[Any]] = {}
-    if len(text) > _LARGEST_PYTHON or text.count("{") > _MOST_BRACES:
+    if len(text) > _LARGEST_PYTHON or text.count("{") > 20_000:  # a long f-string takes time with their square
         return None
 
     def visit(body: Iterable[Any], within: str) -> None:

@@ -133,9 +133,6 @@ def names(code: str) -> str:
     return ", ".join(defined[:_NAMES])
 
 
-HEADING_LENGTH = 200  # Characters of a heading path that are kept: it stands before every passage below it
-LONG_HEADING = 100  # Characters from which a heading is taken for text
-_READ_HEADING = 400  # Characters of a heading that are read: looking for markup takes time with their square
 _MOST_LINES = 100_000  # Lines of a text that are read as Markdown, in a second or two; what follows is plain text
 _MOST_CELLS = 200_000  # Cells of the tables of one text: short rows are filled up, so that few characters make many
 
@@ -286,7 +283,7 @@ def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
 
 def _path(title: str, headings: tuple[str, ...]) -> str:
     kept = [heading for n, heading in enumerate(headings) if heading and not (n == 0 and heading == title)]
-    return " > ".join(kept)[:HEADING_LENGTH]
+    return " > ".join(kept)[:200]  # Characters of a heading path that are kept: it stands before every passage below it
 
 
 def _lines(text: str) -> Callable[[int], int]:
@@ -317,7 +314,8 @@ def blocks(text: str) -> Iterator[_Block]:
             continue
         start, end = token.map
         if token.type == "heading_open":
-            heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content[:_READ_HEADING])
+            # Characters of a heading that are read: looking for markup takes time with their square
+            heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content[:400])
             yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
         else:
             yield _Block(start, end)
@@ -346,7 +344,8 @@ def _section(
 ) -> Iterator[_Stretch]:
     """The stretches of one section. A block reaches to the next: what the parser skips (link targets) stays with it."""
     heading_tokens = estimate_tokens(body[opening : bounds[0]])
-    if bounds[0] - opening > LONG_HEADING:  # as text, because paths are cut off and passages are not
+    # Characters from which a heading is taken for text
+    if bounds[0] - opening > 100:  # as text, because paths are cut off and passages are not
         heading_tokens, bounds = 0, [opening, *bounds]
     spans = [part for start, end in pairwise(bounds) if (part := span(body, start, end)).tokens]
     if heading_tokens and not spans:

@@ -25,20 +25,12 @@ if TYPE_CHECKING:
 
 BAR = 0.5  # Share of the calls of a form that fail, above which the hint comes before the command
 LEAST_SESSIONS = 2  # Sessions in which a form failed, before it is a pattern
-SURELY = 1.64  # Standard deviations below a mean that 95 of 100 lie above
 PRIOR = 0.5  # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
-STRENGTH = 12.0  # What was seen before a lesson was kept counts as at most so many calls: machines change
-AFTER = 6  # Commands after a failure among which the one that worked in its place is looked for
 
 _LONGEST, _WORDS = 40, 3  # Characters of a word, and words, of a form
-_SHARED = 0.6  # Share of their words from which two commands do the same
 _ONCE = frozenset(("words", "prefix", "after"))  # Differences that count when one session had them
-_MAJORITY = 0.5  # Share of the failures with a known way out that have to have the same one
 
-_ENOUGH = 3  # Words of a message, without names and numbers, that make it distinct
 MOST_SEEN = 10**9  # No count is larger
-_NAMED = 4  # Forms that a draft names
-_LINE = 120  # Characters of a message in a draft
 
 _SHELL = r"(?:sudo\s+|env\s+)*(?:(?:ba|z|da|k|c)?sh|fish|pwsh|powershell|iex|invoke-expression|source|eval)\b"
 _FETCHER = r"(?:curl|wget|fetch|aria2c|httpie|https?|iwr|irm|invoke-webrequest|invoke-restmethod|gh\s+api)\s"
@@ -121,11 +113,13 @@ class Seen(NamedTuple):
         """The lower end of the 90 % interval of Beta(1/2, 1/2) after this, by its normal approximation: 0 to 1."""
         bad, all_ = PRIOR + self.failures, 2 * PRIOR + self.calls
         mean = bad / all_
-        return mean - SURELY * sqrt(mean * (1 - mean) / (all_ + 1))
+        # Standard deviations below a mean that 95 of 100 lie above
+        return mean - 1.64 * sqrt(mean * (1 - mean) / (all_ + 1))
 
     def chance(self, failed: int = 0, passed: int = 0) -> float:
         """The mean of Beta(1/2, 1/2) after this and what happened since: that the next call fails, 0 to 1."""
-        weight = min(1.0, STRENGTH / self.calls) if self.calls else 0.0
+        # What was seen before a lesson was kept counts as at most so many calls: machines change
+        weight = min(1.0, 12.0 / self.calls) if self.calls else 0.0
         bad = PRIOR + weight * self.failures + failed
         return bad / (2 * PRIOR + weight * self.calls + failed + passed)
 
@@ -326,7 +320,7 @@ def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> I
         if step.sort != "command":
             continue
         commands += 1
-        if commands > AFTER:
+        if commands > 6:  # Commands after a failure among which the one that worked in its place is looked for
             return
         if step.failed is False:
             difference = _difference(words, folder, failed, step, before, edited=edited)
@@ -373,7 +367,8 @@ def _without(words: Words, folder: str) -> list[str]:
 
 
 def _similar(left: Words, right: Words) -> bool:
-    return len({*left} & {*right}) >= _SHARED * max(min(len({*left}), len({*right})), 1)
+    # Share of their words from which two commands do the same
+    return len({*left} & {*right}) >= 0.6 * max(min(len({*left}), len({*right})), 1)
 
 
 def _replaces_program(words: Words, other: Words) -> bool:
@@ -474,7 +469,7 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
         if not call.failed or not attempt or transcripts.is_host(call.output):
             continue
         shape = transcripts.shape(transcripts.headline(call.output))
-        if len(transcripts.words_of(shape)) < _ENOUGH:
+        if len(transcripts.words_of(shape)) < 3:  # Words of a message, without names and numbers, that make it distinct
             continue
         near = (
             group
@@ -505,7 +500,8 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
     several = seen.sessions >= LEAST_SESSIONS
     if best and not before and 2 * len(ways[best]) <= seen.sessions:
         best = None  # in a minority of the sessions
-    if best and (worked < _MAJORITY * sum(counts.values()) or not is_general(best.does)):
+    # Share of the failures with a known way out that have to have the same one
+    if best and (worked < 0.5 * sum(counts.values()) or not is_general(best.does)):
         best = None
     if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
         best = best if not several and best.how in _ONCE and all(map(is_general, map(str, named))) else None
@@ -513,7 +509,7 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
         return None
     # the line of a failure that says what went wrong, without what it is about
     messages = (transcripts.NAMES.sub("…", transcripts.headline(call.output)).split() for call in failed)
-    lines = Counter(" ".join(words)[:_LINE] for words in messages)
+    lines = Counter(" ".join(words)[:120] for words in messages)  # Characters of a message in a draft
     done = Counter(call.done for call in failed if call.done)
     return CommandPattern(
         named, best, before, seen, worked if best else 0,
@@ -523,16 +519,14 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
     )  # fmt: skip
 
 
-_WALL = 3  # Sessions from which on a failure that nobody solved is told
-
-
 def is_wall(pattern: CommandPattern, every: Iterable[Happened]) -> bool:
     """Whether nobody gets past a failure: the command worked in under half of its sessions, and not since."""
     last, failed = pattern.examples[0], {call.session for call in pattern.examples}
     passed = [x for x in every if not x.failed and x.project == last.project and x.fits(pattern.forms)]
     solved = {call.session for call in passed if call.session in failed}
     lasts = not any(call.at > last.at for call in passed)
-    return not pattern.does and len(failed) >= _WALL and 2 * len(solved) < len(failed) and lasts
+    # Sessions from which on a failure that nobody solved is told
+    return not pattern.does and len(failed) >= 3 and 2 * len(solved) < len(failed) and lasts
 
 
 def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
@@ -542,7 +536,7 @@ def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
         leads = [form for form in pattern.forms if form.words[0] == "cd"] or [Form(pattern.forms[0].words[1:])]
         does = pattern.does._replace(old=str(leads[0])).does
     message = pattern.messages[0] if pattern.messages else "it fails"
-    first, named = pattern.forms[0], _listed([f"`{form}`" for form in pattern.forms[:_NAMED]])
+    first, named = pattern.forms[0], _listed([f"`{form}`" for form in pattern.forms[:4]])  # Forms that a draft names
     when = f"running {named}" if pattern.before else f"{named} fails: {message}"
     title = f"`{first}` fails here: {does}" if pattern.before else f"`{first}`: {message}"
     if first.inside:

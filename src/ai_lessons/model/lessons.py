@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
 TITLE_LENGTH = 100  # characters of the title that a pattern gives
-_BRACKETS = 10  # pairs of brackets round a part that are taken away
 _END = r"(?=\s|\[|->|→|$)"
 _ARROW = r"(?:->|→)\s*"
 _NOT = expression(rf"NOT{_END}", re.IGNORECASE)
@@ -69,7 +68,7 @@ def build(when: str | None, do: str | None, dont: str | None, because: str | Non
 def part(text: str) -> str:
     """One part: white space made single, brackets round the whole of it taken away."""
     words = " ".join(text.split())
-    for _ in range(_BRACKETS):
+    for _ in range(10):  # pairs of brackets round a part that are taken away
         words = words[1:-1].strip() if _bracketed(words) else words
     return words
 

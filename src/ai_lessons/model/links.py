@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from ai_lessons.model.entries import Kind, Relation
 
-MOST_CIRCLES = 50  # Of one relation: each is looked for anew
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
 ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
 """Relations that make no sense in a circle: each would hide, or be born of, itself."""
@@ -116,7 +115,8 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     result: dict[tuple[str, tuple[str, ...]], None] = {}
     for name, targets in sorted(by_relation.items()):
         left = {source: sorted(ends) for source, ends in sorted(targets.items())}
-        for _ in range(MOST_CIRCLES):  # one after the other, the link that closes each taken away
+        # Of one relation: each is looked for anew
+        for _ in range(50):  # one after the other, the link that closes each taken away
             try:
                 TopologicalSorter(left).prepare()
                 break

@@ -23,7 +23,6 @@ EXTRA = "pattern needs ast-grep; in the sources of ai-lessons: pip install '.[ch
 
 LONGEST_PATTERN, LONGEST_SAMPLE, MOST_SAMPLES = 500, 4_000, 20
 LARGEST = 1 << 20  # Characters of a text that is looked at
-LONGEST_STATEMENT = 100  # lines
 
 LANGUAGES = {
     "bash": "bash", "c": "c", "cc": "cpp", "cjs": "javascript", "cpp": "cpp", "cs": "csharp", "css": "css",
@@ -246,7 +245,7 @@ def _closed(code: Sequence[str], line: int, start: int, length: int) -> int:
     opened = re.sub(r"[^(\[)\]]", "", code[line - 1][start : start + length])
     depth = sum(1 if sign in "([" else -1 for sign in opened)
     start += length
-    for number in range(line, min(line + LONGEST_STATEMENT, len(code) + 1)):
+    for number in range(line, min(line + 100, len(code) + 1)):  # the longest statement
         for sign in re.findall(r"[(\[)\]]", code[number - 1][start:]) if depth > 0 else ():
             depth += 1 if sign in "([" else -1
             if depth == 0:
@@ -280,7 +279,6 @@ def _words_of(pattern: str) -> tuple[str, ...]:
 
 
 STEPS = 20_000_000  # most that the engine may take between two looks at the time: part of a second
-LARGEST_PROGRAM = 3_000  # steps of the engine for one byte
 
 
 class LineRegex:
@@ -301,7 +299,7 @@ class LineRegex:
             lookaround = re.search(r"operator: \(\?|sequence: \\\d", reason)
             lacks = "; RE2 has no lookaheads and no references back: use `unless`" if lookaround else ""
             raise InvalidPattern(f"the regex {source!r} is none: {reason}{lacks}") from error
-        if self._regex.programsize > LARGEST_PROGRAM:
+        if self._regex.programsize > 3_000:  # most steps of the engine for one byte
             raise InvalidPattern(f"the regex {source!r} can take too long: use smaller counts, such as {{1,80}}")
         self._window = STEPS // self._regex.programsize
 
@@ -372,7 +370,6 @@ def _encoded(text: str) -> bytes:
 # --- drafts from a fix ---
 
 _TOKEN = expression(r"""(?P<blank>\s*)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
-ALIKE = 0.5  # Share of two lines that is the same, from which on one is taken for what the other became
 MOST_LINES = 12  # of a part of a fix
 SURROUNDING = (3, 2, 1, 0)  # Tokens beside the changed ones, the most telling first
 
@@ -389,7 +386,8 @@ def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[st
     for line in [line for line in old[:MOST_LINES] if re.search(r"\w", line)]:
         ratios = [(SequenceMatcher(None, line.strip(), other.strip()).ratio(), other) for other in new[:MOST_LINES]]
         ratio, other = max(ratios, default=(0.0, ""))
-        other = other if ratio >= ALIKE else ""
+        # Share of two lines that is the same, from which on one is taken for what the other became
+        other = other if ratio >= 0.5 else ""
         good = other or next((other for other in (*new, *after) if re.search(r"\w", other)), "")
         samples: dict[str, Any] = {"bad": (line.strip(),), "good": (good.strip(),)}
         for regex, unless in dict.fromkeys(_generalised(line, other)):

@@ -28,7 +28,6 @@ _FEW, _LINE, _OUTPUT = 6, 300, 20_000
 SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
 ENTIRE = "entire/checkpoints/v1"  # The branch on which Entire keeps the sessions of a team
-_QUOTED = 4  # Words of a kept line from which on its failure is the same one wherever a line of the output has them all
 _ERROR = expression(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
     r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
@@ -155,7 +154,8 @@ def quoted_in(output: str, messages: Collection[tuple[str, Shape]]) -> set[str]:
     A lesson quotes a message, and the program prints it with names, in the midst of other lines.
     """
     lines = _words_by_line(_ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
-    single = ((entry, kept[0]) for entry, kept in messages if len(kept) == 1 and len(kept[0]) >= _QUOTED)
+    # Words of a kept line from which on its failure is the same one wherever a line of the output has them all
+    single = ((entry, kept[0]) for entry, kept in messages if len(kept) == 1 and len(kept[0]) >= 4)
     return {entry for entry, words in single if any(words <= line for line in lines)}
 
 
@@ -340,7 +340,6 @@ _NOT_SAID = (
     "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
 _TAGS = expression(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
-_LATEST = 1e13  # Milliseconds since 1970 that a year of four digits has
 _SHELL = expression(r"(?:/\S*/)?(?:ba|z|da)?sh")
 
 
@@ -387,7 +386,7 @@ class Transcript:
         if read is not None:
             self.host = self.host or host
             stamp = record.get("timestamp") or record.get("at") or ""
-            if isinstance(stamp, int) and 0 < stamp < _LATEST:
+            if isinstance(stamp, int) and 0 < stamp < 1e13:  # Milliseconds since 1970 that a year of four digits has
                 stamp = datetime.fromtimestamp(stamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             self._at = stamp if isinstance(stamp, str) and stamp else self._at
         return read is not None and read(self, record) is not False

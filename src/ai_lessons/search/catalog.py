@@ -524,7 +524,6 @@ WHERE id = ? AND standing = 0
 """
 
 SUGGESTIONS = 5
-ALIKE = 0.8  # Likeness of two ends of ids that differ in one character
 _LETTERS = {kind.letter: kind.value for kind in Kind}
 _HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
 _MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
@@ -661,7 +660,8 @@ class Catalog(CatalogReader):
         from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped handle
 
         handles = {name[2:]: entry_id for name, entry_id in self._rows("SELECT handle, id FROM shown")}
-        return [handles[match] for match in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, ALIKE)]
+        # Likeness of two ends of ids that differ in one character
+        return [handles[match] for match in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, 0.8)]
 
     def _similar_words(self, name: str) -> list[str]:
         """Entries whose titles and paths share half of the words."""

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     First = Callable[[Sequence[str]], Iterable[str]]
     Stamp = tuple[int, int, int, int, int]  # mtime_ns, ctime_ns, size, inode, mode
 
-FINE_MARGIN = 50_000_000
-"""Nanoseconds: far above the tick of file system clocks (1 to 10 ms), far below a person's next save."""
-COARSE_MARGIN = 2_000_000_000  # Nanoseconds, for file systems that keep whole (FAT: even) seconds
 _SECOND = 1_000_000_000
 _LARGEST = 2**63 - 1
 
@@ -67,7 +64,9 @@ def is_racy(stamp: Stamp, started: int) -> bool:
     """Whether an edit after the look that `started` then (ns since the epoch) could leave this stamp as it is."""
     mtime, ctime = stamp[0], stamp[1]
     coarse = mtime % _SECOND == 0 and ctime % _SECOND == 0
-    return max(mtime, ctime) >= started - (COARSE_MARGIN if coarse else FINE_MARGIN)
+    # Nanoseconds: far above the tick of file system clocks (1 to 10 ms), far below a person's next save.
+    # Nanoseconds, for file systems that keep whole (FAT: even) seconds
+    return max(mtime, ctime) >= started - (2_000_000_000 if coarse else 50_000_000)
 
 
 def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:

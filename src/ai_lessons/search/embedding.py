@@ -111,7 +111,6 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-PIECE = 4  # Letters of a piece from which on the pieces of a word tell as much as the word
 READS_NONE, READS_ALL = 0.45, 0.8
 FOREIGN_NONE, FOREIGN_ALL = 0.65, 0.95
 """bench.languages: share of its letters in words or long pieces at which a question tells the model nothing, and all.
@@ -135,9 +134,8 @@ def readable(text: str, tokens: Sequence[str]) -> float:
         if any(map(str.isalpha, word)):
             letters += len(word)
             if word.isascii() and word != "[UNK]":
-                readable_letters += (
-                    len(word) if len(pieces) == 1 else min(len(word), len(word) ** 2 / len(pieces) / PIECE)
-                )
+                # Letters of a piece from which on the pieces of a word tell as much as the word
+                readable_letters += len(word) if len(pieces) == 1 else min(len(word), len(word) ** 2 / len(pieces) / 4)
     share = readable_letters / letters if letters else 1.0
     none, most = (FOREIGN_NONE, FOREIGN_ALL) if languages(text) else (READS_NONE, READS_ALL)
     return min(max((share - none) / (most - none), 0.0), 1.0)

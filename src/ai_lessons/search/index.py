@@ -54,10 +54,8 @@ T = TypeVar("T")
 SCHEMA = Schema(
     "embedding cache", "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;", version=0
 )
-ASK_AT_ONCE = 500  # Keys per query; SQLite allows 999 parameters in its oldest builds
 
 TEXTS_AT_ONCE = 32  # Texts between two looks at the clock, and lost at most when a process is killed
-VECTORS_AT_ONCE = 1024  # Vectors per commit: each moves its rows out of the full-text index until the next tidying
 PATIENCE = 30.0  # Seconds to wait for the short write lock where giving up would waste work
 
 
@@ -78,7 +76,8 @@ class VectorCache(Database):
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The cached vectors among `keys`."""
         vectors: dict[str, bytes] = {}
-        for part in slices([bytes.fromhex(key) for key in dict.fromkeys(keys)], ASK_AT_ONCE):
+        # Keys per query; SQLite allows 999 parameters in its oldest builds
+        for part in slices([bytes.fromhex(key) for key in dict.fromkeys(keys)], 500):
             marks = ",".join("?" * len(part))
             rows = self._rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
             vectors.update((key.hex(), vector) for key, vector in rows)
@@ -123,7 +122,8 @@ class MissingVectors:
             self.elsewhere = not locked and not self._state.trouble
             embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
             while locked and missing and (table := current()):
-                rows = table.without_vector(VECTORS_AT_ONCE)
+                # Vectors per commit: each moves its rows out of the full-text index until the next tidying
+                rows = table.without_vector(1024)
                 vectors = self._compute(rows, deadline, progress, embedded, done.missing)
                 if not vectors or not self._store(table, vectors, current):
                     break

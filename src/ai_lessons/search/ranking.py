@@ -151,9 +151,6 @@ def words_of(text: str) -> list[str]:
     return [word for piece in pieces for word in (_pairs(piece[0]) if piece.lastindex else [piece[0]])]
 
 
-LONGEST_QUERY = 2000  # Characters of a question that are looked at; the model reads fewer
-
-
 class EntryRows(NamedTuple):
     """One entry as it is to be found. `fingerprint` changes whenever anything else here does."""
 
@@ -303,7 +300,7 @@ def _fits(versions: frozenset[str]) -> str:
 
 def question(text: str) -> str:
     """What to search for, on one line, or "" if there is no letter or digit in it."""
-    cut = " ".join(text[:LONGEST_QUERY].split())
+    cut = " ".join(text[:2000].split())  # Characters of a question that are looked at; the model reads fewer
     return cut if re.search(r"[^\W_]", cut) else ""
 
 
@@ -516,11 +513,8 @@ def _begins(shorter: str, longer: str) -> bool:
     return len(shorter) >= BEGINNING and longer.startswith(shorter)
 
 
-HEADED = 0.2  # bench.retrieval: what is added where title and headings hold all words of the question; .1 and .3 less
 LOG = 0.8  # bench.retrieval loses nothing; of 25 questions to the pages of Celery and pytest one more finds its guide
 NEAR_BEST = 0.8  # bench.versions: share of the best score from which on a result is about as good
-MATCH_BONUS = 0.1  # By specification: what a context tag of weight 1 adds to the factor of an entry that carries it
-DEFAULT_CONTEXT_WEIGHT = 1.5  # By specification: weight of context tags where none has an explicit one
 
 
 class RankingFacts(NamedTuple):
@@ -591,7 +585,8 @@ def fuse(
     for hit in (*text, *vectors):
         key = (hit.entry_id, hit.ordinal)
         score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
-        score += HEADED * headed.get(key, 0.0)
+        # bench.retrieval: what is added where title and headings hold all words of the question; .1 and .3 less
+        score += 0.2 * headed.get(key, 0.0)
         if lead:
             score = (min(score, 1.0) + (key in lead)) / 2
         previous = best.get(hit.entry_id)
@@ -625,14 +620,16 @@ def context_weights(context: Mapping[str, float | None], aliases: Mapping[str, s
         previous = weights.get(tag)
         weights[tag] = weight if previous is None else previous if weight is None else max(previous, weight)
     explicit = [weight for weight in weights.values() if weight is not None]
-    default = sum(explicit) / len(explicit) if explicit else DEFAULT_CONTEXT_WEIGHT
+    # By specification: weight of context tags where none has an explicit one
+    default = sum(explicit) / len(explicit) if explicit else 1.5
     return {tag: default if weight is None else weight for tag, weight in weights.items()}
 
 
 def context_boost(weights: Mapping[str, float], tags: AbstractSet[str], aliases: Mapping[str, str]) -> float:
     """1 + sum of (weight x 0.1) over the context tags that the entry carries."""
     carried = {aliases.get(tag, tag) for tag in tags}
-    return 1.0 + sum(weight * MATCH_BONUS for tag, weight in weights.items() if tag in carried)
+    # By specification: what a context tag of weight 1 adds to the factor of an entry that carries it
+    return 1.0 + sum(weight * 0.1 for tag, weight in weights.items() if tag in carried)
 
 
 def rank(
@@ -665,7 +662,6 @@ def rank(
 QUERY_WORD = expression(r"\w+")
 SHORT_WORD = 3
 LEADING = 120  # Characters of a sentence with a colon that belongs to what follows
-SNIPPET_READ = 20_000  # Characters of a text that a snippet is taken from
 
 _FENCE = expression(r"`{3,}|~{3,}")
 _HEADING = expression(r"#{1,6}(?!\S)(.*?)(?:\s#*)?")
@@ -696,7 +692,7 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
     """
     parts, headings, lines_of_code = list[str](), list[str](), set[int]()
     script, fenced, goes_on = code and "\n#!" not in text, False, False
-    for row in map(str.strip, text[:SNIPPET_READ].split("\n")):
+    for row in map(str.strip, text[:20_000].split("\n")):  # Characters of a text that a snippet is taken from
         joined, goes_on = goes_on, False
         if _FENCE.match(row):
             fenced = not fenced

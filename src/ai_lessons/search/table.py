@@ -71,7 +71,6 @@ as long to make and lost some.
 """
 
 ROWS_AT_ONCE = 4096  # Vectors of one part, where all are read: 6 MB
-REFINE = 2  # Times the depth: as many of the nearest by index are compared in full
 PARTITIONS_PER_ROOT = 3  # Partitions are the root of the number of rows, divided by this
 PROBED = 150_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
 
@@ -257,7 +256,8 @@ class Passages:
     def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[Match, ...]:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
         search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
-        search = search.bypass_vector_index() if exact else search.nprobes(self._probes()).refine_factor(REFINE)
+        # Times the depth: as many of the nearest by index are compared in full
+        search = search.bypass_vector_index() if exact else search.nprobes(self._probes()).refine_factor(2)
         if where:
             search = search.where(where, prefilter=True)
         rows = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
@@ -397,7 +397,6 @@ LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, 
 AS_TYPED, PART_WEIGHT, KERNEL_WEIGHT = 0.3, 0.1, 0.6
 """bench.languages: of the weight of a stem, what a word as it was typed, a part, and a kernel tell."""
 
-SENTENCE = 7  # Blanks in a line from which on its language counts beside another one around it
 _STEM, _PART, _KERNEL = "0f0", "0p0", "0k0"
 """Marks of a stem, of a part of a long word, and of the kernel of a stem: no word of a text ends so."""
 
@@ -475,7 +474,8 @@ def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
     spoken = languages("\n".join((entry.title, *(text for _, text, _ in passages.values()))))
     for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
         whole = embedded_text(entry.title, heading, text)
-        sentences = (line for line in text.split("\n") if line.count(" ") >= SENTENCE)
+        # Blanks in a line from which on its language counts beside another one around it
+        sentences = (line for line in text.split("\n") if line.count(" ") >= 7)
         tongues = languages(text) or sorted({name for line in sentences for name in languages(line)}) or spoken
         yield Row(
             id=f"{entry.id}:{place}",

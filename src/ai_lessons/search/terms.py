@@ -23,9 +23,7 @@ on 568 labelled moments of 120 sessions: lower ones tell more of what is needed,
 
 TITLE = 2  # What the words of a title count
 _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
-_FEWEST = 20  # Entries that a word is taken to be rare among, however few there are
 _READ = 2_000  # Characters of a text that are looked at
-_MOST = 200  # Different words of a text that are looked for, the first ones
 _PARTS = expression(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TELL_NOTHING = frozenset({
     "a", "add", "all", "also", "any", "been", "better", "but", "did", "does", "each", "every", "for", "from",
@@ -88,7 +86,8 @@ def _tells_nothing(word: str) -> bool:
 
 def asked_for(text: str) -> list[str]:
     """The different words of a text that entries are looked for by."""
-    return list(dict.fromkeys(terms(text[:_READ])))[:_MOST]
+    # Different words of a text that are looked for, the first ones
+    return list(dict.fromkeys(terms(text[:_READ])))[:200]
 
 
 class Posting(NamedTuple):
@@ -102,7 +101,7 @@ class Posting(NamedTuple):
 
 def scores(postings: Iterable[Posting], entries: int) -> dict[str, float]:
     """BM25 of each entry for the words that these are of; `entries` are all that could hold one."""
-    entries = max(entries, _FEWEST)
+    entries = max(entries, 20)  # Entries that a word is taken to be rare among, however few there are
     by_term: dict[str, list[Posting]] = defaultdict(list)
     for posting in postings:
         by_term[posting.term].append(posting)

@@ -57,12 +57,10 @@ root = show_version(
     LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, short=SHORT, everyday=EVERYDAY, params=global_options())
 )
 
-GC_THRESHOLD = 1_000_000  # new objects between two garbage collections; Python's own 700 costs 10 % of a list
-
 
 def main(group: click.Group = root) -> None:
     """Run the program and leave with its exit code."""
-    gc.set_threshold(GC_THRESHOLD)
+    gc.set_threshold(1_000_000)  # new objects between two garbage collections; Python's own 700 costs 10 % of a list
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A file name need not be UTF-8, and a terminal need not be able to show every letter.

@@ -194,7 +194,6 @@ def _save_report(report: str, args: Sequence[str]) -> Path:
     return file
 
 
-SILENCE = 2.0  # seconds without input before we print what we wait for
 SHOWN_LINES = 40
 
 
@@ -294,7 +293,8 @@ def read_input() -> str:
         return ""
     # a stream without a file descriptor (in tests) cannot be waited for, and does not block
     with contextlib.suppress(OSError, ValueError):
-        if not is_terminal(sys.stdin) and not select.select([sys.stdin.buffer], [], [], SILENCE)[0]:
+        # seconds without input before we print what we wait for
+        if not is_terminal(sys.stdin) and not select.select([sys.stdin.buffer], [], [], 2.0)[0]:
             click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
     return texts.decode(sys.stdin.buffer.read(), "standard input")
 
@@ -606,8 +606,6 @@ def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], clic
             yield (*path, name), command
 
 
-BESIDE_BAR = 34  # cells of a progress bar beside its name: its frame, both numbers, and how long it takes
-LINE_SECONDS = 10.0  # between two lines of progress where there is no terminal
 PATIENCE = 0.4  # seconds a job may take before it gets a progress bar
 
 
@@ -810,7 +808,7 @@ class ProgressLines:
 
     def show(self, what: str, done: int, total: int) -> None:
         """Say how far it is, unless that was said within the last seconds."""
-        if time.monotonic() - self._last >= LINE_SECONDS:
+        if time.monotonic() - self._last >= 10.0:  # between two lines of progress where there is no terminal
             self._last = time.monotonic()
             remark(f"{line(what)}: {done:,} of {total:,}")
 
@@ -831,7 +829,8 @@ class ProgressDisplay:
                 remark(f"{line(what)} …")
         self.at = f" at {line(what).lower()}" + (f", {done:,} of {total:,}" if total else "")
         if self._bar is None and done < total and time.monotonic() - self._since > PATIENCE:
-            room = max(4, min(36, _size(2)[0] - len(what) - BESIDE_BAR))
+            # cells of a progress bar beside its name: its frame, both numbers, and how long it takes
+            room = max(4, min(36, _size(2)[0] - len(what) - 34))
             self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True, width=room)
             self._bar.render_progress()
         if self._bar is not None:

@@ -68,8 +68,8 @@ LESSON_ARGUMENTS: list[str | Argument] = [
         "add_lesson",
         LESSON_ARGUMENTS,
         lambda: app.answers.Written,
-        "Record one observation; when, do or dont, because make it a pattern. "
-        'Owed after more than one attempt; title "[UNSOLVED] …" if the task failed. Found at the same failure by: '
+        "Record an observation; when, do or dont, because make a pattern. "
+        'Owed after more than one attempt; title "[UNSOLVED] …" if it failed. Found at the same failure by: '
         "`command` in when; in content, fenced, `$ command` and its output.",
     ),
     common="title content file tags project about when do dont because",

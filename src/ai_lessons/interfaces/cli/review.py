@@ -133,7 +133,6 @@ CHOICES: Choices = {
 PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 STANDING = "standing"
 REASON = "Reason (shown when it is suggested again)"
-AT_ONCE = 60  # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
 NO_TERMINAL = "see review-rules --list, then approve-rule ID --yes or reject-rule ID"
 
 
@@ -171,7 +170,8 @@ class Review:
 
         def show() -> None:
             nonlocal cut
-            cut = _card(call, _whole(call, self.waiting, proposal), AT_ONCE)
+            # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
+            cut = _card(call, _whole(call, self.waiting, proposal), 60)
 
         def act(choice: str) -> bool:
             nonlocal proposal, cut

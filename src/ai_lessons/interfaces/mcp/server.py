@@ -71,7 +71,6 @@ PATH = "/mcp"
 BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files are named, not sent
 SESSIONS = 200  # clients that may be connected; more are asked to come again
 TOKEN_LENGTH = 16
-TOKEN_FILE = 10_000  # Characters that are read of one: it may be a device
 
 
 class ListenAddress(NamedTuple):
@@ -132,7 +131,8 @@ def token_of(file: Path | None, where: ListenAddress) -> str | None:
         )
     try:
         with file.open(encoding="utf-8") as opened:
-            mode, text = os.fstat(opened.fileno()).st_mode, opened.read(TOKEN_FILE).strip()
+            # Characters that are read of one: it may be a device
+            mode, text = os.fstat(opened.fileno()).st_mode, opened.read(10_000).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise StorageFailed(f"{file}: {getattr(error, 'strerror', None) or 'not a text'}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -207,7 +207,6 @@ def serve(
 
 LOG = logging.getLogger(__name__)
 LOG_NAME = "mcp.log"
-LOG_BYTES = 1_000_000  # a log is begun anew at this size; the one before it is kept
 PATIENCE = 5.0  # seconds that what is being written gets when the server is told to end
 
 INSTRUCTIONS = (
@@ -298,7 +297,8 @@ def log_to(file: Path) -> logging.Handler:
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler = _Private(file, maxBytes=LOG_BYTES, backupCount=1)
+        # a log is begun anew at this size; the one before it is kept
+        handler = _Private(file, maxBytes=1_000_000, backupCount=1)
     except OSError as error:
         print(f"warning: {file} cannot be written ({error.strerror}): the log goes here", file=sys.stderr)
     layout = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
@@ -480,7 +480,6 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
 
 
 _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _CLOSED = -32700, -32600, -32602, -32000  # Codes of JSON-RPC
-TICK = 0.02  # seconds between two looks whether all is answered
 _SURROGATE = expression("[\ud800-\udfff]")
 
 
@@ -523,7 +522,7 @@ class _Lines:
             while self._answers.asked:
                 gone = ErrorData(code=_CLOSED, message="the client has closed its side")
                 yield JSONRPCError(jsonrpc="2.0", id=self._answers.asked.pop(), error=gone).model_dump_json()
-            await anyio.sleep(TICK)
+            await anyio.sleep(0.02)  # seconds between two looks whether all is answered
 
     async def _rows(self, wire: IO[bytes]) -> AsyncIterator[bytes]:
         """What was read before the SDK was loaded, then the rest."""

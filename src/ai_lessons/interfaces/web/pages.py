@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     Asked: TypeAlias = Mapping[str, str]
 
-MONTHS = 24  # that the outcomes of an entry are counted for
 SORTS = {
     "injected": "shown",
     **dict.fromkeys(("helpful", "followed", "worked", "script_ok"), "good"),
@@ -421,7 +420,7 @@ def sources(why: app.answers.Why, shown: Shown) -> list[str]:
 def by_month(events: Sequence[tuple[str, str]]) -> list[tuple[str, int, int, int]]:
     """How often an entry was shown, helped and did harm, a row for each of the last months in which anything was."""
     counts = Counter((at[:7], SORTS[word]) for at, word in events if word in SORTS)
-    months = sorted({month for month, _ in counts})[-MONTHS:]
+    months = sorted({month for month, _ in counts})[-24:]  # the months that are drawn
     return [(month, counts[month, "shown"], counts[month, "good"], counts[month, "bad"]) for month in months]
 
 
@@ -753,7 +752,6 @@ def _filled(part: Part) -> Part:
 # --- the exported site ---
 
 STATIC = ("look.css", "look.js", "icon.svg")
-SEARCHED = 2_000  # Characters of a text that its search looks at
 
 
 def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
@@ -773,9 +771,10 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
         yield f"entry/{shown.entry.id}.html", page("entry.html", "../", **described(shown, targets))
     kinds = [(kind, entries) for kind in KINDS if (entries := [shown for shown in every if shown.entry.kind is kind])]
     yield "index.html", page("site.html", "", title="What is known", kinds=kinds)
+    # Characters of a text that its search looks at
     texts = [
         {"title": shown.entry.title, "href": f"entry/{shown.entry.id}.html", "kind": shown.entry.kind.value,
-         "text": " ".join([*shown.entry.tags, shown.entry.project, shown.body[:SEARCHED]])}
+         "text": " ".join([*shown.entry.tags, shown.entry.project, shown.body[:2_000]])}
         for shown in every
     ]  # fmt: skip
     data = json.dumps(texts).encode()
