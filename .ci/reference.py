@@ -320,9 +320,9 @@ def answer_schema(answer: Any) -> dict[str, Any]:
 
 def answers_schema() -> dict[str, Any]:
     """The JSON Schema of all answers, each by the command that gives it."""
-    light = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
+    summary = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
     by_command = {what.replace("`", ""): answer_schema(answer) for what, answer in ANSWERS.items()}
-    return {"$defs": {"entry": {"type": "object", "required": light}, **by_command}}
+    return {"$defs": {"entry": {"type": "object", "required": summary}, **by_command}}
 
 
 def settings(old: str) -> str:

@@ -229,7 +229,7 @@ def user(place: Place) -> list[str]:
 def catalog(place: Place) -> list[str]:
     """What is listed is what is there."""
     with place.library() as library:
-        listed = {light.path for light in entries.list_entries(library).entries if light.kind is not Kind.RULE}
+        listed = {summary.path for summary in entries.list_entries(library).entries if summary.kind is not Kind.RULE}
         problems = [problem.message for problem in health.validate(library).problems]
     there = {
         path.relative_to(place.root).as_posix()

@@ -195,9 +195,9 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
         return seen
 
 
-def text_of(lights: Mapping[str, EntrySummary], hit: Match) -> str:
+def text_of(summaries: Mapping[str, EntrySummary], hit: Match) -> str:
     """All that a passage is found by."""
-    return f"{lights[hit.entry_id].title} {hit.heading} {hit.text}"
+    return f"{summaries[hit.entry_id].title} {hit.heading} {hit.text}"
 
 
 WEIGHTS = ("BIAS", "NEAR", "AMONG", "TOGETHER", "STORED", "ASKED", "UNKNOWN", "BAR")

@@ -33,7 +33,7 @@ class Clone:
 
     def rules(self) -> list[str]:
         with self.library() as library:
-            return [light.title for light in entries.list_entries(library).entries if light.kind == "rule"]
+            return [summary.title for summary in entries.list_entries(library).entries if summary.kind == "rule"]
 
     def suggest(self, title: str = "GET before PUT") -> Suggested:
         with self.library(agent="claude") as library:

@@ -98,7 +98,7 @@ def test_two_files_that_fix_would_put_in_one_place_are_not_both_moved(world: Wor
     report = health.validate(world.library, fix=True)
     assert len(report.fixed) == 1
     assert len(report.problems) == 1
-    assert {light.id for light in entries.list_entries(world.library).entries} == {DOC, OTHER}
+    assert {summary.id for summary in entries.list_entries(world.library).entries} == {DOC, OTHER}
 
 
 def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Git) -> None:
@@ -261,7 +261,7 @@ def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
     world.write("notes/b.md", "---\nauthor: me # kept\n---\n# B\n")
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Goes.\n")
     world.committed("p/rules/r.md", "# a rule, not adopted\n")
-    ids = {light.path: light.id for light in entries.list_entries(world.library).entries}
+    ids = {summary.path: summary.id for summary in entries.list_entries(world.library).entries}
     done = health.adopt(world.library, [str(world.root)])
     assert {one.path: one.id for one in done} == ids
     assert world.read("notes/b.md") == (

@@ -79,17 +79,17 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     commit_all_again = put_file(shop / "src/other.py", "x = 1\n")
     assert commit_all_again.exists()
     commit_all(git, shop, "four")
-    light = look(world, shop / "src", lesson)
-    assert light.as_json()["verdict"] == "changed"
-    assert f"changed on {int(day[-2:])} " in light.as_json()["warning"]
-    assert f"({name}, " in light.as_json()["warning"]
+    summary = look(world, shop / "src", lesson)
+    assert summary.as_json()["verdict"] == "changed"
+    assert f"changed on {int(day[-2:])} " in summary.as_json()["warning"]
+    assert f"({name}, " in summary.as_json()["warning"]
     assert world.search("Totals").hits[0].entry.verdict == "changed"
     assert told(world, shop).lessons[0].verdict == "changed"
     assert [row.reason for row in health.review(world.library)] == ["about"]
     assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
     (problem,) = health.validate(world.library, content=True).problems
     assert "to be reviewed: the code it speaks of changed" in problem.message
-    assert "+        return sum(lines) * 100" in anchors.code_diff(world.library.primary, light)
+    assert "+        return sum(lines) * 100" in anchors.code_diff(world.library.primary, summary)
     editing.keep(world.fresh(cwd=shop), lesson)
     assert look(world, shop, lesson).verdict == "holds"
     assert health.review(world.library) == ()
@@ -157,9 +157,9 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world
     assert {entry.title for entry in told(world, shop).entries} == {"Totals", "Total in cents"}
     edit(shop, "total", "sum_up")
     commit_all(git, shop, "gone")
-    light = look(world, shop, lesson)
-    assert light.verdict == "gone"
-    assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in light.warning
+    summary = look(world, shop, lesson)
+    assert summary.verdict == "gone"
+    assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in summary.warning
     offered = told(world, shop)
     assert [(entry.title, entry.verdict) for entry in offered.entries] == [("Total in cents", "gone")]
     assert {left.entry.title: left.reason for left in offered.left_out} == {"Totals": "gone"}
@@ -192,8 +192,8 @@ def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, s
     assert len(told(world, shop).lessons) == 1
     edit(shop, "8.1.7", "8.2.1", "requirements.txt")
     assert told(world, shop).lessons == ()
-    light = look(world, shop, lesson)
-    assert (light.verdict, "8.2.1 is in use" in light.warning) == ("out-of-range", True)
+    summary = look(world, shop, lesson)
+    assert (summary.verdict, "8.2.1 is in use" in summary.warning) == ("out-of-range", True)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_a_version_is_read_from_what_pins_it(
 def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
     lesson = add(world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"])
     edit(shop, "3.11", "3.12", "pyproject.toml")
-    light = look(world, shop, lesson)
-    assert (light.verdict, "now >=3.12" in light.warning) == ("changed", True)
+    summary = look(world, shop, lesson)
+    assert (summary.verdict, "now >=3.12" in summary.warning) == ("changed", True)
     editing.keep(world.fresh(cwd=shop), lesson)
     assert [item["code"] for item in about(world, lesson)] == [
         'pyproject.toml::requires-python=">=3.12"',
@@ -343,7 +343,7 @@ def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(world: W
     commit_all(git, shop, "two")
     report = rule_checks.check(world.fresh(cwd=shop), since="HEAD~1")
     assert {(row.path, row.id) for row in report.findings} == {("docs/cart.md", folder), ("src/cart.py", total)}
-    assert [light.id for light in report.checked] == [row.id for row in report.findings]
+    assert [summary.id for summary in report.checked] == [row.id for row in report.findings]
     assert rule_checks.check(world.fresh(cwd=shop)).findings == ()
 
 

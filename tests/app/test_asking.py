@@ -114,7 +114,7 @@ def test_text_of_somebody_is_no_syntax_when_context_is_asked_for(cellar: World) 
     found = contexts.context(
         cellar.library, ContextQuery(query='winemaking lesson kind:doc "unheard of" project:a project:b')
     )
-    assert {light.title for light in found.lessons} == {"Lesson", "Other lesson"}
+    assert {summary.title for summary in found.lessons} == {"Lesson", "Other lesson"}
 
 
 class TestInUse:

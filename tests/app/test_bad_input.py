@@ -126,7 +126,7 @@ def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: Worl
         pytest.skip("a read-only view cannot be mounted here")
     try:
         with Library(place, world.options) as library:
-            assert [light.title for light in entries.list_entries(library).entries] == ["Apples"]
+            assert [summary.title for summary in entries.list_entries(library).entries] == ["Apples"]
             assert entries.show(library, "notes/a.md").body.endswith("pomology.\n")
             with pytest.raises(StorageFailed, match="read-only") as error:
                 editing.add_lesson(library, LessonDraft("no"))

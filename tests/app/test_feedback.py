@@ -184,7 +184,7 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
     editing.feedback(world.library, made["good"].id, "helpful")
     editing.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
     loaded = lessons.load(world.fresh())
-    ids = {light.id for _, group in loaded.groups for light in group}
+    ids = {summary.id for _, group in loaded.groups for summary in group}
     assert ids == {made[name].id for name in ("good", "firm", "new")}
     assert loaded.active == 3
-    assert {light.id for light in listed_lessons(world.fresh()).entries} >= {made["bad"].id, made["old"].id}
+    assert {summary.id for summary in listed_lessons(world.fresh()).entries} >= {made["bad"].id, made["old"].id}

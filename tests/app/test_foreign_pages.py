@@ -31,10 +31,10 @@ def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
 
 def test_a_page_with_toml_is_not_changed(world: World) -> None:
     world.write("blog/a.md", '+++\ntitle = "Heron"\n+++\nText.\n')
-    (light,) = entries.list_entries(world.fresh()).entries
-    assert light.title == "Heron"
+    (summary,) = entries.list_entries(world.fresh()).entries
+    assert summary.title == "Heron"
     with pytest.raises(InvalidEntry, match="TOML"):
-        editing.update(world.fresh(), light.handle, add_tags=["x"])
+        editing.update(world.fresh(), summary.handle, add_tags=["x"])
 
 
 def test_pages_on_the_rules_of_a_linter_are_found(world: World) -> None:
@@ -51,9 +51,9 @@ def test_a_file_that_came_first_keeps_its_id_also_in_a_fresh_clone(world: World)
 
 def with_the_id(world: World) -> tuple[str, set[str]]:
     """The title of the entry that has the id, and those of all."""
-    lights = entries.list_entries(world.fresh()).entries
-    (title,) = [light.title for light in lights if light.id == LESSON]
-    return title, {light.title for light in lights}
+    summaries = entries.list_entries(world.fresh()).entries
+    (title,) = [summary.title for summary in summaries if summary.id == LESSON]
+    return title, {summary.title for summary in summaries}
 
 
 def test_folders_that_a_case_blind_disk_joins_are_named() -> None:

@@ -280,7 +280,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
     draft = RuleDraft("New", "Because.", "Do it.")
     made_rule = proposals.suggest_rule(world.library, draft)
     review.approve_rule(world.library, made_rule.handle)
-    assert [light.title for light in entries.list_entries(world.library, kinds=[Kind.RULE]).entries] == ["New"]
+    assert [summary.title for summary in entries.list_entries(world.library, kinds=[Kind.RULE]).entries] == ["New"]
     entries.log(world.library, made_rule.handle)
     named = made[:10]
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it

@@ -63,7 +63,7 @@ def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) ->
     place(world, LESSON, OTHER)
     editing.feedback(world.library, LESSON, "contradicted")
     found = context(world)
-    assert [light.id for light in found.lessons] == [OTHER]
+    assert [summary.id for summary in found.lessons] == [OTHER]
     assert [(one.entry.id, one.reason, one.detail) for one in found.left_out] == [
         (LESSON, "harm", "contradicted more often (1) than helpful (0)")
     ]
@@ -73,7 +73,7 @@ def test_a_lesson_that_its_author_doubts_stays_away_until_it_has_helped(world: W
     place(world, LESSON, confidence="very-low")
     assert reasons(context(world)) == {LESSON: "confidence"}
     editing.feedback(world.library, LESSON, "helpful")
-    assert [light.id for light in context(world).lessons] == [LESSON]
+    assert [summary.id for summary in context(world).lessons] == [LESSON]
 
 
 def test_the_proven_come_before_the_others(world: World) -> None:
@@ -156,7 +156,7 @@ def test_a_lesson_far_from_the_words_stays_away(
     )
     set_parameter("semantic_similarity_threshold", 0.6)
     found = context(world, query="workflow replaced whole")
-    assert [light.id for light in found.lessons] == [LESSON]
+    assert [summary.id for summary in found.lessons] == [LESSON]
     assert reasons(found) == {OTHER: "similarity"}
 
 
@@ -165,7 +165,7 @@ def test_where_nothing_can_be_written_down_a_context_still_comes(world: World) -
     entries.list_entries(world.library)
     (world.root / ".git/ai-lessons/events").write_text("in the way")
     found = context(world)
-    assert [light.id for light in found.lessons] == [LESSON]
+    assert [summary.id for summary in found.lessons] == [LESSON]
     assert "could not be written down" in found.notes[0]
 
 

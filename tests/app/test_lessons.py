@@ -90,13 +90,13 @@ def test_new_content_replaces_the_body_and_leaves_the_rest(world: World) -> None
 def test_an_updated_plain_file_gets_its_id_written_down(world: World) -> None:
     text = "# A plain note\r\n\r\nwith CRLF\r\n"
     world.committed("notes/a.md", text)
-    (light,) = entries.list_entries(world.library).entries
+    (summary,) = entries.list_entries(world.library).entries
     done = editing.update(world.library, "notes/a.md", add_tags=["kept"])
-    assert done.id == light.id
+    assert done.id == summary.id
     assert world.read("notes/a.md").endswith(text)
-    assert f"id: {light.id}" in world.read("notes/a.md")
+    assert f"id: {summary.id}" in world.read("notes/a.md")
     (world.root / "notes/a.md").rename(world.root / "notes/b.md")
-    assert entries.show(world.library, light.id).entry.path == "notes/b.md"
+    assert entries.show(world.library, summary.id).entry.path == "notes/b.md"
 
 
 def test_an_updated_plain_script_gets_a_side_file(world: World) -> None:

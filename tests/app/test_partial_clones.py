@@ -97,7 +97,7 @@ def test_anchors_hooks_and_searches_stay_here(world: World, code: Partial) -> No
     told = before_a_tool(
         world.fresh(cwd=code.root, session="s"), [str(code.root / "src/cart.py")], "", [str(code.root)], ()
     )
-    assert [light.id for light in told.lessons] == [lesson]
+    assert [summary.id for summary in told.lessons] == [lesson]
     assert search.search(world.fresh(cwd=code.root), Query("totals")).hits
     put_file(code.root / "src/cart.py", "")
     assert entries.show(world.fresh(cwd=code.root), lesson).entry.verdict == "gone"

@@ -99,8 +99,8 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
         here, there = repository(folder / "a"), repository(folder / "b")
         put(here, files)
         with Library(here, options(folder / "a")) as library:
-            for light, outcome in zip(entries.list_entries(library, status=None).entries, said, strict=False):
-                editing.feedback(library, light.id, outcome)
+            for summary, outcome in zip(entries.list_entries(library, status=None).entries, said, strict=False):
+                editing.feedback(library, summary.id, outcome)
             first = exported(library)
         assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
         file = folder / "k.json"

@@ -54,13 +54,13 @@ def finished(process: subprocess.Popen[str]) -> list[int]:
 def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(world: World, embedder: CountingEmbedder) -> None:
     made = world.add("Orchards", "pruning apple trees")
     world.write("notes/a.md", "# Cellars\n\nracking wine\n")
-    before = [light.id for light in entries.list_entries(world.library).entries]
+    before = [summary.id for summary in entries.list_entries(world.library).entries]
     assert world.found("apple trees")[0] == "Orchards"
     asked = list(embedder.asked)
     world.library.close()
     shutil.rmtree(world.root / ".git/ai-lessons")
     library = world.fresh()
-    assert [light.id for light in entries.list_entries(library).entries] == before
+    assert [summary.id for summary in entries.list_entries(library).entries] == before
     answer = search.search(library, Query("apple trees"))
     assert answer.lessons[0].entry.handle == made.handle
     assert answer.notes == ()

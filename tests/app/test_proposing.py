@@ -212,7 +212,9 @@ def test_a_move_is_no_such_fault(world: World) -> None:
     propose(world, {"shop/lessons/2026-11/here-68f3k2a.md": None, PATH: lesson()})
     assert waiting(world)[0].conflicts == ()
     review.approve_rule(world.fresh(), "L-8F3K2A")
-    assert [light.path for light in entries.list_entries(world.fresh()).entries if light.kind == "lesson"] == [PATH]
+    assert [summary.path for summary in entries.list_entries(world.fresh()).entries if summary.kind == "lesson"] == [
+        PATH
+    ]
 
 
 def test_a_lesson_that_says_that_it_is_a_rule_is_not_taken(world: World) -> None:

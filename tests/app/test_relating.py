@@ -40,7 +40,7 @@ def test_what_is_superseded_makes_way_over_a_whole_chain(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
     assert titles(world) == ["three"]
     found = context(world)
-    assert [light.id for light in found.lessons] == [THIRD]
+    assert [summary.id for summary in found.lessons] == [THIRD]
     assert reasons(found) == {
         LESSON: ("superseded", "superseded by [L-TTT333]"),
         OTHER: ("superseded", "superseded by [L-TTT333]"),
@@ -86,8 +86,8 @@ def test_what_is_related_to_a_result_is_offered_beside_it(world: World) -> None:
     link = partial(editing.link, world.library)
     link("a/docs/port.md", "b/docs/cork.md", "related_to")
     link("c/docs/oak.md", "b/docs/cork.md", "related_to")
-    light = {one.title: one for one in entries.list_entries(world.library).entries}
-    offered = f"see also: {light['Cork'].handle} Cork (related to {light['Port'].handle})"
+    summary = {one.title: one for one in entries.list_entries(world.library).entries}
+    offered = f"see also: {summary['Cork'].handle} Cork (related to {summary['Port'].handle})"
     assert offered in world.search("winemaking", project="a").notes
     assert not [note for note in world.search("oaks trees winemaking").notes if "see also" in note]
 
@@ -101,17 +101,19 @@ def test_of_a_contradiction_only_the_nearer_comes_unasked(world: World) -> None:
     editing.update(world.library, LESSON, tags=["api"])
     editing.update(world.library, OTHER, tags=["api"])
     found = context(world, project="jira", context_tags={"api": 9.0})
-    assert [light.id for light in found.lessons] == [OTHER]
+    assert [summary.id for summary in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("contradicts", "contradicts [L-QQQ111], which is nearer or surer")}
 
 
 def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
     place(world, (LESSON, "general", ""), (OTHER, "special", f"specializes {LESSON}"))
     found = context(world)
-    assert [light.id for light in found.lessons] == [OTHER]
+    assert [summary.id for summary in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
     editing.feedback(world.library, OTHER, "contradicted")
-    assert [light.id for light in context(world).lessons] == [LESSON], "one that does not come stands in nobody's way"
+    assert [summary.id for summary in context(world).lessons] == [LESSON], (
+        "one that does not come stands in nobody's way"
+    )
 
 
 @pytest.mark.parametrize("relation", ["supersedes", "derived_from", "specializes"])
@@ -160,11 +162,15 @@ def test_another_case_or_another_action_brings_none(world: World, when: str, do:
 def test_a_list_leaves_out_what_is_superseded_unless_asked_for_all(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
     found = entries.list_entries(world.library)
-    assert ([light.id for light in found.entries], found.total) == ([THIRD], 1)
+    assert ([summary.id for summary in found.entries], found.total) == ([THIRD], 1)
     assert entries.list_entries(world.library, limit=0).total == 1
-    assert {light.id for light in entries.list_entries(world.library, status=None).entries} == {LESSON, OTHER, THIRD}
+    assert {summary.id for summary in entries.list_entries(world.library, status=None).entries} == {
+        LESSON,
+        OTHER,
+        THIRD,
+    }
     lessons.wrong(world.library, THIRD)
-    assert [light.id for light in entries.list_entries(world.library).entries] == [OTHER]
+    assert [summary.id for summary in entries.list_entries(world.library).entries] == [OTHER]
 
 
 def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> None:

@@ -407,11 +407,11 @@ def broken(world: World, code: Path, *edits: tuple[str, str, str]) -> list[Broke
 
 
 def breaks(world: World, code: Path, *edits: tuple[str, str, str]) -> list[tuple[str, int]]:
-    return [(rule.light.title, int(rule.why.rpartition(" ")[2])) for rule in broken(world, code, *edits)]
+    return [(rule.summary.title, int(rule.why.rpartition(" ")[2])) for rule in broken(world, code, *edits)]
 
 
 def decided(world: World, code: Path, *edits: tuple[str, str, str]) -> dict[str, str]:
-    return {rule.why.replace(rule.light.handle, "R"): rule.enforce for rule in broken(world, code, *edits)}
+    return {rule.why.replace(rule.summary.handle, "R"): rule.enforce for rule in broken(world, code, *edits)}
 
 
 def test_an_edit_is_looked_at_as_the_file_will_be(world: World, code: Path) -> None:

@@ -34,7 +34,7 @@ def approved(world: World, title: str = "GET before PUT", **more: Any) -> Sugges
 
 
 def rules(world: World) -> list[str]:
-    return [light.title for light in entries.list_entries(world.fresh()).entries if light.kind == "rule"]
+    return [summary.title for summary in entries.list_entries(world.fresh()).entries if summary.kind == "rule"]
 
 
 def test_stats_tell_how_long_an_approval_took(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

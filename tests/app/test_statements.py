@@ -198,10 +198,10 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     firm = lessons.add(world.library, PATTERN, by="user")
     push(world, words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"), *MALLORY)
     asked = ContextQuery(budget=9)
-    assert firm.id in [light.id for light in contexts.context(world.fresh(), asked).lessons]
-    assert firm.id in [light.id for _, group in lessons.load(world.fresh()).groups for light in group]
+    assert firm.id in [summary.id for summary in contexts.context(world.fresh(), asked).lessons]
+    assert firm.id in [summary.id for _, group in lessons.load(world.fresh()).groups for summary in group]
     editing.link(world.fresh(), "01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
-    assert firm.id not in [light.id for light in contexts.context(world.fresh(), asked).lessons]
+    assert firm.id not in [summary.id for summary in contexts.context(world.fresh(), asked).lessons]
 
 
 def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> None:
@@ -227,7 +227,7 @@ def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_reco
         for one in (made.id, drafted.id):
             editing.feedback(world.fresh(), one, "contradicted")
     found = contexts.context(world.fresh(), ContextQuery(budget=9))
-    assert [light.id for light in found.lessons] == [made.id]
+    assert [summary.id for summary in found.lessons] == [made.id]
 
 
 SEEN = "seen:\n  calls: 900\n  failures: 890\n  sessions: 300\n"

@@ -87,7 +87,7 @@ def everything(world: World) -> dict[str, Any]:
     answers["counts"] = [entries.tags(library), entries.projects(library), entries.versions(library)]
     answers["complete"] = [entries.complete(library, "", what) for what in ("id", "tag", "project")]
     answers["related"] = (
-        entries.related(library, LESSON, 3) if LESSON in {light.id for light in answers["list"]} else ()
+        entries.related(library, LESSON, 3) if LESSON in {summary.id for summary in answers["list"]} else ()
     )
     answers["context"] = [
         contexts_jobs.context(library, ContextQuery(project="jira")),
@@ -99,7 +99,7 @@ def everything(world: World) -> dict[str, Any]:
     answers["show"] = [rule_shown.body, rule_shown.raw, rule_shown.frontmatter, rule_shown.entry]
     answers["rows"] = sorted(
         (row.id, passage.text)
-        for row in repo.indexing._rows([light.id for light in answers["list"]])
+        for row in repo.indexing._rows([summary.id for summary in answers["list"]])
         for passage in row.passages
     )
     answers["fingerprints"] = repo.catalog.fingerprints()
@@ -112,7 +112,7 @@ def question(text: str, **more: Any) -> Query:
 
 def about_rules(answers: dict[str, Any]) -> str:
     """The part of all answers that says anything of rules, as text."""
-    rules = [light for light in answers["list"] if light.kind is Kind.RULE]
+    rules = [summary for summary in answers["list"] if summary.kind is Kind.RULE]
     searches = [[hit.entry._replace(score=None) for hit in answers[name][0]] for name in QUESTIONS]
     contexts = [context.rules for context in answers["context"]]
     rows = [row for row in answers["rows"] if row[0] == RULE]
@@ -295,7 +295,7 @@ def test_an_approved_text_that_cannot_be_read_is_left_out_and_named(approved: Wo
     path = "jira/rules/bad.md"
     merge(approved, path, "---\ntags: &a [x]\nlinks: *a\n---\nbad\n", derived_id(path))
     listing = entries.list_entries(approved.library, kinds=[Kind.RULE])
-    assert [light.title for light in listing.entries] == ["Sandbox first"]
+    assert [summary.title for summary in listing.entries] == ["Sandbox first"]
     assert [note for note in listing.notes if "cannot be read, so the rule is left out" in note]
 
 
@@ -365,7 +365,7 @@ def test_a_branch_that_cannot_be_judged_leaves_the_rules_as_they_were(approved: 
     (approved.root / ".git/refs/heads/main").write_text("")
     approved.git(approved.root, "symbolic-ref", "HEAD", "refs/heads/other")
     listing = entries.list_entries(approved.fresh(), kinds=[Kind.RULE])
-    assert [light.title for light in listing.entries] == ["Sandbox first"]
+    assert [summary.title for summary in listing.entries] == ["Sandbox first"]
     assert "an earlier look" in listing.notes[0]
 
 
@@ -456,7 +456,7 @@ def test_a_context_has_the_rules_of_its_project_and_those_with_its_tags(other_pr
     ]
     for asked, come in cases:
         found = contexts_jobs.find_context(other_projects.library, ContextQuery(**asked)).rules
-        assert sorted(light.title for light in found) == come, asked
+        assert sorted(summary.title for summary in found) == come, asked
 
 
 def test_rules_that_are_asked_for_need_no_overlap_and_other_kinds_come_without_rules(approved: World) -> None:
@@ -549,8 +549,8 @@ def test_why_knows_the_agent_and_what_is_not_committed(approved: World) -> None:
 # --- before one begins ---
 
 
-def titles(lights: Any) -> list[str]:
-    return [light.title for light in lights]
+def titles(summaries: Any) -> list[str]:
+    return [summary.title for summary in summaries]
 
 
 @pytest.fixture

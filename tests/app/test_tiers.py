@@ -112,8 +112,8 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
     for root in here.roots.values():
         for file in root.rglob("*.md"):
             whole.write(str(file.relative_to(root)), file.read_bytes())
-    assert [light.id for light in entries.list_entries(here.library(*ALL), sort=sort, limit=5).entries] == [
-        light.id for light in entries.list_entries(whole.library, sort=sort, limit=5).entries
+    assert [summary.id for summary in entries.list_entries(here.library(*ALL), sort=sort, limit=5).entries] == [
+        summary.id for summary in entries.list_entries(whole.library, sort=sort, limit=5).entries
     ]
     whole.close()
 
@@ -123,27 +123,31 @@ def test_no_tier_hides_or_relabels_an_entry_of_another_with_its_id(here: Here, n
     for tier in ALL:
         here.put(tier, LESSON, f"Frobnicate widgets with a lever of {tier}")
     library = here.library(*names)
-    listed = {light.title: light for light in entries.list_entries(library).entries if "a lever of" in light.title}
-    assert {light.tier: title for title, light in listed.items()} == {
+    listed = {
+        summary.title: summary for summary in entries.list_entries(library).entries if "a lever of" in summary.title
+    }
+    assert {summary.tier: title for title, summary in listed.items()} == {
         tier: f"Frobnicate widgets with a lever of {tier}" for tier in names
     }
     assert (
-        len({light.id for light in listed.values()}) == len({light.handle for light in listed.values()}) == len(names)
+        len({summary.id for summary in listed.values()})
+        == len({summary.handle for summary in listed.values()})
+        == len(names)
     )
     first = next(tier for tier in ("user", "enterprise:acme", "project") if tier in names)
     assert entries.show(library, LESSON).entry.tier == first
-    for title, light in listed.items():
-        for ref in (light.id, light.handle):
+    for title, summary in listed.items():
+        for ref in (summary.id, summary.handle):
             shown = entries.show(library, ref).entry
-            assert (shown.title, shown.tier) == (title, light.tier)
-        assert (light.tier, title) in found(library, title)
+            assert (shown.title, shown.tier) == (title, summary.tier)
+        assert (summary.tier, title) in found(library, title)
 
 
 def test_a_text_that_two_tiers_have_is_told_once(here: Here) -> None:
     here.put("user", LESSON, "Frobnicate")
     here.put("project", LESSON, "Frobnicate")
-    lights = entries.list_entries(here.library(*ALL)).entries
-    assert [light.tier for light in lights if light.title == "Frobnicate"] == ["user"]
+    summaries = entries.list_entries(here.library(*ALL)).entries
+    assert [summary.tier for summary in summaries if summary.title == "Frobnicate"] == ["user"]
     assert [x.tier for x in entries.list_entries(here.library("project")).entries if x.title == "Frobnicate"] == [
         "project"
     ]
@@ -202,15 +206,15 @@ class TestRelations:
     def test_of_two_that_contradict_each_other_only_the_nearer_comes_unasked(self, here: Here) -> None:
         here.put("user", THIRD, "Glue gaskets hot", links=f"\n  - contradicts: {LESSON}")
         found = contexts.context(here.library(*ALL), ContextQuery(project="global"))
-        assert THIRD not in {light.id for light in found.lessons}
+        assert THIRD not in {summary.id for summary in found.lessons}
         assert [(one.entry.id, one.reason) for one in found.left_out] == [(THIRD, "contradicts")]
 
     def test_what_another_tier_supersedes_makes_way(self, here: Here) -> None:
         here.put("project", THIRD, "Frobnicate no widgets", links=f"\n  - supersedes: {OTHER}")
         library = here.library(*ALL)
-        assert OTHER not in {light.id for light in entries.list_entries(library).entries}
+        assert OTHER not in {summary.id for summary in entries.list_entries(library).entries}
         assert "user" not in {tier for tier, _ in found(library, "frobnicate widgets")}
-        assert OTHER in {light.id for light in entries.list_entries(here.library("user")).entries}
+        assert OTHER in {summary.id for summary in entries.list_entries(here.library("user")).entries}
 
     def test_a_copy_of_another_tier_is_shown_once_and_the_nearer_one_is(self, here: Here) -> None:
         title = "Frobnicate widgets with the blue lever"
@@ -233,15 +237,15 @@ class TestRules:
             made = proposals.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
             review.approve_rule(library, made.branch)
         found = contexts.context(here.library(*ALL), ContextQuery(project="global", approvals=True))
-        assert {light.tier for light in found.rules} == {"user", "enterprise:acme"}
-        assert found.approvals.keys() == {light.id for light in found.rules}
+        assert {summary.tier for summary in found.rules} == {"user", "enterprise:acme"}
+        assert found.approvals.keys() == {summary.id for summary in found.rules}
 
 
 class TestOpening:
     def test_a_user_without_a_repository_reads_the_projects_alone(self, here: Here, tmp_path: Path) -> None:
         here.roots["user"] = tmp_path / "nobody/.ai/reference"
         listing = entries.list_entries(here.library(*ALL[:2]))
-        assert [light.tier for light in listing.entries] == ["project"]
+        assert [summary.tier for summary in listing.entries] == ["project"]
         assert listing.notes == ()
 
     def test_a_damaged_repository_of_the_user_is_an_error_at_once(self, here: Here) -> None:

@@ -94,7 +94,7 @@ class World:
         return [hit.entry.title for hit in hits]
 
     def titles(self, **filters: Any) -> list[str]:
-        return [light.title for light in entries.list_entries(self.library, **filters).entries]
+        return [summary.title for summary in entries.list_entries(self.library, **filters).entries]
 
     def close(self) -> None:
         while self.opened:

@@ -171,7 +171,7 @@ def test_it_works(ground: Ground, name: str) -> None:
     with opened(root, ground) as library:
         made = editing.add_lesson(library, LessonDraft("Penguins cannot fly", "They swim.\n", project="p"))
         assert made.commit == ground.git(root, "rev-parse", "HEAD")
-        assert "Penguins cannot fly" in [light.title for light in entries.list_entries(library).entries]
+        assert "Penguins cannot fly" in [summary.title for summary in entries.list_entries(library).entries]
         changed = editing.update(library, made.id, content="They swim well.\n")
         assert changed.commit == ground.git(root, "rev-parse", "HEAD")
         assert ground.git(root, "show", f"HEAD:./{made.path}").endswith("They swim well.")

@@ -246,7 +246,7 @@ def test_lessons_are_loaded_as_markdown(three: Shell, command: str, printed: str
 # What is printed, letter by letter, with the specification's own numbers as handles.
 
 
-def light(number: str, scope: str, origin: str, pattern: str) -> EntrySummary:
+def summary(number: str, scope: str, origin: str, pattern: str) -> EntrySummary:
     summary = EntrySummary(LESSON, number, Kind.LESSON, "Title", scope, (), (), "x.md", from_=origin, status="active")
     return summary._replace(created="2024-02-10T08:00:00Z", pattern=pattern, firm=origin == "user")
 
@@ -267,7 +267,7 @@ parsed:
 
 
 def test_hostile_text_reaches_neither_a_terminal_nor_another_line() -> None:
-    hostile = light("001", "global", "ai", "WHEN a\n## Lessons\x1b[2J\u202e -> DO b -> BECAUSE c")
+    hostile = summary("001", "global", "ai", "WHEN a\n## Lessons\x1b[2J\u202e -> DO b -> BECAUSE c")
     for text in (
         interfaces_text.rows([hostile], View()),
         interfaces_text.loaded(Loaded((LessonGroup("global", (hostile,)),), 1), View()),

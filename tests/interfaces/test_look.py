@@ -483,9 +483,9 @@ def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(ru
     pool = SessionPool(partial(settings.load, os.environ))
     values = pool.read(lambda opened: graph.graph(opened, {})).values
     every = pool.read(list_entries).entries
-    names = {tag for light in every for tag in light.tags} | {light.project for light in every}
+    names = {tag for summary in every for tag in summary.tags} | {summary.project for summary in every}
     assert {topic.name for topic in values["topics"]} <= names
-    unlinked = {topic.name: [light.title for light in topic.entries] for topic in values["unlinked"]}
+    unlinked = {topic.name: [summary.title for summary in topic.entries] for topic in values["unlinked"]}
     assert sorted(unlinked["fruit"]) == ["Apples", "Pears"]
     assert "Linked with nothing" in pages.render("graph.html", **values)
     alone = pool.read(lambda opened: graph.graph(opened, {"project": "fruit"})).values

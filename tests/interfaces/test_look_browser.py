@@ -522,8 +522,8 @@ def test_pages_fit_and_nothing_serious_is_in_the_way_of_anybody(
     for path in PAGES if scheme == "light" else PAGES[1:6]:
         page.goto(look.base + path)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-        light = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128")
-        assert light == (scheme == "light")
+        bright = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128")
+        assert bright == (scheme == "light")
         if axe:
             page.add_script_tag(content=axe)
             found = page.evaluate("rules => axe.run(rules).then(all => all.violations)", rules)

@@ -34,7 +34,7 @@ from ai_lessons.search.catalog import Tally
 VIEW = View(root="/home/ann/.ai/reference", home="/home/ann")
 
 
-def light(kind: Kind, tail: str, title: str, **more: Any) -> EntrySummary:
+def summary(kind: Kind, tail: str, title: str, **more: Any) -> EntrySummary:
     values: dict[str, Any] = {
         "id": "01JD3Z8QK5W7M2X9V4T6" + tail,
         "handle": f"{kind.letter}-{tail}",
@@ -46,7 +46,7 @@ def light(kind: Kind, tail: str, title: str, **more: Any) -> EntrySummary:
     return EntrySummary(kind=kind, title=title, **(values | more))
 
 
-RULE = light(
+RULE = summary(
     Kind.RULE,
     "R00001",
     "Always GET before PUT on Jira workflows",
@@ -54,7 +54,7 @@ RULE = light(
     score=0.95,
     rationale="PUT replaces entire resource...",
 )
-SCRIPT = light(
+SCRIPT = summary(
     Kind.SCRIPT,
     "S00001",
     "update-workflow.sh",
@@ -63,7 +63,7 @@ SCRIPT = light(
     snippet="Updates workflow with proper status preservation...",
     score=0.89,
 )
-LESSON = light(
+LESSON = summary(
     Kind.LESSON,
     "L00001",
     "PUT /workflows replaces entire resource",
@@ -73,7 +73,7 @@ LESSON = light(
     source="tested",
     status="active",
 )
-DOC = light(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score=0.82, path="jira-api/docs/v3/api.md")
+DOC = summary(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score=0.82, path="jira-api/docs/v3/api.md")
 
 FOUND = Answer("workflow", (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)))
 
@@ -95,7 +95,7 @@ def test_where_nothing_is_near_a_search_is_one_line_and_an_agent_gets_no_title()
 
 
 def test_an_agent_reads_as_many_results_as_have_room_unless_it_asked_for_a_number() -> None:
-    hits = tuple(Hit(light(Kind.LESSON, f"L{n:05}", "t" * 80, score=0.9, snippet="s" * 150)) for n in range(9))
+    hits = tuple(Hit(summary(Kind.LESSON, f"L{n:05}", "t" * 80, score=0.9, snippet="s" * 150)) for n in range(9))
     found = Answer("workflow", hits)
     assert 500 < len(interfaces_text.answer(found, BARE)) < 1000
     assert len(interfaces_text.answer(found._replace(whole=True), BARE)) > 2000
@@ -130,7 +130,7 @@ Lessons (context):
     )
 
 
-WIDE = light(
+WIDE = summary(
     Kind.DOC,
     "D00003",
     "ワークフローを更新する前に読むこと workflow",
@@ -221,7 +221,7 @@ About it:
 
 def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     evil = "\x1b]0;pwned\x07"
-    entry = light(Kind.SCRIPT, "S00009", evil, tags=(evil,), versions=(evil,), path=evil, snippet=evil, score=1.0)
+    entry = summary(Kind.SCRIPT, "S00009", evil, tags=(evil,), versions=(evil,), path=evil, snippet=evil, score=1.0)
     shown = Shown(
         entry,
         evil,

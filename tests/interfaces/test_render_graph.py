@@ -19,16 +19,16 @@ from ai_lessons.model.links import Line
 VIEW = View()
 
 
-def light(kind: Kind, name: str, title: str) -> EntrySummary:
+def summary(kind: Kind, name: str, title: str) -> EntrySummary:
     return EntrySummary(name, f"{kind.letter}-{name}", kind, title, "p", (), (), f"p/{name}.md")
 
 
 GRAPH = Graph(
     (
-        light(Kind.LESSON, "AAA", "PUT replaces the workflow"),
-        light(Kind.SCRIPT, "BBB", 'say "hi" \\N'),
-        light(Kind.RULE, "CCC", "<b>GET</b> first; #1 `now`"),
-        light(Kind.DOC, "DDD", "Alone"),
+        summary(Kind.LESSON, "AAA", "PUT replaces the workflow"),
+        summary(Kind.SCRIPT, "BBB", 'say "hi" \\N'),
+        summary(Kind.RULE, "CCC", "<b>GET</b> first; #1 `now`"),
+        summary(Kind.DOC, "DDD", "Alone"),
     ),
     ("GONE",),
     (
@@ -111,7 +111,7 @@ hostile = st.one_of(
 
 @given(hostile, hostile)
 def test_no_title_and_no_relation_leaves_its_place(title: str, relation: str) -> None:
-    one, other = light(Kind.DOC, "AAA", title), light(Kind.RULE, "BBB", "Other")
+    one, other = summary(Kind.DOC, "AAA", title), summary(Kind.RULE, "BBB", "Other")
     graph = Graph((one, other), (), (Line("AAA", relation, "BBB", None, both_ways=False),))
     shown = clip(line(title), text.WIDEST)
     nodes, edges = read_dot(text.dot(graph, VIEW))

@@ -25,7 +25,7 @@ from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import clean
 from ai_lessons.learning.selection import UNUSED
 from ai_lessons.model.entries import Kind
-from interfaces.test_render import LESSON, RULE, VIEW, light
+from interfaces.test_render import LESSON, RULE, VIEW, summary
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 BRANCH = "rules/R-R00001-always-get-before-put"
@@ -124,7 +124,7 @@ def evil(value: Any, text: str) -> Any:
 
 def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
     bad = "\x1b]0;pwned\x07\r\x1b[2K\u202e"
-    entry = light(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, rationale=bad)
+    entry = summary(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, rationale=bad)
     diff = f"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+---\n+{bad}: {bad}\n+---\n"
     approval = evil(APPROVAL, bad)._replace(unapproved_change=diff)
     texts = [

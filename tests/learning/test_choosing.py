@@ -18,12 +18,12 @@ MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 
 
-def light(name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False) -> EntrySummary:
+def summary(name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False) -> EntrySummary:
     return EntrySummary(name, name, kind, name, project, tags, (), "", firm=firm)
 
 
 def fit(name: str, *about: Kind | str, firm: bool = False, **more: Any) -> Candidate:
-    return Candidate(light(name, *about, firm=firm), **more)  # type: ignore[arg-type]  # a kind, a project, tags
+    return Candidate(summary(name, *about, firm=firm), **more)  # type: ignore[arg-type]  # a kind, a project, tags
 
 
 def one(
@@ -151,7 +151,7 @@ def test_what_was_told_before_a_failure_keeps_its_place_and_what_nobody_asked_fo
 
 def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons() -> None:
     harmed = fit("rule", Kind.RULE, usage=usage(Tallies(contradicted=3), 0.5))
-    every = [harmed, harmed._replace(entry=light("lesson")), fit("fine"), fit("firm", firm=True)]
+    every = [harmed, harmed._replace(entry=summary("lesson")), fit("fine"), fit("firm", firm=True)]
     choice = tell(Moment.PROMPT, every, (), BARS, {"rule", "fine", "firm"}.__contains__)
     assert ids(choice) == ["rule", "firm"]
     assert why_not(choice) == {"lesson": "harm", "fine": "ablation"}

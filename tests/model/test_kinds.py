@@ -69,11 +69,11 @@ def test_a_kind_has_passages_and_may_be_linked(kind: Kind) -> None:
 
 @EVERY
 def test_a_kind_is_shown_in_text_json_and_graphs(kind: Kind) -> None:
-    light = light_of(kind)
-    answer = Answer("q", (Hit(light),))
+    summary = light_of(kind)
+    answer = Answer("q", (Hit(summary),))
     assert KINDS[kind].heading in text.answer(answer, VIEW)
-    assert output.encode(answer)[kind.folder][0]["handle"] == light.handle
-    assert set(KINDS[kind].in_results) <= light.as_json().keys()
-    graph = Graph((light,))
-    assert light.handle in text.dot(graph, VIEW)
-    assert light.handle in text.mermaid(graph, VIEW)
+    assert output.encode(answer)[kind.folder][0]["handle"] == summary.handle
+    assert set(KINDS[kind].in_results) <= summary.as_json().keys()
+    graph = Graph((summary,))
+    assert summary.handle in text.dot(graph, VIEW)
+    assert summary.handle in text.mermaid(graph, VIEW)

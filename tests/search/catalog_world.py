@@ -113,7 +113,7 @@ class World:
 
     def titles(self) -> list[str]:
         """The titles of everything shown, whatever its status."""
-        return sorted(light.title for light in self.catalog.select(EVERY))
+        return sorted(summary.title for summary in self.catalog.select(EVERY))
 
 
 def everything(catalog: Catalog) -> dict[str, Any]:

@@ -117,11 +117,11 @@ def test_of_two_files_with_one_id_both_are_shown_and_the_one_that_was_here_keeps
     problems = world.catalog.unreadable()
     assert [problem.path for problem in problems] == ["a/lessons/a.md", "p/lessons/a.md"]
     assert all("p/lessons/known.md" in problem.message for problem in problems)
-    others = {light.title: light for light in world.catalog.select(Filter()) if light.id != A}
-    assert all(world.catalog.resolve(light.handle) == light for light in others.values())
+    others = {summary.title: summary for summary in world.catalog.select(Filter()) if summary.id != A}
+    assert all(world.catalog.resolve(summary.handle) == summary for summary in others.values())
     assert all(
-        light.handle in problem.message
-        for light, problem in zip((others["Another"], others["Other"]), problems, strict=True)
+        summary.handle in problem.message
+        for summary, problem in zip((others["Another"], others["Other"]), problems, strict=True)
     )
     world.write("p/lessons/known.md", lesson(A, "Known and edited"))
     world.refresh()

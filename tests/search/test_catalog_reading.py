@@ -62,7 +62,7 @@ def world(tmp_path: Path, closing: ExitStack) -> World:
 
 
 def titles(world: World, **wanted: object) -> list[str]:
-    return [light.title for light in world.catalog.select(Filter(**wanted))]  # type: ignore[arg-type]
+    return [summary.title for summary in world.catalog.select(Filter(**wanted))]  # type: ignore[arg-type]
 
 
 def test_a_list_shows_active_entries_newest_first(world: World) -> None:
@@ -103,7 +103,7 @@ def test_lists_are_sorted_as_asked(world: World) -> None:
 
 
 def test_handles_are_as_long_as_they_must_be_and_no_longer(world: World) -> None:
-    handles = {light.id: light.handle for light in world.catalog.select(EVERY)}
+    handles = {summary.id: summary.handle for summary in world.catalog.select(EVERY)}
     assert handles[C] == "S-ZZZZZC"
     assert handles[A] == "L-68F3K2A"
     assert handles["01JD3Z8QK5W7M2X9V4XX8F3K2A"] == "L-X8F3K2A"
@@ -178,10 +178,10 @@ def test_a_long_list_has_one_line_of_snippet_without_markup(world: World) -> Non
     body = "# Long\n\n> Quote of *something*\n\n```sh\nrun it\n```\n" + "word " * 100
     world.write("p/docs/long.md", body)
     world.refresh()
-    (light,) = world.catalog.select(Filter(project="p"))
-    assert light.snippet.startswith("Quote of something · run it")
-    assert light.snippet.endswith("word…")
-    assert len(light.snippet) <= 151
+    (summary,) = world.catalog.select(Filter(project="p"))
+    assert summary.snippet.startswith("Quote of something · run it")
+    assert summary.snippet.endswith("word…")
+    assert len(summary.snippet) <= 151
 
 
 def test_the_frontmatter_is_kept_whole_and_as_it_was_read(world: World) -> None:
@@ -190,10 +190,10 @@ def test_the_frontmatter_is_kept_whole_and_as_it_was_read(world: World) -> None:
     world.write("p/lessons/odd.md", data)
     world.write("p/docs/bare.md", "# Bare\n")
     world.refresh()
-    for light in world.catalog.select(EVERY):
-        place = world.catalog.locate(light.id)
+    for summary in world.catalog.select(EVERY):
+        place = world.catalog.locate(summary.id)
         side = (world.root / place.side_path).read_bytes() if place.side_path else None
         entry = read_entry(place.path, (world.root / place.path).read_bytes(), side)
-        assert world.catalog.fields(light.id) == entry.fields
+        assert world.catalog.fields(summary.id) == entry.fields
     assert world.catalog.fields(read_entry("p/lessons/odd.md", data).id)["nested"] == [{"a": 1, "b": None}, True]
     assert world.catalog.fields("no such id") == {}

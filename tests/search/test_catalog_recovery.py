@@ -241,7 +241,7 @@ def test_a_reader_never_sees_half_a_refresh(tmp_path: Path) -> None:
     seen = set()
     with closing(Catalog(tmp_path / "state" / "catalog.sqlite")) as reader:
         while writer.is_alive():
-            titles = [light.title for light in reader.select(Filter())]
+            titles = [summary.title for summary in reader.select(Filter())]
             assert len(titles) == 30
             assert len(set(titles)) == 1
             seen.add(titles[0])

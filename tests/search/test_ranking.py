@@ -71,8 +71,8 @@ def test_a_page_whose_title_says_it_stands_before_one_that_mentions_it() -> None
 def test_a_list_of_changes_counts_less_unless_it_is_asked_for(
     path: str, title: str, question: str, counts_less: bool
 ) -> None:
-    light = EntrySummary("i", "D-1", Kind.DOC, title, "p", (), (), path)
-    assert of_a_log(question, light) == (LOG if counts_less else 1.0)
+    summary = EntrySummary("i", "D-1", Kind.DOC, title, "p", (), (), path)
+    assert of_a_log(question, summary) == (LOG if counts_less else 1.0)
 
 
 @given(raw_hits, raw_hits)

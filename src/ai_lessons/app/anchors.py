@@ -497,7 +497,7 @@ def code_around(repo: RepositorySession, questions: int | None = None) -> CodeFo
 
 
 def judge(
-    reading: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False, questions: int | None = None
+    reading: Reading, summaries: Sequence[EntrySummary], *, unasked: bool = False, questions: int | None = None
 ) -> list[EntrySummary]:
     """The entries, those that state anchors with `verdict` (of the worst), `warning` and `anchors`.
 
@@ -505,36 +505,36 @@ def judge(
     many `questions` (None: all that there are).
     """
     by_repo: dict[int, list[EntrySummary]] = {}
-    for light in lights:
-        if anchors_of(light.about):
-            by_repo.setdefault(id(reading.of(light.id)), []).append(light)
+    for summary in summaries:
+        if anchors_of(summary.about):
+            by_repo.setdefault(id(reading.of(summary.id)), []).append(summary)
     looked: dict[str, list[AnchorVerdict]] = {}
     for group in by_repo.values():
         if code := code_around(reading.of(group[0].id), UNASKED if unasked else questions):
-            stated = [(light, anchor) for light in group for anchor in anchors_of(light.about)]
-            for (light, _), row in zip(stated, code.look_at((a, x.project) for x, a in stated), strict=True):
-                looked.setdefault(light.id, []).append(row)
+            stated = [(summary, anchor) for summary in group for anchor in anchors_of(summary.about)]
+            for (summary, _), row in zip(stated, code.look_at((a, x.project) for x, a in stated), strict=True):
+                looked.setdefault(summary.id, []).append(row)
             code.close()
     judged = []
-    for light in lights:
-        rows = looked.get(light.id, [])
+    for summary in summaries:
+        rows = looked.get(summary.id, [])
         worst = max(rows, key=lambda row: row.verdict.rank, default=None)
         if worst and worst.verdict is not Verdict.ELSEWHERE:
-            light = light._replace(verdict=worst.verdict.value, warning=worst.detail, anchors=rows)  # noqa: PLW2901
-        judged.append(light)
+            summary = summary._replace(verdict=worst.verdict.value, warning=worst.detail, anchors=rows)  # noqa: PLW2901
+        judged.append(summary)
     return judged
 
 
 def _judged(reading: Reading) -> list[EntrySummary]:
     """The active entries that speak of code, as `judge` has them."""
-    lights = [light for light in reading.catalog.select(Filter()) if light.about]
-    return judge(reading, lights, questions=20)  # the next look reads the history of the rest
+    summaries = [summary for summary in reading.catalog.select(Filter()) if summary.about]
+    return judge(reading, summaries, questions=20)  # the next look reads the history of the rest
 
 
 def outdated(reading: Reading) -> list[EntrySummary]:
     """Active entries that speak of code here that changed or is gone, or of versions not in use, most changed first."""
-    lights = [light for light in _judged(reading) if light.verdict in _OUTDATED]
-    return sorted(lights, key=lambda light: -sum(row.changes for row in light.anchors))
+    summaries = [summary for summary in _judged(reading) if summary.verdict in _OUTDATED]
+    return sorted(summaries, key=lambda summary: -sum(row.changes for row in summary.anchors))
 
 
 def unmatched(repo: RepositorySession, applies_to: object, project: str) -> list[str]:
@@ -545,18 +545,18 @@ def unmatched(repo: RepositorySession, applies_to: object, project: str) -> list
 
 def elsewhere(reading: Reading) -> list[str]:
     """The names of the code that active entries speak of and that is not here, so nothing is known of them."""
-    lights = [light for light in _judged(reading) if not light.verdict]
-    stated = [(anchor, light) for light in lights for anchor in anchors_of(light.about) if not anchor.package]
-    return sorted({anchor.repository or light.project for anchor, light in stated})
+    summaries = [summary for summary in _judged(reading) if not summary.verdict]
+    stated = [(anchor, summary) for summary in summaries for anchor in anchors_of(summary.about) if not anchor.package]
+    return sorted({anchor.repository or summary.project for anchor, summary in stated})
 
 
 def stale(reading: RepositorySession) -> list[Stale]:
     """What `outdated` has, as a list of stale sources has it."""
     reading.current()
     return [
-        Stale(light.handle, light.title, row.anchor, row.detail)
-        for light in outdated(reading)
-        for row in light.anchors
+        Stale(summary.handle, summary.title, row.anchor, row.detail)
+        for summary in outdated(reading)
+        for row in summary.anchors
         if row.verdict in _OUTDATED
     ]
 
@@ -571,21 +571,21 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
     cwd = library.primary.options.cwd
     _, _, commands = anchors.sorted_out([place])
     if commands:
-        spoken = ((light, command) for light in reading.catalog.select(Filter()) for command in _commands(light))
+        spoken = ((summary, command) for summary in reading.catalog.select(Filter()) for command in _commands(summary))
         return tuple(EntryAbout(x, f"command: {y}", Verdict.HOLDS) for x, y in spoken if _same(y, commands[0]))
     asked = _typed(place, cwd, files.top_of(cwd))
     hits = [
-        EntryAbout(light, glob, Verdict.HOLDS)
-        for light in reading.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON}))
-        for glob in layout.stated(light.applies_to)
+        EntryAbout(summary, glob, Verdict.HOLDS)
+        for summary in reading.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON}))
+        for glob in layout.stated(summary.applies_to)
         if not asked.symbol and layout.any_match([glob], [asked.path])
     ]
-    for light in _judged(reading):
-        verdicts = {row.anchor: row for row in light.anchors}
-        for anchor in anchors_of(light.about):
+    for summary in _judged(reading):
+        verdicts = {row.anchor: row for row in summary.anchors}
+        for anchor in anchors_of(summary.about):
             row = verdicts.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
             if _concerns(anchor, asked) or (row.place and _concerns(anchors.parse(row.place), asked)):
-                hits.append(EntryAbout(light, str(anchor), row.verdict, row.detail))
+                hits.append(EntryAbout(summary, str(anchor), row.verdict, row.detail))
     by_entry: dict[str, list[EntryAbout]] = {}
     for hit in hits:
         by_entry.setdefault(hit.entry.id, []).append(hit)
@@ -598,8 +598,8 @@ def _as_one(hits: Sequence[EntryAbout]) -> EntryAbout:
     return worst._replace(anchor=", ".join(dict.fromkeys(hit.anchor for hit in hits)))
 
 
-def _commands(light: EntrySummary) -> tuple[str, ...]:
-    return anchors.commands_of(light.about)
+def _commands(summary: EntrySummary) -> tuple[str, ...]:
+    return anchors.commands_of(summary.about)
 
 
 def _same(stated: str, asked: str) -> bool:
@@ -637,14 +637,14 @@ def entries_about(library: Library, changed: Mapping[str, Iterable[int]]) -> lis
     touched = {path: {*lines} for path, lines in changed.items()}
     code = code_around(library.primary)
     hits = []
-    for light in _judged(reading):
-        for row in light.anchors:
+    for summary in _judged(reading):
+        for row in summary.anchors:
             anchor = anchors.parse(row.anchor)
             for path, lines in touched.items():
                 if row.verdict is not Verdict.ELSEWHERE and not anchor.package and _concerns(anchor, Anchor(path)):
                     line = _touched_line(code, anchor, path, lines)
                     if line or row.verdict is not Verdict.HOLDS:
-                        hits.append(Touched(light, row.anchor, line or min(lines, default=1), path))
+                        hits.append(Touched(summary, row.anchor, line or min(lines, default=1), path))
     hits.sort(key=lambda hit: (hit.path, hit.line, hit.entry.id))
     return list({(hit.entry.id, hit.anchor): hit for hit in reversed(hits)}.values())[::-1]
 
@@ -836,18 +836,18 @@ class Renewed(NamedTuple):
     outdated: tuple[str, ...] = ()
 
 
-def looked_again(repo: RepositorySession, light: EntrySummary, text: str) -> Renewed:
+def looked_again(repo: RepositorySession, summary: EntrySummary, text: str) -> Renewed:
     """The code of an entry as it is now, for a person who says that it still holds; `text` is all that it says.
 
     What is gone is left out, because nothing is there to look at.
     """
-    stated_anchors = anchors_of(light.about)
+    stated_anchors = anchors_of(summary.about)
     code = code_around(repo) if stated_anchors else None
     if code is None:
         return Renewed(notes=("its code is not here, so it was not looked at",) if stated_anchors else ())
     renewed, notes, changed, outdated = list[Anchor](), list[str](), list[str](), list[str]()
     for anchor in stated_anchors:
-        row = code.look(anchor, light.project)
+        row = code.look(anchor, summary.project)
         if row.verdict in anchors.SILENCED:
             notes.append(f"{anchor} is no more looked at: {row.detail}")
             continue
@@ -873,7 +873,7 @@ def looked_again(repo: RepositorySession, light: EntrySummary, text: str) -> Ren
     code.close()
     about = None
     if renewed != list(stated_anchors):
-        commands = ({"command": command} for command in anchors.commands_of(light.about))
+        commands = ({"command": command} for command in anchors.commands_of(summary.about))
         about = [*(anchor.fields for anchor in renewed), *commands]
     return Renewed(about, tuple(notes), tuple(changed), tuple(dict.fromkeys(outdated)))
 
@@ -888,8 +888,8 @@ def _old_and_new(old: str, new: str) -> str:
     return f"was {was}, and is {now}"
 
 
-def code_diff(repo: RepositorySession, light: EntrySummary) -> str:
+def code_diff(repo: RepositorySession, summary: EntrySummary) -> str:
     """How the code that an entry speaks of differs from what it was when the entry was written, as far as git knows."""
     code = code_around(repo)
-    parts = [code.diff(anchor, code.look(anchor, light.project)) for anchor in anchors_of(light.about) if code]
+    parts = [code.diff(anchor, code.look(anchor, summary.project)) for anchor in anchors_of(summary.about) if code]
     return "\n".join(filter(None, parts))

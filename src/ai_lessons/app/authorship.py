@@ -57,7 +57,7 @@ def attest(repo: OpenRepository) -> None:
     """Look after claims that the catalog has met since the last look. Stops no reader: without evidence none holds."""
     ids = repo.catalog.unattested()
     if ids:
-        entries = {light.id: entry for light in repo.catalog.many(ids).values() if (entry := _read(repo, light))}
+        entries = {summary.id: entry for summary in repo.catalog.many(ids).values() if (entry := _read(repo, summary))}
         try:
             attested = _attested(repo, entries)
         except AiLessonsError:
@@ -68,9 +68,9 @@ def attest(repo: OpenRepository) -> None:
         repo.catalog.unattested()  # that nothing is left is written down
 
 
-def _read(repo: OpenRepository, light: EntrySummary) -> Entry | None:
+def _read(repo: OpenRepository, summary: EntrySummary) -> Entry | None:
     try:
-        return repo.load(light.id)[0]
+        return repo.load(summary.id)[0]
     except AiLessonsError:
         return None
 
@@ -191,9 +191,9 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
         if isinstance(change.data, bytes) and (entry := _parsed(repo, change.path, change.data))
     ]
     kept = {(entry.id, digest(entry)) for entry in new if entry.status is Status.ACTIVE}
-    for light, old in _firm(repo, {change.path for change in changes}):
-        if (light.id, digest(old)) not in kept and old.status is Status.ACTIVE:
-            refuse(repo, light, "change it, take it away or mark it wrong")
+    for summary, old in _firm(repo, {change.path for change in changes}):
+        if (summary.id, digest(old)) not in kept and old.status is Status.ACTIVE:
+            refuse(repo, summary, "change it, take it away or mark it wrong")
     for entry in new:
         stored = repo.catalog.many([entry.id]).get(entry.id)
         before = _read(repo, stored) if stored else None
@@ -214,19 +214,19 @@ def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySum
         if not _is_lesson(path) or not repo.store.exists(path):
             continue
         try:
-            light = repo.catalog.resolve(path)
+            summary = repo.catalog.resolve(path)
         except AiLessonsError:
             continue
-        old = _read(repo, light) if light.firm else None
+        old = _read(repo, summary) if summary.firm else None
         if old:
-            yield light, old
+            yield summary, old
 
 
-def refuse(repo: OpenRepository, light: EntrySummary, what: str, person: str = "repeats the command") -> None:
+def refuse(repo: OpenRepository, summary: EntrySummary, what: str, person: str = "repeats the command") -> None:
     """Keep what an agent would do to a firm lesson as a question, and raise Refused; `person` is what a person does."""
-    ask(repo, light, f"would {what}")
+    ask(repo, summary, f"would {what}")
     hint = f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}"
-    raise Refused(f"{light.handle} is firm: a person stated it, and an agent cannot {what}", hint=hint)
+    raise Refused(f"{summary.handle} is firm: a person stated it, and an agent cannot {what}", hint=hint)
 
 
 def remember_link(repo: OpenRepository, source: str, target: str) -> None:
@@ -235,18 +235,20 @@ def remember_link(repo: OpenRepository, source: str, target: str) -> None:
         _marks(repo).add_all([(source, f"link {source} {target}")])
 
 
-def may_silence(repos: Iterable[OpenRepository], source: str, target: str, lights: Mapping[str, EntrySummary]) -> bool:
+def may_silence(
+    repos: Iterable[OpenRepository], source: str, target: str, summaries: Mapping[str, EntrySummary]
+) -> bool:
     """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own."""
-    firm = [bool(entry_id in lights and lights[entry_id].firm) for entry_id in (source, target)]
+    firm = [bool(entry_id in summaries and summaries[entry_id].firm) for entry_id in (source, target)]
     if firm[0] or not firm[1]:
         return True
     return any(f"link {source} {target}" in _marks(repo).marks() for repo in repos)
 
 
-def ask(repo: OpenRepository, light: EntrySummary, what: str) -> None:
+def ask(repo: OpenRepository, summary: EntrySummary, what: str) -> None:
     """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once."""
     day = repo.options.now().date().isoformat()
-    _questions(repo).add_all([(light.path, f"{light.id} {day} {repo.options.agent or 'an agent'} {what}")])
+    _questions(repo).add_all([(summary.path, f"{summary.id} {day} {repo.options.agent or 'an agent'} {what}")])
 
 
 def questions(repo: OpenRepository) -> dict[str, list[tuple[str, str]]]:

@@ -64,10 +64,10 @@ def edges_of(catalog: Reader, entry_id: str, relation: str) -> list[Edge]:
     return [edge for edge in catalog.edges(entry_id) if edge.relation == relation]
 
 
-def judged(repo: Reading, lights: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
+def judged(repo: Reading, summaries: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
     """The entries with what became of the code they speak of: see `anchors.judge`, which is loaded where one does."""
-    speaking = any(light.about for light in lights)
-    return app.anchors.judge(repo, lights, unasked=unasked) if speaking else list(lights)
+    speaking = any(summary.about for summary in summaries)
+    return app.anchors.judge(repo, summaries, unasked=unasked) if speaking else list(summaries)
 
 
 def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
@@ -96,27 +96,27 @@ def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
     ordered = list(hits)
     if len(repo.every) == 1:
         return ordered
-    lights = [hit.entry for hit in hits]
-    for a, b in contradictions(repo, lights):
-        first, second = sorted((a, b), key=lambda light: repo.tier_distance(light.tier))
+    summaries = [hit.entry for hit in hits]
+    for a, b in contradictions(repo, summaries):
+        first, second = sorted((a, b), key=lambda summary: repo.tier_distance(summary.tier))
         places = {hit.entry.id: place for place, hit in enumerate(ordered)}
         if places[first.id] > places[second.id]:
             ordered.insert(places[second.id], ordered.pop(places[first.id]))
     return ordered
 
 
-def farther_copies(repo: Reading, lights: Iterable[EntrySummary]) -> set[str]:
+def farther_copies(repo: Reading, summaries: Iterable[EntrySummary]) -> set[str]:
     """The ids of these that a nearer tier has as well: one was promoted from the other, or both from a third."""
     titled: dict[str, list[EntrySummary]] = {}
-    for light in lights:
-        titled.setdefault(light.title, []).append(light)
+    for summary in summaries:
+        titled.setdefault(summary.title, []).append(summary)
 
-    def origins(light: EntrySummary) -> set[str]:
-        return {light.id, *derived_from(repo.catalog.edges(light.id), light.id)}
+    def origins(summary: EntrySummary) -> set[str]:
+        return {summary.id, *derived_from(repo.catalog.edges(summary.id), summary.id)}
 
     pairs = (pair for same in titled.values() for pair in combinations(same, 2))
     twice = ((a, b) for a, b in pairs if a.tier != b.tier and origins(a) & origins(b))
-    return {max(pair, key=lambda light: repo.tier_distance(light.tier)).id for pair in twice}
+    return {max(pair, key=lambda summary: repo.tier_distance(summary.tier)).id for pair in twice}
 
 
 def origins(catalog: Reader, entry_id: str) -> list[GraphStep]:
@@ -131,41 +131,41 @@ def origins(catalog: Reader, entry_id: str) -> list[GraphStep]:
     return steps
 
 
-def weakest_origin(repo: Reading, light: EntrySummary) -> EntrySummary | None:
+def weakest_origin(repo: Reading, summary: EntrySummary) -> EntrySummary | None:
     """The lesson that can be trusted least of those that an entry is derived from; None where none is below it."""
-    ids = [step.target for step in origins(repo.catalog, light.id)]
-    lights = [light, *(repo.catalog.many(ids).values() if ids else ())]
-    weakest = min((each for each in lights if each.kind is Kind.LESSON), key=trust, default=light)
-    return None if weakest.id == light.id else weakest
+    ids = [step.target for step in origins(repo.catalog, summary.id)]
+    summaries = [summary, *(repo.catalog.many(ids).values() if ids else ())]
+    weakest = min((each for each in summaries if each.kind is Kind.LESSON), key=trust, default=summary)
+    return None if weakest.id == summary.id else weakest
 
 
-def vouched(repo: Reading, light: EntrySummary) -> EntrySummary:
+def vouched(repo: Reading, summary: EntrySummary) -> EntrySummary:
     """The entry with the weakest of its origins: a copy says no more than what it was made of."""
-    weakest = weakest_origin(repo, light)
+    weakest = weakest_origin(repo, summary)
     if weakest is None:
-        return light
+        return summary
     stated = {key: getattr(weakest, key) for key in KINDS[weakest.kind].in_results}
     named = {"id": weakest.id, "handle": weakest.handle, "title": weakest.title, "tier": weakest.tier}
-    return light._replace(weakest=named | stated)
+    return summary._replace(weakest=named | stated)
 
 
-def superseded_by(repo: Reading, entry_id: str, light: EntrySummary | None = None) -> EntrySummary | None:
-    """The newest active entry that takes the place of this one (`light`, if known); None if it stands.
+def superseded_by(repo: Reading, entry_id: str, summary: EntrySummary | None = None) -> EntrySummary | None:
+    """The newest active entry that takes the place of this one (`summary`, if known); None if it stands.
 
     Follows up to `CHAIN` links; of a firm lesson only those count that may silence one.
     """
     newest: EntrySummary | None = None
     seen, border = {entry_id}, [entry_id]
-    lights = {entry_id: light} if light else {}
+    summaries = {entry_id: summary} if summary else {}
     for _ in range(CHAIN):
         edges = (x for old in border for x in edges_of(repo.catalog, old, Relation.SUPERSEDES) if x.target == old)
         steps = [(edge.source, edge.target) for edge in edges if edge.source not in seen]
         if not steps:
             break
-        lights |= repo.catalog.many({end for step in steps for end in step if end not in lights})
-        newer = [source for source, old in steps if may_silence(repo.every, source, old, lights)]
+        summaries |= repo.catalog.many({end for step in steps for end in step if end not in summaries})
+        newer = [source for source, old in steps if may_silence(repo.every, source, old, summaries)]
         seen.update(newer)
-        active = [lights[source] for source in newer if source in lights and _is_active(lights[source])]
+        active = [summaries[source] for source in newer if source in summaries and _is_active(summaries[source])]
         newest = active[0] if active else newest
         border = newer
     return newest
@@ -174,63 +174,63 @@ def superseded_by(repo: Reading, entry_id: str, light: EntrySummary | None = Non
 def superseded(repo: Reading) -> frozenset[str]:
     """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
     old = {edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES}
-    lights = repo.catalog.many(old) if old else {}
-    return frozenset(x.id for x in lights.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
+    summaries = repo.catalog.many(old) if old else {}
+    return frozenset(x.id for x in summaries.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
 
 
-def _is_active(light: EntrySummary) -> bool:
-    return light.status != Status.WRONG
+def _is_active(summary: EntrySummary) -> bool:
+    return summary.status != Status.WRONG
 
 
-def contradictions(repo: Reading, lights: Iterable[EntrySummary]) -> list[tuple[EntrySummary, EntrySummary]]:
+def contradictions(repo: Reading, summaries: Iterable[EntrySummary]) -> list[tuple[EntrySummary, EntrySummary]]:
     """Pairs of these entries that contradict each other, in their order."""
-    shown = {light.id: light for light in lights}
+    shown = {summary.id: summary for summary in summaries}
     edges = (edge for entry_id in shown for edge in edges_of(repo.catalog, entry_id, Relation.CONTRADICTS))
     pairs = {frozenset((edge.source, edge.target)) for edge in edges}
     return [(a, b) for a, b in combinations(shown.values(), 2) if frozenset((a.id, b.id)) in pairs]
 
 
-def warnings(repo: Reading, lights: Iterable[EntrySummary]) -> list[str]:
+def warnings(repo: Reading, summaries: Iterable[EntrySummary]) -> list[str]:
     """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
     sentences = []
-    for a, b in contradictions(repo, lights):
-        near = min(a, b, key=lambda light: repo.tier_distance(light.tier))
+    for a, b in contradictions(repo, summaries):
+        near = min(a, b, key=lambda summary: repo.tier_distance(summary.tier))
         why = "" if a.tier == b.tier else f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
         sentences.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
     return sentences
 
 
-def see_also(repo: Reading, lights: Sequence[EntrySummary]) -> list[str]:
+def see_also(repo: Reading, summaries: Sequence[EntrySummary]) -> list[str]:
     """A sentence that names what is related to the best results and is not among them; none without such a link."""
-    shown = {light.id for light in lights}
+    shown = {summary.id for summary in summaries}
     handles: dict[str, str] = {}
-    for light in lights[:SEE_ALSO]:
-        for edge in edges_of(repo.catalog, light.id, Relation.RELATED_TO):
-            handles.setdefault(edge.target if edge.source == light.id else edge.source, light.handle)
+    for summary in summaries[:SEE_ALSO]:
+        for edge in edges_of(repo.catalog, summary.id, Relation.RELATED_TO):
+            handles.setdefault(edge.target if edge.source == summary.id else edge.source, summary.handle)
     related = repo.catalog.many(handles.keys() - shown) if handles else {}
     standing = [related[x] for x in handles if x in related and _is_active(related[x]) and not superseded_by(repo, x)]
-    sentences = [f"{light.handle} {light.title} (related to {handles[light.id]})" for light in standing]
+    sentences = [f"{summary.handle} {summary.title} (related to {handles[summary.id]})" for summary in standing]
     return [f"see also: {'; '.join(sentences[:SEE_ALSO])}"] if sentences else []
 
 
-def suppressed(repo: Reading, lights: Sequence[EntrySummary], project: str | None) -> dict[str, tuple[str, str]]:
+def suppressed(repo: Reading, summaries: Sequence[EntrySummary], project: str | None) -> dict[str, tuple[str, str]]:
     """Of lessons that would come together, the surest of the nearest first, those that do not: (word, sentence) by id.
 
     Of two that contradict each other the nearer one comes, by tier, then project, else the first; no general one comes
     beside the one that specializes it.
     """
     away: dict[str, tuple[str, str]] = {}
-    by_id = {light.id: light for light in lights}
-    for light in lights:
-        if newer := superseded_by(repo, light.id):
-            away[light.id] = "superseded", f"superseded by [{newer.handle}]"
-    for light in lights:
-        for edge in edges_of(repo.catalog, light.id, Relation.SPECIALIZES):
-            special = edge.source == light.id and edge.target in by_id
-            special = special and light.id not in away and edge.target not in away
-            if special and may_silence(repo.every, light.id, edge.target, by_id):
-                away[edge.target] = "specialized", f"[{light.handle}] says it for this case"
-    for first, second in contradictions(repo, lights):
+    by_id = {summary.id: summary for summary in summaries}
+    for summary in summaries:
+        if newer := superseded_by(repo, summary.id):
+            away[summary.id] = "superseded", f"superseded by [{newer.handle}]"
+    for summary in summaries:
+        for edge in edges_of(repo.catalog, summary.id, Relation.SPECIALIZES):
+            special = edge.source == summary.id and edge.target in by_id
+            special = special and summary.id not in away and edge.target not in away
+            if special and may_silence(repo.every, summary.id, edge.target, by_id):
+                away[edge.target] = "specialized", f"[{summary.handle}] says it for this case"
+    for first, second in contradictions(repo, summaries):
         if first.id in away or second.id in away:
             continue
         # its own project is nearer than what holds everywhere, that than another project
@@ -261,9 +261,9 @@ def refuse_circle(repo: Reading, start: EntrySummary, relation: str, end: EntryS
 def refuse_wrong_kinds(repo: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
     """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
     pairs = list(links)
-    lights = repo.catalog.many({target for _, target in pairs}) if pairs else {}
+    summaries = repo.catalog.many({target for _, target in pairs}) if pairs else {}
     for relation, target in pairs:
-        end = lights.get(target)
+        end = summaries.get(target)
         if end and (wrong := wrong_kinds(relation, source, end.kind)):
             message, _, fitting = wrong.partition("; ")
             raise UsageError(f"{message} ({end.handle})", hint=fitting)
@@ -275,41 +275,41 @@ def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
     if new is None:
         return []
     filters = (Filter(kinds=_LESSONS, project=project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
-    lessons = [light for query in filters for light in repo.catalog.select(query) if light.id != written]
+    lessons = [summary for query in filters for summary in repo.catalog.select(query) if summary.id != written]
     return [
-        f"[{light.handle}] says the opposite for the same case; if so, say it: "
-        f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
-        for light in opposed(lessons, pattern)
+        f"[{summary.handle}] says the opposite for the same case; if so, say it: "
+        f"ai-lessons contribute link {new.handle} {summary.handle} --relation contradicts"
+        for summary in opposed(lessons, pattern)
     ]
 
 
 def namesakes(repo: Reading, written: str, title: str) -> list[str]:
     """A suggestion for each active lesson of the same title."""
-    lights = repo.catalog.select(Filter(kinds=_LESSONS, title=title))
+    summaries = repo.catalog.select(Filter(kinds=_LESSONS, title=title))
     return [
-        f"[{light.handle}] has the same title; to change that one: ai-lessons contribute update {light.handle}"
-        for light in lights
-        if light.id != written
+        f"[{summary.handle}] has the same title; to change that one: ai-lessons contribute update {summary.handle}"
+        for summary in summaries
+        if summary.id != written
     ]
 
 
 def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySummary]:
     """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
     opposed_lessons = []
-    for light in lessons:
+    for summary in lessons:
         with suppress(UsageError):  # no pattern: a file may say anything
-            stated = parse(light.pattern)
+            stated = parse(summary.pattern)
             sides = (stated.when, pattern.when), (stated.action, pattern.action)
             if stated.negative != pattern.negative and all(likeness(*texts) >= ALIKE for texts in sides):
-                opposed_lessons.append(light)
+                opposed_lessons.append(summary)
     return opposed_lessons
 
 
 def related_of(catalog: Reader, steps: Collection[GraphStep]) -> tuple[Related, ...]:
     """What these steps over the graph lead to."""
-    lights = catalog.many(step.target for step in steps)
+    summaries = catalog.many(step.target for step in steps)
     return tuple(
-        Related(lights.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
+        Related(summaries.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
         for step in steps
     )
 
@@ -342,19 +342,19 @@ def graph(
     starts = [repo.resolve(ref).id for ref in refs]
     edges = catalog.edges()
     if project:
-        inside = {light.id for light in catalog.select(Filter(project=project, status=None))}
+        inside = {summary.id for summary in catalog.select(Filter(project=project, status=None))}
         edges = [edge for edge in edges if {edge.source, edge.target} & inside]
     drawn = drawing(edges, starts, depth=depth, most=most)
-    lights = catalog.many(drawn.ids)
+    summaries = catalog.many(drawn.ids)
     notes = repo.notes()
     if drawn.left_out:
         every = len(drawn.ids) + drawn.left_out
         notes.append(f"{drawn.left_out} of {every} left out: --limit {every} shows all")
     joined = [(line.source, line.target) for line in drawn.lines if line.relation == Relation.RELATED_TO]
-    missing = tuple(name for name in drawn.ids if name not in lights)
-    entries = tuple(lights[name] for name in drawn.ids if name in lights)
-    groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
-    lessons = [light for light in entries if light.kind is Kind.LESSON]
+    missing = tuple(name for name in drawn.ids if name not in summaries)
+    entries = tuple(summaries[name] for name in drawn.ids if name in summaries)
+    groups = clusters(pair for pair in joined if {*pair} <= summaries.keys())
+    lessons = [summary for summary in entries if summary.kind is Kind.LESSON]
     confidence = {lesson: used.confidence for lesson, used in repo.usages.several(lessons).items()}
     return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence, drawn.left_out)
 
@@ -388,7 +388,9 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
 def injection_events(result: Context) -> list[Event]:
     """That these entries came, and which were left out on purpose, to measure whether it makes a difference."""
     edges = result.edges
-    events = [Event("", "", statistics.INJECTED, light.id, edge=edges.get(light.id, {})) for light in result.entries]
+    events = [
+        Event("", "", statistics.INJECTED, summary.id, edge=edges.get(summary.id, {})) for summary in result.entries
+    ]
     omitted = (left.entry.id for left in result.left_out if left.reason == "ablation")
     return events + [Event("", "", statistics.LEFT_OUT, entry_id) for entry_id in omitted]
 
@@ -400,9 +402,9 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     if query.error.strip():
         result = helping(repo, query.error, query.budget)
         entries = [*result.entries]
-        for n, light in enumerate(entries):  # each with its pattern and its text
-            parts = light.pattern, " ".join(result.texts.get(light.id, "").split())
-            entries[n] = light._replace(snippet=" | ".join(filter(None, parts)) or light.snippet)
+        for n, summary in enumerate(entries):  # each with its pattern and its text
+            parts = summary.pattern, " ".join(result.texts.get(summary.id, "").split())
+            entries[n] = summary._replace(snippet=" | ".join(filter(None, parts)) or summary.snippet)
         return result._replace(entries=tuple(entries))
     injecting = Injecting(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
@@ -410,7 +412,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     # Nearest lessons among which are chosen, beside three times the budget
     near = asked.lessons()[: 60 + 3 * injecting.budget]
     similar = similarities(repo, query.query) if near and query.query.strip() else {}
-    fits = [Candidate(light, level=light.score or 0.0, similarity=similar.get(light.id)) for light in near]
+    fits = [Candidate(summary, level=summary.score or 0.0, similarity=similar.get(summary.id)) for summary in near]
     result = injecting.tell(None, fits, None, query.project, rules=len(rules))
     chosen = judged(repo, rules[: injecting.budget - len(result.entries)])
     notes = [*result.notes]
@@ -475,28 +477,28 @@ def helping(
     # a title that names a command is no answer to a failure of it, unless a person says so; one that keeps a failure is
     # about that one
     about = [x for x in about if x.kind is Kind.RULE or x.firm or x.seen or (x.id not in alike and _tried(x, calls))]
-    for light in about:
-        seen = commands.seen_in(light.seen)
-        chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else transcripts.BAR)
+    for summary in about:
+        seen = commands.seen_in(summary.seen)
+        chances[summary.id] = max(chances.get(summary.id, 0.0), seen.chance() if seen else transcripts.BAR)
     # what is known to hold for some commands helps with no other one, however alike the messages are
-    for light in repo.catalog.about_commands() if shown_ids is not None else ():
-        pattern = light.pattern  # about running it, and not about one way in which it fails
-        if light not in about and commands.seen_in(light.seen) and _ABOUT_RUNNING.match(pattern):
-            chances.pop(light.id, None)
+    for summary in repo.catalog.about_commands() if shown_ids is not None else ():
+        pattern = summary.pattern  # about running it, and not about one way in which it fails
+        if summary not in about and commands.seen_in(summary.seen) and _ABOUT_RUNNING.match(pattern):
+            chances.pop(summary.id, None)
     # Entries that may help with a failure, among which is chosen
     likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:10]
-    lights = repo.catalog.many(likeliest)
+    summaries = repo.catalog.many(likeliest)
     fits = []
-    for entry_id in (each for each in likeliest if each in lights):
-        likely, light = chances[entry_id], lights[entry_id]._replace(score=chances[entry_id])
-        fits.append(Candidate(light, f"keeps a failure like this one ({likely:.2f})", chance=likely))
+    for entry_id in (each for each in likeliest if each in summaries):
+        likely, summary = chances[entry_id], summaries[entry_id]._replace(score=chances[entry_id])
+        fits.append(Candidate(summary, f"keeps a failure like this one ({likely:.2f})", chance=likely))
     return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, shown_ids)
 
 
-def _tried(light: EntrySummary, calls: Sequence[commands.Called]) -> bool:
+def _tried(summary: EntrySummary, calls: Sequence[commands.Called]) -> bool:
     """Whether an entry was tested, and its WHEN names one of these commands with more than the program."""
-    named = [form for form in commands.forms_of(light.pattern) if len(form.words) > 1]
-    return light.source == Source.TESTED and commands.fits(named, calls)
+    named = [form for form in commands.forms_of(summary.pattern) if len(form.words) > 1]
+    return summary.source == Source.TESTED and commands.fits(named, calls)
 
 
 def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
@@ -505,8 +507,8 @@ def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
     here = {GLOBAL_PROJECT}
     for place in map(Path, folders if likely else ()):
         names = (*files.names_of(place), place.name)
-        here |= {light.project for light in likely if any(files.same_name(light.project, name) for name in names)}
-    return [light for light in likely if light.project in here]
+        here |= {summary.project for summary in likely if any(files.same_name(summary.project, name) for name in names)}
+    return [summary for summary in likely if summary.project in here]
 
 
 def about_command(
@@ -516,8 +518,8 @@ def about_command(
     # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
     cwd = folders[0] if folders else None
     below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
-    forms = ((light, [form for form in named_commands(light) if form.inside not in below]) for light in here)
-    return [light for light, named in forms if commands.fits(named, calls)]
+    forms = ((summary, [form for form in named_commands(summary) if form.inside not in below]) for summary in here)
+    return [summary for summary, named in forms if commands.fits(named, calls)]
 
 
 def about_inside(here: Iterable[EntrySummary], calls: Sequence[commands.Called], cwd: str) -> list[EntrySummary]:
@@ -525,32 +527,34 @@ def about_inside(here: Iterable[EntrySummary], calls: Sequence[commands.Called],
     paths = [os.path.join(cwd, words[1]) for words, _ in calls if words[0] == "cd" and len(words) > 1]
     folders = ((commands.folder_name(path), path) for path in paths)
     entered = {name for name, path in folders if name and not os.path.lexists(os.path.join(path, name))}
-    return [light for light in here if entered.intersection(form.inside for form in named_commands(light))]
+    return [summary for summary in here if entered.intersection(form.inside for form in named_commands(summary))]
 
 
-def named_commands(light: EntrySummary) -> tuple[commands.Form, ...]:
+def named_commands(summary: EntrySummary) -> tuple[commands.Form, ...]:
     """The commands that an entry names in `about`, WHEN, DO NOT or its title.
 
     A program alone counts in `about`, and in the WHEN of what rests on calls of it or of what a person stated.
     """
-    pattern, stated_about = _pattern(light), light.about
+    pattern, stated_about = _pattern(summary), summary.about
     texts = [item.get("command") for item in stated_about or () if isinstance(item, dict)]
     about = (form for text in texts if isinstance(text, str) for form in commands.named_forms(f"`{text}`"))
     refused = pattern.partition("-> DO NOT ")[2]
-    spoken = () if light.seen else commands.named_forms(f"{light.title} {refused}")
-    surely = bool(light.seen or light.firm)
+    spoken = () if summary.seen else commands.named_forms(f"{summary.title} {refused}")
+    surely = bool(summary.seen or summary.firm)
     stated_when = [form for form in commands.forms_of(pattern) if surely or len(form.words) > 1]
     return (*about, *stated_when, *(form for form in spoken if len(form.words) > 1))
 
 
-def _pattern(light: EntrySummary) -> str:
-    return light.pattern
+def _pattern(summary: EntrySummary) -> str:
+    return summary.pattern
 
 
-def fit(light: EntrySummary, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Candidate:
+def fit(
+    summary: EntrySummary, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0
+) -> Candidate:
     """An entry that may be told in this project; what is of it, and of nobody's enterprise, is one's own."""
-    nearness = 0.5 * (light.project == project) + 0.25 * (light.tier in {"user", "project"})
-    return Candidate(light, why, level=level, chance=chance, closeness=nearness)
+    nearness = 0.5 * (summary.project == project) + 0.25 * (summary.tier in {"user", "project"})
+    return Candidate(summary, why, level=level, chance=chance, closeness=nearness)
 
 
 def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
@@ -560,8 +564,8 @@ def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
         Filter(kinds=kinds, project=name, sort="firm", limit=LOOKED_AT)
         for name in dict.fromkeys((project, GLOBAL_PROJECT))
     ]
-    lights = [light for query in filters if query.project for light in repo.catalog.select(query)]
-    return [x for x in lights if x.project == project or x.kind is Kind.RULE or x.firm]
+    summaries = [summary for query in filters if query.project for summary in repo.catalog.select(query)]
+    return [x for x in summaries if x.project == project or x.kind is Kind.RULE or x.firm]
 
 
 def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dict[str, EntrySummary]:
@@ -570,10 +574,10 @@ def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dic
     if not asked:
         return {}
     scored = {entry: score for entry, score in terms.scores(*repo.catalog.postings(asked)).items() if score >= bar}
-    lights = repo.catalog.many(scored) if scored else {}
+    summaries = repo.catalog.many(scored) if scored else {}
     # what is known of a command waits for that command
-    near = (light for light in lights.values() if light.project in here and not light.seen)
-    return {light.id: light._replace(score=scored[light.id]) for light in near}
+    near = (summary for summary in summaries.values() if summary.project in here and not summary.seen)
+    return {summary.id: summary._replace(score=scored[summary.id]) for summary in near}
 
 
 def naming(
@@ -587,15 +591,15 @@ def naming(
     within = [in_project(path, cwd) for path in paths]
     changed = [(in_project(path, cwd), path, old, new) for path, old, new in edits]
     named = []
-    for light in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
-        inside = light.project in here
+    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+        inside = summary.project in here
         # a lesson about all files of a kind holds in each project; a rule and what speaks of code, in their own
-        patterns = globs(light.applies_to) if inside or light.kind is Kind.LESSON else []
+        patterns = globs(summary.applies_to) if inside or summary.kind is Kind.LESSON else []
         near = [specificity(patterns, within)] if any_match(patterns, within) else []
-        levels = (_names(anchor, within, changed) for anchor in (anchors_of(light.about) if inside else ()))
+        levels = (_names(anchor, within, changed) for anchor in (anchors_of(summary.about) if inside else ()))
         near += [level for level in levels if level is not None]
         if near:
-            named.append((light, max(near)))
+            named.append((summary, max(near)))
     return named
 
 
@@ -646,15 +650,15 @@ class _Asked:
         """The rules that apply, nearest first."""
         if not any(place.rules.count for place in self._repo.every):
             return []
-        lights = self._repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
-        return self._with_searched(self._nearest(lights), frozenset(), Kind.RULE)
+        summaries = self._repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
+        return self._with_searched(self._nearest(summaries), frozenset(), Kind.RULE)
 
     def lessons(self) -> list[EntrySummary]:
         """The lessons, nearest first, then the surest, then the newest."""
         catalog, kinds = self._repo.catalog, _LESSONS
-        candidates = {light.id: light for light in catalog.about_files(kinds)} if self._paths else {}
+        candidates = {summary.id: summary for summary in catalog.about_files(kinds)} if self._paths else {}
         if self._query.query.strip():
-            named = self._nearest(light for light in candidates.values() if self._names_a_path(light))
+            named = self._nearest(summary for summary in candidates.values() if self._names_a_path(summary))
             return self._with_searched(named, kinds, Kind.LESSON)
         everywhere = Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT)
         filters = [Filter(kinds=kinds, project=self._project, limit=LOOKED_AT), everywhere] if self._project else []
@@ -662,49 +666,49 @@ class _Asked:
         tags |= {alias for alias, tag in self._aliases.items() if tag in tags}
         filters += [Filter(kinds=kinds, tags=(tag,), limit=LOOKED_AT) for tag in sorted(tags)]
         for query in filters:
-            candidates |= {light.id: light for light in catalog.select(query)}
+            candidates |= {summary.id: summary for summary in catalog.select(query)}
         return self._nearest(candidates.values())
 
-    def _nearest(self, lights: Iterable[EntrySummary]) -> list[EntrySummary]:
-        scored = [light._replace(score=score) for light in lights if (score := self._score(light)) > 0]
-        scored.sort(key=lambda light: (light.created, light.id), reverse=True)
-        scored.sort(key=lambda light: (-(light.score or 0), -_SURE.get(light.confidence or "", 2)))
+    def _nearest(self, summaries: Iterable[EntrySummary]) -> list[EntrySummary]:
+        scored = [summary._replace(score=score) for summary in summaries if (score := self._score(summary)) > 0]
+        scored.sort(key=lambda summary: (summary.created, summary.id), reverse=True)
+        scored.sort(key=lambda summary: (-(summary.score or 0), -_SURE.get(summary.confidence or "", 2)))
         return scored
 
-    def _score(self, light: EntrySummary) -> float:
+    def _score(self, summary: EntrySummary) -> float:
         """How much speaks for the entry, 0 if nothing does."""
-        if not self._may_come(light):
+        if not self._may_come(summary):
             return 0.0
-        rule = light.kind is Kind.RULE
+        rule = summary.kind is Kind.RULE
         # a rule of another project is not about this one's file of the same name
-        here = not rule or self._project in {None, light.project} or light.project == GLOBAL_PROJECT
-        score = _BY_PATH if here and self._names_a_path(light) else 0.0
+        here = not rule or self._project in {None, summary.project} or summary.project == GLOBAL_PROJECT
+        score = _BY_PATH if here and self._names_a_path(summary) else 0.0
         if self._only_paths:
             return score
-        score += context_boost(self._weights, frozenset(light.tags), self._aliases) - 1
-        if light.project == self._project:
+        score += context_boost(self._weights, frozenset(summary.tags), self._aliases) - 1
+        if summary.project == self._project:
             score += _BY_PROJECT
-        elif light.project == GLOBAL_PROJECT and (rule or light.firm):
+        elif summary.project == GLOBAL_PROJECT and (rule or summary.firm):
             score += _BY_GLOBAL
         return score
 
-    def _may_come(self, light: EntrySummary) -> bool:
-        return not self._paths or not globs(light.applies_to) or self._names_a_path(light)
+    def _may_come(self, summary: EntrySummary) -> bool:
+        return not self._paths or not globs(summary.applies_to) or self._names_a_path(summary)
 
-    def _names_a_path(self, light: EntrySummary) -> bool:
-        about = (_names(anchor, self._paths, ()) is not None for anchor in anchors_of(light.about))
-        return any_match(globs(light.applies_to), self._paths) or any(about)
+    def _names_a_path(self, summary: EntrySummary) -> bool:
+        about = (_names(anchor, self._paths, ()) is not None for anchor in anchors_of(summary.about))
+        return any_match(globs(summary.applies_to), self._paths) or any(about)
 
-    def _with_searched(self, lights: list[EntrySummary], kinds: frozenset[Kind], kind: Kind) -> list[EntrySummary]:
+    def _with_searched(self, summaries: list[EntrySummary], kinds: frozenset[Kind], kind: Kind) -> list[EntrySummary]:
         """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
         query = self._query
         if not query.query.strip():
-            return lights
+            return summaries
         search = Query(query.query, kinds=kinds, project=query.project, limit=self._budget, plain=True)
         result = app.search.find(self._repo, replace(search, context_tags=query.context_tags))
-        ids = {light.id for light in lights}
+        ids = {summary.id for summary in summaries}
         hits = () if result.weak else (hit.entry for hit in result.hits)
-        return lights + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
+        return summaries + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
 
 
 def in_project(path: str, cwd: Path) -> str:
@@ -757,22 +761,22 @@ class Injecting:
         could = [candidate for candidate in ranked if candidate.entry.id not in (shown_ids or ())]
         lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
         # Times that a lesson was told before it is left out on purpose: one that is hardly known measures nothing
-        often = [light for light in lessons if usages[light.id].tallies.injected >= 10]
+        often = [summary for summary in lessons if usages[summary.id].tallies.injected >= 10]
         most = 10 * self.budget  # Entries whose code is looked at, for each that may come
         seen = judged(self._repo, [candidate.entry for candidate in could[:most]], unasked=unasked)
         gone = {candidate.entry.id: ("budget", "too many fit to look at their code") for candidate in could[most:]}
         gone |= {x.id: (x.verdict, x.warning) for x in seen if x.verdict in SILENCED}
-        gone = {light.id: gone[light.id] for light in lessons if unasked and light.id in gone}
-        away = suppressed(self._repo, [light for light in lessons if light.id not in gone], project) | gone
-        left_out += [NotShown(light, *away[light.id]) for light in lessons if light.id in away]
+        gone = {summary.id: gone[summary.id] for summary in lessons if unasked and summary.id in gone}
+        away = suppressed(self._repo, [summary for summary in lessons if summary.id not in gone], project) | gone
+        left_out += [NotShown(summary, *away[summary.id]) for summary in lessons if summary.id in away]
         ranked = [candidate for candidate in ranked if candidate.entry.id not in away]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)
         choice = choose(moment, ranked, bars, shown_ids or (), self._ablation(often).__contains__)
-        looked_at = {light.id: light for light in seen}
+        looked_at = {summary.id: summary for summary in seen}
         entries = tuple(looked_at.get(candidate.entry.id, candidate.entry) for candidate in choice.chosen)
         why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
-        approved = [light for light in entries if light.kind is Kind.RULE]
+        approved = [summary for summary in entries if summary.kind is Kind.RULE]
         approvals = app.entries.approvals_of(self._repo, approved) if approved else {}
         texts, notes = self._repo.catalog.openings(why), tuple(self._repo.notes())
         return Context(entries, why, texts, approvals, (*left_out, *choice.left_out), choice.edges, notes)
@@ -783,7 +787,7 @@ class Injecting:
         if not (self._repo.options.measure and lessons and recorded):
             return frozenset()
         rate = self._parameters[ABLATION].value
-        return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)
+        return frozenset(summary.id for summary in lessons if self._chance(f"without {summary.id}").random() < rate)
 
     def question(self) -> list[str]:
         """In some sessions, the request to say how the lessons did."""

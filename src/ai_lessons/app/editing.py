@@ -168,15 +168,15 @@ def update(
     `stated` are further keys of the frontmatter, such as `title` and `applies_to`.
     Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
-    repo, light = opened.writing(ref)
+    repo, summary = opened.writing(ref)
     if only_resources:
-        _refuse_others(light, "update")
+        _refuse_others(summary, "update")
     new_tags = None
     if tags is not None or add_tags or remove_tags:
-        kept = set(light.tags if tags is None else tags) | set(add_tags)
+        kept = set(summary.tags if tags is None else tags) | set(add_tags)
         new_tags = sorted(kept - set(remove_tags))
     plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
-    given_keys = _of_kind(repo, light, {**stated, "tags": new_tags, "versions": plain})
+    given_keys = _of_kind(repo, summary, {**stated, "tags": new_tags, "versions": plain})
     changes: dict[str, Any] = {
         key: value if isinstance(value, str) else (value if isinstance(value, dict) else list(value)) or REMOVE
         for key, value in given_keys.items()
@@ -184,38 +184,40 @@ def update(
     if stated.get("applies_to"):
         changes["applies_to"] = layout.globs(changes["applies_to"])
     if about is not None:
-        spoken = app.anchors.stated(repo, about, "", project or light.project)
+        spoken = app.anchors.stated(repo, about, "", project or summary.project)
         changes[ABOUT] = spoken.about or REMOVE
         if spoken.globs:
-            if light.kind not in {Kind.LESSON, Kind.RULE}:
-                raise UsageError(f"{light.handle} is a {light.kind}: only lessons and rules are about files by a glob")
+            if summary.kind not in {Kind.LESSON, Kind.RULE}:
+                raise UsageError(
+                    f"{summary.handle} is a {summary.kind}: only lessons and rules are about files by a glob"
+                )
             changes["applies_to"] = [*dict.fromkeys((*given_keys.get("applies_to", ()), *spoken.globs))]
-    changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(light.id))
+    changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(summary.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
-    subject = f"Update {light.kind}: {given_keys.get('title') or light.title}"
-    done = change(repo, light, changes, subject, content=content, project=project, versions=plain)
-    repo.usages.note_status(light, changes.get("status"))
-    unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or light.project)
+    subject = f"Update {summary.kind}: {given_keys.get('title') or summary.title}"
+    done = change(repo, summary, changes, subject, content=content, project=project, versions=plain)
+    repo.usages.note_status(summary, changes.get("status"))
+    unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or summary.project)
     return done._replace(notes=(*done.notes, *unmatched))
 
 
-def _of_kind(repo: RepositorySession, light: EntrySummary, stated: Mapping[str, Any]) -> dict[str, Any]:
+def _of_kind(repo: RepositorySession, summary: EntrySummary, stated: Mapping[str, Any]) -> dict[str, Any]:
     """What is stated, the parts of a pattern as one key. Raises UsageError: entries of this kind have no such key."""
     keys = {key: value for key, value in stated.items() if value is not None}
     parts: dict[str, Any] = {part: keys.pop(part) for part in ("when", "do", "dont", "because") if part in keys}
     if parts:
-        keys["pattern"] = _pattern(repo, light, parts)
+        keys["pattern"] = _pattern(repo, summary, parts)
     for key in keys:
         having = [kind for kind in Kind if key in KINDS[kind].fields]
-        if having and light.kind not in having:
-            raise UsageError(f"{light.handle} is a {light.kind}: only a {' or '.join(having)} has a {key}")
+        if having and summary.kind not in having:
+            raise UsageError(f"{summary.handle} is a {summary.kind}: only a {' or '.join(having)} has a {key}")
     return keys
 
 
-def _pattern(repo: RepositorySession, light: EntrySummary, parts: dict[str, Any]) -> dict[str, Any]:
+def _pattern(repo: RepositorySession, summary: EntrySummary, parts: dict[str, Any]) -> dict[str, Any]:
     """The pattern of a lesson with these parts in place of its own. Raises UsageError: they make none."""
-    entry, _ = repo.load(light.id)
+    entry, _ = repo.load(summary.id)
     old = entry.pattern.parts if entry.pattern else {}
     if {"do", "dont"} & parts.keys():
         old = {key: words for key, words in old.items() if key not in {"do", "dont"}}
@@ -225,14 +227,14 @@ def _pattern(repo: RepositorySession, light: EntrySummary, parts: dict[str, Any]
 
 def links_to(opened: Library, refs: Sequence[str]) -> list[str]:
     """A sentence for each link to these entries that another one states."""
-    entries = {light.id: light for _, light in map(opened.writing, refs)}
+    entries = {summary.id: summary for _, summary in map(opened.writing, refs)}
     sentences = []
-    for light in entries.values():
-        for edge in opened.reading.catalog.edges(light.id):
-            if edge.target == light.id and edge.source not in entries:
+    for summary in entries.values():
+        for edge in opened.reading.catalog.edges(summary.id):
+            if edge.target == summary.id and edge.source not in entries:
                 source = opened.reading.catalog.many([edge.source])[edge.source]
                 words = Relation(edge.relation).words()
-                sentences.append(f"{source.handle} {source.title!r} links to {light.handle}: {words}")
+                sentences.append(f"{source.handle} {source.title!r} links to {summary.handle}: {words}")
     return sentences
 
 
@@ -241,13 +243,13 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 
     Raises InvalidEntry: what came back breaks the format; Conflict: the file changed meanwhile; nothing is written.
     """
-    repo, light = opened.writing(ref)
-    entry, text = repo.load(light.id)
+    repo, summary = opened.writing(ref)
+    entry, text = repo.load(summary.id)
     start = text or markdown.render(frontmatter.identity(entry), "")
     new_text = editor(start, ".md")
     if new_text is None or new_text == start:
         return None
-    return rewrite(repo, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
+    return rewrite(repo, entry, text, new_text, entry.path, f"Edit {summary.kind}: {summary.title}")
 
 
 def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: False) -> Written:
@@ -257,21 +259,21 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
     `sure` is asked about a text that states what the code does not have any more.
     Raises Refused: it does not say yes.
     """
-    repo, light = opened.writing(ref)
-    entry, _ = repo.load(light.id)
+    repo, summary = opened.writing(ref)
+    entry, _ = repo.load(summary.id)
     text = "\n".join((entry.title, str(entry.pattern or ""), entry.rationale, entry.body))
-    about, notes, changed, outdated = app.anchors.looked_again(repo, light, text)
+    about, notes, changed, outdated = app.anchors.looked_again(repo, summary, text)
     if outdated:
-        question = f"[{light.handle}] still says {', '.join(outdated)}: {'; '.join(changed)}"
+        question = f"[{summary.handle}] still says {', '.join(outdated)}: {'; '.join(changed)}"
         if not sure(question):
-            hint = f"ai-lessons contribute update {light.handle} --title … --content …, then keep it"
+            hint = f"ai-lessons contribute update {summary.handle} --title … --content …, then keep it"
             raise Refused(question, hint=hint)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
     changes |= {} if about is None else {ABOUT: about or REMOVE}
-    if light.seen and not repo.options.agent:  # from now on its counts are the person's
+    if summary.seen and not repo.options.agent:  # from now on its counts are the person's
         authorship.remember(repo, authorship.USER, entry)
-    done = change(repo, light, changes, f"Keep {light.kind}: {light.title}")
-    repo.usages.note_status(light, light.status)
+    done = change(repo, summary, changes, f"Keep {summary.kind}: {summary.title}")
+    repo.usages.note_status(summary, summary.status)
     return done._replace(notes=(*done.notes, *notes, *changed))
 
 
@@ -282,11 +284,11 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
     """
     places: dict[RepositorySession, dict[str, EntrySummary]] = {}
     for ref in refs:  # all are resolved before the first is deleted
-        repo, light = opened.writing(ref)
+        repo, summary = opened.writing(ref)
         if only_resources:
-            _refuse_others(light, "delete")
-        places.setdefault(repo, {})[light.id] = light
-    return tuple(written for repo, lights in places.items() for written in remove(repo, list(lights.values())))
+            _refuse_others(summary, "delete")
+        places.setdefault(repo, {})[summary.id] = summary
+    return tuple(written for repo, summaries in places.items() for written in remove(repo, list(summaries.values())))
 
 
 def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
@@ -314,13 +316,13 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
 def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
     """Take the edges between two entries away (of one relation, or all). Raises NotFound: there is none."""
     start, end = _pair(opened, a, b)
-    for light, other in ((start, end), (end, start)):
-        entry, _ = opened.reading.of(light.id).load(light.id)
+    for summary, other in ((start, end), (end, start)):
+        entry, _ = opened.reading.of(summary.id).load(summary.id)
         kept = [x for x in entry.links if x.target != other.id or relation not in {None, x.relation}]
         if len(kept) != len(entry.links):
             links = frontmatter.link_items(kept) or REMOVE
-            subject = f"Unlink: {light.title} and {other.title}"
-            return change(opened.writing(light.id)[0], light, {"links": links}, subject)
+            subject = f"Unlink: {summary.title} and {other.title}"
+            return change(opened.writing(summary.id)[0], summary, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
 
 
@@ -333,16 +335,16 @@ def _pair(opened: Library, a: str, b: str) -> tuple[EntrySummary, EntrySummary]:
     return start, end
 
 
-def _refuse_others(light: EntrySummary, job: str) -> None:
+def _refuse_others(summary: EntrySummary, job: str) -> None:
     """Refuse what is neither a doc nor a script."""
-    if not light.kind.is_resource:
-        hint = f"ai-lessons contribute {job} {light.handle}"
-        raise UsageError(f"{light.handle} is a {light.kind}, neither a doc nor a script", hint=hint)
+    if not summary.kind.is_resource:
+        hint = f"ai-lessons contribute {job} {summary.handle}"
+        raise UsageError(f"{summary.handle} is a {summary.kind}, neither a doc nor a script", hint=hint)
 
 
 def change(
     repo: RepositorySession,
-    light: EntrySummary,
+    summary: EntrySummary,
     changes: Mapping[str, Any],
     subject: str,
     *,
@@ -351,7 +353,7 @@ def change(
     versions: Sequence[str] | None = None,
 ) -> Written:
     """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
-    entry, text = repo.load(light.id)
+    entry, text = repo.load(summary.id)
     identity: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
     block = entry.fields.get("source")
     if "source" in changes and isinstance(block, dict):  # where it comes from stays
@@ -395,39 +397,39 @@ def rewrite(repo: RepositorySession, entry: Entry, text: str, new_text: str, pat
 def remove(repo: RepositorySession, every: Sequence[EntrySummary]) -> tuple[Written, ...]:
     """Remove entries in one commit; the removal of a rule is a proposal."""
     catalog = repo.current()
-    lights = [light for light in every if light.kind is not Kind.RULE]
-    rules = [light for light in every if light.kind is Kind.RULE]
-    proposed = tuple(app.proposals.removal(repo, light.id) for light in rules)
-    if not lights:
+    summaries = [summary for summary in every if summary.kind is not Kind.RULE]
+    rules = [summary for summary in every if summary.kind is Kind.RULE]
+    proposed = tuple(app.proposals.removal(repo, summary.id) for summary in rules)
+    if not summaries:
         return proposed
-    places = catalog.locations([light.id for light in lights])
+    places = catalog.locations([summary.id for summary in summaries])
     pairs = [pair for at in places for pair in ((at.path, at.hash), (at.side_path, at.side_hash))]
     files = list(dict.fromkeys(path for path, blob in pairs if path and blob))
-    what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
-    trailers = [("Entry", light.id) for light in lights]
+    what = f"{summaries[0].kind}: {summaries[0].title}" if len(summaries) == 1 else f"{len(summaries)} entries"
+    trailers = [("Entry", summary.id) for summary in summaries]
     repo.keep_edits(files)
     applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-    return (*proposed, *repo.reports(lights, applied))
+    return (*proposed, *repo.reports(summaries, applied))
 
 
 def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
     """Say that an entry was helpful, ignored or contradicted: one event. Raises Refused."""
-    repo, light = opened.holding(ref)
+    repo, summary = opened.holding(ref)
     repo.refuse_other_formats()
     usages = repo.usages
     if not usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    if outcome == CONTRADICTED and repo.options.agent and light.firm:
-        authorship.ask(repo, light, f"says that it is contradicted{f': {note}' if note else ''}")
-        kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
-        return Feedback(light, outcome, usages.of(light), (kept,))
-    before = usages.tallies([light.id]).get(light.id, NOTHING)
-    events = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
-    if repo.options.session and light.kind is Kind.LESSON:
+    if outcome == CONTRADICTED and repo.options.agent and summary.firm:
+        authorship.ask(repo, summary, f"says that it is contradicted{f': {note}' if note else ''}")
+        kept = f"{summary.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
+        return Feedback(summary, outcome, usages.of(summary), (kept,))
+    before = usages.tallies([summary.id]).get(summary.id, NOTHING)
+    events = [Event("", "", outcome, summary.id, note=note), *learned(outcome, usages.edge_of(summary.id))]
+    if repo.options.session and summary.kind is Kind.LESSON:
         # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
         events += [
             Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),
             Event("", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0),
         ]
     usages.record(events)
-    return Feedback(light, outcome, usages.of(light))
+    return Feedback(summary, outcome, usages.of(summary))

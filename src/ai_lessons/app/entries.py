@@ -69,9 +69,9 @@ class Versions(NamedTuple):
         by_project = {project: fitting(asked) for project, asked in self.of_project.items()}
         return (fitting(self.others) if self.others else None), by_project
 
-    def stand_ins(self, lights: Iterable[EntrySummary]) -> list[str]:
+    def stand_ins(self, summaries: Iterable[EntrySummary]) -> list[str]:
         """Notes on versions that stand in for others, as far as these entries are of such projects."""
-        projects = dict.fromkeys(light.project for light in lights)
+        projects = dict.fromkeys(summary.project for summary in summaries)
         return [self.instead[project] for project in projects if project in self.instead]
 
 
@@ -197,10 +197,10 @@ def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
 
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
-    repo, light = opened.holding(ref)
+    repo, summary = opened.holding(ref)
     catalog = opened.reading.catalog
-    entry, raw = contents_of(repo, light)
-    text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
+    entry, raw = contents_of(repo, summary)
+    text = entry.body if summary.kind is not Kind.SCRIPT else entry.body or entry.code
     sections: tuple[Cut, ...] = ()
     chosen, lines = None, list[str]()
     if may_have_headings(text):
@@ -208,25 +208,25 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
 
         sections, lines = chunks.sections(text), chunks.lines_of(text)
     if section is not None or heading is not None:
-        chosen = _choose(sections, section, heading, light.title)
+        chosen = _choose(sections, section, heading, summary.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
-    if light.kind is Kind.RULE:
+    if summary.kind is Kind.RULE:
         notes = repo.rules.notes
     else:  # most are kept here, and need no look elsewhere
-        notes = tuple(app.health.told_of_scripts(opened, [light]) if light.script_path else ())
+        notes = tuple(app.health.told_of_scripts(opened, [summary]) if summary.script_path else ())
     return Shown(
-        entry=app.contexts.vouched(opened.reading, app.contexts.judged(opened.reading, [light])[0]),
+        entry=app.contexts.vouched(opened.reading, app.contexts.judged(opened.reading, [summary])[0]),
         body=text,
         raw=raw,
         frontmatter=entry.fields,
         code=entry.code,
-        related=app.contexts.related_of(catalog, links.reach(catalog.edges(light.id), light.id)),
+        related=app.contexts.related_of(catalog, links.reach(catalog.edges(summary.id), summary.id)),
         sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
-        approval=approval_of(repo, light) if light.kind is Kind.RULE else None,
-        usage=repo.usages.of(light) if light.kind is Kind.LESSON else None,
-        silent=repo.usages.silent([light]).get(light.id, "") if light.kind is Kind.LESSON else "",
+        approval=approval_of(repo, summary) if summary.kind is Kind.RULE else None,
+        usage=repo.usages.of(summary) if summary.kind is Kind.LESSON else None,
+        silent=repo.usages.silent([summary]).get(summary.id, "") if summary.kind is Kind.LESSON else "",
     )
 
 
@@ -273,11 +273,11 @@ def list_entries(
         without=_superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
-        lights = catalog.select(replace(query, status=None, without=frozenset(), limit=0))
-        why = opened.reading.usages.silent(lights)
-        quiet = tuple(light for light in lights if light.id in why)
+        summaries = catalog.select(replace(query, status=None, without=frozenset(), limit=0))
+        why = opened.reading.usages.silent(summaries)
+        quiet = tuple(summary for summary in summaries if summary.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
-    entries = tuple(light for light in catalog.select(query) if origin in {None, light.from_})
+    entries = tuple(summary for summary in catalog.select(query) if origin in {None, summary.from_})
     total = len(entries) if limit is None else catalog.count(query)
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
     unknown = [] if entries else not_here(catalog, asked)
@@ -305,7 +305,7 @@ def versions(opened: Library, project: str | None = None) -> tuple[Tally, ...]:
     if project is not None and (unknown := not_here(catalog, {"project": (project,)})):
         raise NotFound("project", project, hint=unknown[0].partition(": ")[2])
     resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource), project=project))
-    plain = Counter(light.kind.value for light in resources if not light.versions)
+    plain = Counter(summary.kind.value for summary in resources if not summary.versions)
     unversioned = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
     tallies = {tally.name: tally for tally in catalog.versions(project)}
     return (*(tallies[name] for name in newest_first(tallies)), *unversioned)
@@ -325,14 +325,14 @@ def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
 
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
     """The commits that touched the entry's file, newest first, followed through renames."""
-    repo, light = opened.holding(ref)
-    return repo.history.log(repo.file_of(light))
+    repo, summary = opened.holding(ref)
+    return repo.history.log(repo.file_of(summary))
 
 
 def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
-    repo, light = opened.holding(ref)
-    path, store = repo.file_of(light), repo.store
+    repo, summary = opened.holding(ref)
+    path, store = repo.file_of(summary), repo.store
     if rev is None and store.head().commit is None:
         from ai_lessons.git.history import unified
 
@@ -342,11 +342,11 @@ def diff(opened: Library, ref: str, rev: str | None = None) -> str:
 
 def change_of_rule(opened: Library, ref: str, commit: str) -> str:
     """Unified diff of what one commit changed in the entry's file. Raises NotFound: no such commit, or not of it."""
-    repo, light = opened.holding(ref)
-    log = repo.history.log(repo.file_of(light))
+    repo, summary = opened.holding(ref)
+    log = repo.history.log(repo.file_of(summary))
     pair = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
     if pair is None:
-        raise NotFound(f"commit of {light.handle}", commit)
+        raise NotFound(f"commit of {summary.handle}", commit)
     from ai_lessons.git.history import unified
 
     after, before = pair
@@ -375,20 +375,20 @@ def _choose(sections: Sequence[Cut], number: int | None, heading: str | None, ti
     )  # fmt: skip
 
 
-def contents_of(repo: RepositorySession, light: EntrySummary) -> tuple[Entry, str]:
+def contents_of(repo: RepositorySession, summary: EntrySummary) -> tuple[Entry, str]:
     """The entry as its files are on disk (a rule as it is in force), and the text with its frontmatter or its only one.
 
     As `RepositorySession.load`, but without YAML, and without what the frontmatter says as values of their own.
     Raises NotFound: it is gone. InvalidEntry.
     """
-    place = repo.catalog.locate(light.id)
+    place = repo.catalog.locate(summary.id)
     data, side = repo.files_of(place)
-    texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
+    texts = texts_of(place.path, data, side, script=summary.kind is Kind.SCRIPT)
     main = data if side is None else side
     same = (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash)
     # parsed if a file was changed in the moment since the catalog looked
     fields = repo.catalog.fields(place.id) if same else repo.parse(place.path, data, side).fields
-    bare = Entry(light.id, light.kind, light.title, light.path, light.project)
+    bare = Entry(summary.id, summary.kind, summary.title, summary.path, summary.project)
     return bare._replace(fields=fields, body=texts.body, code=texts.code), main.decode("utf-8", "replace")
 
 
@@ -406,12 +406,12 @@ def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
 
 def approvals_of(repo: Reading, rules: Iterable[EntrySummary]) -> dict[str, Approval]:
     """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
-    lights, approvals = list(rules), dict[str, Approval]()
-    tiers = {rule.tier for rule in lights}
+    summaries, approvals = list(rules), dict[str, Approval]()
+    tiers = {rule.tier for rule in summaries}
     places = {place.options.tier: place for place in repo.every if place.options.tier in tiers}
     views = {tier: place.rules.readable_view() for tier, place in places.items()}
-    stated = {tier: place.catalog.stated([rule.id for rule in lights]) for tier, place in places.items()}
-    for rule in lights:
+    stated = {tier: place.catalog.stated([rule.id for rule in summaries]) for tier, place in places.items()}
+    for rule in summaries:
         view = views.get(rule.tier)
         verdict = view.verdicts.get(stated[rule.tier].get(rule.id, "")) if view else None
         if verdict and verdict.in_force:
@@ -470,31 +470,31 @@ def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
 
 def why(library: Library, ref: str) -> Why:
     """Who said it, from what, who approved it. Raises NotFound, AmbiguousName: not one entry answers to `ref`."""
-    repo, light = library.holding(ref)
-    entry, _ = repo.load(light.id)
-    revisions = repo.history.log(repo.file_of(light))
-    approval = approval_of(repo, light) if light.kind is Kind.RULE else None
+    repo, summary = library.holding(ref)
+    entry, _ = repo.load(summary.id)
+    revisions = repo.history.log(repo.file_of(summary))
+    approval = approval_of(repo, summary) if summary.kind is Kind.RULE else None
     stated = {key: lessons.source_line(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
-    chain, neighbours = _linked(library.reading.catalog, light)
+    chain, neighbours = _linked(library.reading.catalog, summary)
     lines = [*_author_lines(approval, revisions)]
-    if light.stated_by:
-        lines.append(f"stated by {light.stated_by}")
-    prefix = "its file says " if light.kind is Kind.LESSON else ""
+    if summary.stated_by:
+        lines.append(f"stated by {summary.stated_by}")
+    prefix = "its file says " if summary.kind is Kind.LESSON else ""
     lines += [f"{prefix}{key}: {value}" for key, value in stated.items()]
     lines += [f"derived from {_title(related)}" for related in chain]
-    light = app.contexts.vouched(library.reading, light)
-    if weakest := light.weakest:
+    summary = app.contexts.vouched(library.reading, summary)
+    if weakest := summary.weakest:
         lines.append(lessons.vouching(weakest))
     for related in neighbours:
         lines.append(f"{Relation(related.relation).words(outgoing=related.outgoing)} {_title(related)}")
-    if light.kind is not Kind.RULE:
-        lines += _merge_lines(repo, light)
+    if summary.kind is not Kind.RULE:
+        lines += _merge_lines(repo, summary)
     elif approval:
         by = f" by {approval.approved_by}" if approval.approved_by else ""
         lines.append(f"approved{by} on {approval.approved_at} by {WAYS[approval.how]}, commit {approval.commit[:10]}")
         if approval.unapproved_change:
             lines.append("an unapproved change of it exists; the approved text is in force")
-    return Why(light, approval, tuple(lines), repo.usages.of(light))
+    return Why(summary, approval, tuple(lines), repo.usages.of(summary))
 
 
 # How a rule came in force, as `Evidence.how` says it
@@ -507,11 +507,11 @@ WAYS: Final = {
 }
 
 
-def _linked(catalog: Reader, light: EntrySummary) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
+def _linked(catalog: Reader, summary: EntrySummary) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
     """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
-    steps = links.reach(catalog.edges(light.id), light.id)
+    steps = links.reach(catalog.edges(summary.id), summary.id)
     near = [step for step in steps if not (step.relation == Relation.DERIVED_FROM and step.outgoing)]
-    return app.contexts.related_of(catalog, app.contexts.origins(catalog, light.id)), app.contexts.related_of(
+    return app.contexts.related_of(catalog, app.contexts.origins(catalog, summary.id)), app.contexts.related_of(
         catalog, near
     )
 
@@ -537,11 +537,11 @@ def _title(related: Related) -> str:
     return f"{related.entry.handle} {related.entry.title}" if related.entry else f"{related.target} (not here)"
 
 
-def _merge_lines(repo: RepositorySession, light: EntrySummary) -> Iterator[str]:
+def _merge_lines(repo: RepositorySession, summary: EntrySummary) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
     from ai_lessons.app.review import taken  # what is no rule need not pay for what rules are judged with
 
-    for proposal in taken(repo, light.id):
+    for proposal in taken(repo, summary.id):
         way = f"by a merge of {proposal.proposal}" if proposal.how == "merge" else f"by a commit of {proposal.proposal}"
         by = f" by {proposal.approved_by}" if proposal.approved_by else ""
         who = proposal.suggested_by

@@ -377,17 +377,17 @@ def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[t
     for at, step in enumerate(steps):
         folders = step.cwd, transcript.first_cwd
         result = app.hints.before_a_tool(opened, (), step.text, folders, {*helped, *warnings})
-        warnings |= {light.id: light for light in result.entries}
+        warnings |= {summary.id: summary for summary in result.entries}
         before = bool(result.entries)
         counts.update(calls=1, before=before, before_right=before and bool(step.failed), characters=_length(result))
         if not step.failed:
             continue
         error = f"$ {step.text}\n{step.output}"
         call = commands.blamed_call(error, step.cwd)
-        warned = any(commands.fits(named_commands(light), call) for light in warnings.values())
+        warned = any(commands.fits(named_commands(summary), call) for summary in warnings.values())
         result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
-        helped |= {light.id for light in result.entries}
-        does = [light.pattern or result.texts.get(light.id, "") for light in result.entries]
+        helped |= {summary.id for summary in result.entries}
+        does = [summary.pattern or result.texts.get(summary.id, "") for summary in result.entries]
         # Commands that worked after a failure, among which the way out is looked for
         worked = [later.text for later in steps[at + 1 :] if later.failed is False][:5]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)

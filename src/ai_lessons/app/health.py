@@ -263,57 +263,57 @@ class _Review:
         self._asked = authorship.questions(self._repo)
         self._repeated = proposals.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in stale(self._repo)}
-        self._speaking = {light.id: light for light in anchors.outdated(self._repo)}
+        self._speaking = {summary.id: summary for summary in anchors.outdated(self._repo)}
         self._code = anchors.code_around(self._repo)
-        lights = {light.id: light for light in catalog.select(Filter(sort="created"))}
+        summaries = {summary.id: summary for summary in catalog.select(Filter(sort="created"))}
         drafts = [
-            x.id for x in lights.values() if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed
+            x.id for x in summaries.values() if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed
         ]
         texts = ((entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items())
         self._quotes = {entry_id: quote[1] for entry_id, quote in texts if quote}
-        unheeded = sorted(lights.keys() & self._tallies.keys(), key=lambda name: -self._tallies[name].unheeded)
+        unheeded = sorted(summaries.keys() & self._tallies.keys(), key=lambda name: -self._tallies[name].unheeded)
         first = [*(name for name in unheeded if self._tallies[name].unheeded), *self._speaking]
-        for light in ({entry_id: lights[entry_id] for entry_id in first} | lights).values():
-            findings = list(self._findings(light))
-            if findings and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
+        for summary in ({entry_id: summaries[entry_id] for entry_id in first} | summaries).values():
+            findings = list(self._findings(summary))
+            if findings and (summary.kind is Kind.RULE or superseded_by(self._repo, summary.id) is None):
                 yield from findings
 
-    def _findings(self, light: EntrySummary) -> Iterator[Outdated]:
-        by, seen = day_of(light.review_by), day_of(light.reviewed)
+    def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
+        by, seen = day_of(summary.review_by), day_of(summary.reviewed)
         rests = seen is not None and self._today < seen + REST
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
-            yield Outdated(light, "review_by", f"it was to be reviewed by {by}")
+            yield Outdated(summary, "review_by", f"it was to be reviewed by {by}")
         yield from (
-            Outdated(light, "asked", f"an agent asks: {question}")
-            for day, question in self._asked.get(light.id, ())
+            Outdated(summary, "asked", f"an agent asks: {question}")
+            for day, question in self._asked.get(summary.id, ())
             if seen is None or str(seen) < day
         )
-        if light.id in self._speaking:
-            yield Outdated(light, "about", self._speaking[light.id].warning)
+        if summary.id in self._speaking:
+            yield Outdated(summary, "about", self._speaking[summary.id].warning)
         if rests:
             return
-        tally = self._tallies.get(light.id)
+        tally = self._tallies.get(summary.id)
         if tally and tally.unheeded:
             helps = "make it a check, say in its title what to do, or name its code with `about`"
             times = f"in {tally.unheeded} session{'s' * (tally.unheeded > 1)}"
-            yield Outdated(light, "not_followed", f"told and not followed {times}, and said again: {helps}")
-        if quote := self._quotes.get(light.id):
-            yield Outdated(light, "quoted", f'an agent wrote it from what a person said: "{one_line(quote, 160)}"')
-        for fault in self._code.unmatched(light.applies_to, light.project) if self._code else ():
-            yield Outdated(light, "applies_to", fault)
-        if light.id in self._repeated:
-            yield Outdated(light, "repeats", self._repeated[light.id])
+            yield Outdated(summary, "not_followed", f"told and not followed {times}, and said again: {helps}")
+        if quote := self._quotes.get(summary.id):
+            yield Outdated(summary, "quoted", f'an agent wrote it from what a person said: "{one_line(quote, 160)}"')
+        for fault in self._code.unmatched(summary.applies_to, summary.project) if self._code else ():
+            yield Outdated(summary, "applies_to", fault)
+        if summary.id in self._repeated:
+            yield Outdated(summary, "repeats", self._repeated[summary.id])
         # A lesson that was shown so often and never helped is asked about
-        if light.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= 10:
-            yield Outdated(light, "never_helpful", f"it was shown {tally.injected} times and never helped")
-        if light.handle in self._gone:
-            doc = self._gone[light.handle]
+        if summary.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= 10:
+            yield Outdated(summary, "never_helpful", f"it was shown {tally.injected} times and never helped")
+        if summary.handle in self._gone:
+            doc = self._gone[summary.handle]
             what = "its source is gone" if doc.reason == GONE else "its source has changed"
-            yield Outdated(light, "source", f"{what}: {doc.path}")
-        if light.kind is Kind.SCRIPT and self._cache and tally and tally.script_failed >= FAILURES:
-            runs = [word for _, word in self._cache.history(light.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
+            yield Outdated(summary, "source", f"{what}: {doc.path}")
+        if summary.kind is Kind.SCRIPT and self._cache and tally and tally.script_failed >= FAILURES:
+            runs = [word for _, word in self._cache.history(summary.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
             if SCRIPT_OK not in runs[-FAILURES:]:
-                yield Outdated(light, "failing", f"its last {FAILURES} runs failed")
+                yield Outdated(summary, "failing", f"its last {FAILURES} runs failed")
 
 
 _QUOTE = expression(r"\s*> *([^\n]*\w[^\n]*)")  # With what the text of a draft begins
@@ -538,8 +538,8 @@ def _model(repo: RepositorySession) -> Finding:
     if location is None:
         return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
     # Entries whose language is looked at
-    lights = repo.catalog.select(Filter(limit=500)) if repo.reading_config.model == DEFAULT_MODEL else []
-    if 2 * sum(is_english(f"{light.title}\n{light.snippet}") for light in lights) < len(lights):
+    summaries = repo.catalog.select(Filter(limit=500)) if repo.reading_config.model == DEFAULT_MODEL else []
+    if 2 * sum(is_english(f"{summary.title}\n{summary.snippet}") for summary in summaries) < len(summaries):
         setting = f"ai-lessons admin config set search.model {MULTILINGUAL}"
         return "warning", f"{DEFAULT_MODEL} reads English, and most texts here are in other languages", setting
     return "ok", f"{location.path} ({location.source})", ""
@@ -583,7 +583,7 @@ def stats(library: Library) -> Stats:
     most, least = repo.usages.judged()
     cache = repo.usages.cache
     pairs = [(edge.source, edge.target) for edge in repo.catalog.edges() if edge.relation == Relation.RELATED_TO]
-    lights = repo.catalog.many({end for pair in pairs for end in pair})
+    summaries = repo.catalog.many({end for pair in pairs for end in pair})
     recent = plumbing.run(
         repo.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=repo.store.root
     )
@@ -600,7 +600,7 @@ def stats(library: Library) -> Stats:
         least_useful=least,
         damaged_events=cache.damaged() if cache else 0,
         ablation=measured(cache.in_sessions()) if cache else None,
-        clusters=tuple(len(cluster) for cluster in clusters(pair for pair in pairs if {*pair} <= lights.keys())),
+        clusters=tuple(len(cluster) for cluster in clusters(pair for pair in pairs if {*pair} <= summaries.keys())),
         approval_lead_time=_lead_time(repo),
     )
 
@@ -623,29 +623,29 @@ GONE = "gone"
 def stale(repo: RepositorySession) -> Iterator[Stale]:
     """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
     sources = known_sources(repo)
-    for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
-        if reason := _moved_on(repo, light, sources):
-            yield Stale(light.handle, light.title, str(source_of(repo, light)), reason)
+    for summary in repo.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
+        if reason := _moved_on(repo, summary, sources):
+            yield Stale(summary.handle, summary.title, str(source_of(repo, summary)), reason)
 
 
-def told_of_scripts(library: Library, lights: Iterable[EntrySummary]) -> list[str]:
+def told_of_scripts(library: Library, summaries: Iterable[EntrySummary]) -> list[str]:
     """A sentence about each of these scripts whose file outside the repository changed since it was read."""
     sentences = []
-    for light in lights:
-        if light.kind is Kind.SCRIPT and light.script_path:
-            repo = library.holding(light.id)[0]
-            if reason := _moved_on(repo, light, known_sources(repo)):
-                sentences.append(f"[{light.handle}] {reason}")
+    for summary in summaries:
+        if summary.kind is Kind.SCRIPT and summary.script_path:
+            repo = library.holding(summary.id)[0]
+            if reason := _moved_on(repo, summary, known_sources(repo)):
+                sentences.append(f"[{summary.handle}] {reason}")
     return sentences
 
 
-def _moved_on(repo: RepositorySession, light: EntrySummary, sources: frozenset[str]) -> str:
+def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
     """What became of the file that an entry was read from; empty where it is as it was, a page, or not known here."""
-    where, hashed = source_of(repo, light), light.content_hash
+    where, hashed = source_of(repo, summary), summary.content_hash
     if not where or is_url(where):
         return ""
-    file, was_read = files.expanded(where), bool(hashed) and source_mark(light.id, where) in sources
-    if light.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
+    file, was_read = files.expanded(where), bool(hashed) and source_mark(summary.id, where) in sources
+    if summary.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
         return ""  # a snapshot, whose source may be on another machine
     if not file.is_file():
         return GONE
@@ -654,10 +654,10 @@ def _moved_on(repo: RepositorySession, light: EntrySummary, sources: frozenset[s
             same = f"sha256:{sha256(files.read(file)[0]).hexdigest()}" == hashed
         except AiLessonsError as error:
             return error.message
-        refresh = f"changed since it was read: ai-lessons contribute refresh {light.handle}"
+        refresh = f"changed since it was read: ai-lessons contribute refresh {summary.handle}"
         return "" if same else refresh
     changed = file.stat().st_mtime
-    late = changed > (repo.store.root / f"{light.path}.md").stat().st_mtime
+    late = changed > (repo.store.root / f"{summary.path}.md").stat().st_mtime
     return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description" if late else ""
 
 

@@ -216,15 +216,15 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
     holding = app.contexts.holding(repo, project)
     usages, failures = repo.usages.several(holding), {entry for entry, _ in repo.catalog.failures()}
     fits = []
-    for light in holding:
-        tally = usages[light.id].tallies
-        if light.seen or light.id in failures:
+    for summary in holding:
+        tally = usages[summary.id].tallies
+        if summary.seen or summary.id in failures:
             continue
-        waits = bool(light.applies_to or light.about or commands.forms_of(light.pattern))
+        waits = bool(summary.applies_to or summary.about or commands.forms_of(summary.pattern))
         needed = tally.needed + tally.unheeded
         # Sessions that needed an entry which names files, from which on its title is told at the start
         if not waits or needed >= 2:
-            candidate = fit(light, f"needed in {needed} sessions", project)
+            candidate = fit(summary, f"needed in {needed} sessions", project)
             fits.append(candidate._replace(level=needed + FIRM * candidate.firm - WAITING * waits))
     offered = Injecting(repo, 12).tell(Moment.BEGIN, fits, (), project)  # Rules and lessons told when a session begins
     try:
@@ -267,14 +267,14 @@ def at_a_prompt(opened: Library, text: str, shown_before: Collection[str], title
     repo.current()
     project = _project(repo, repo.options.cwd)
     here = app.contexts.by_words(repo, text, BAR, {project or "", GLOBAL_PROJECT})
-    fits = [_fit(light, PROMPT, project, titles, light.score or 0.0) for light in here.values()]
+    fits = [_fit(summary, PROMPT, project, titles, summary.score or 0.0) for summary in here.values()]
     offered = Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, shown_before, project)
     return offered._replace(why=dict.fromkeys(here, PROMPT) | {**offered.why})
 
 
-def _fit(light: EntrySummary, why: str, project: str | None, titles: Collection[str], level: float) -> Candidate:
+def _fit(summary: EntrySummary, why: str, project: str | None, titles: Collection[str], level: float) -> Candidate:
     """As `fit`; what was not told at all comes before what was told by its title."""
-    return fit(light, why, project, level=level - WAITING * (light.id in titles))
+    return fit(summary, why, project, level=level - WAITING * (summary.id in titles))
 
 
 def before_a_tool(
@@ -302,7 +302,7 @@ def before_a_tool(
         entries, breaks = _about_an_edit(repo, paths, edits, folders, here)
     if command:
         entries |= _about_a_command(repo, command, folders, here, entries.keys() - set(shown_before))
-    fits = [_fit(light, why, project, titles, level) for light, level, why in entries.values()]
+    fits = [_fit(summary, why, project, titles, level) for summary, level, why in entries.values()]
     shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
     offered = Injecting(repo, None, max(FEW, len(breaks))).tell(Moment.BEFORE_TOOL, fits, shown, project)
     if command:
@@ -347,14 +347,14 @@ def _about_an_edit(
     texts = (f"{app.contexts.in_project(path, repo.options.cwd)}\n{old}\n{new}" for path, old, new in edits)
     likely = app.contexts.by_words(repo, "\n".join(texts), BAR, here)
     fitting = {x.id: (x, x.score or 0.0, WORDS) for x in likely.values() if (x.score or 0.0) >= EDIT_BAR}
-    for light, near in named:
-        if near > BY_KIND or light.id in likely:
-            score = likely[light.id].score if light.id in likely else 0.0
-            fitting[light.id] = light, EDIT_BAR * near + (score or 0.0), _NAMES[near]
+    for summary, near in named:
+        if near > BY_KIND or summary.id in likely:
+            score = likely[summary.id].score if summary.id in likely else 0.0
+            fitting[summary.id] = summary, EDIT_BAR * near + (score or 0.0), _NAMES[near]
     fitting = {name: row for name, row in fitting.items() if name not in looked}
     for rule in broken:
-        fitting[rule.light.id] = rule.light, EDIT_BAR * (SYMBOL + 1), rule.why
-    return fitting, {rule.light.id: rule.enforce for rule in broken}
+        fitting[rule.summary.id] = rule.summary, EDIT_BAR * (SYMBOL + 1), rule.why
+    return fitting, {rule.summary.id: rule.enforce for rule in broken}
 
 
 def _about_a_command(
@@ -366,36 +366,36 @@ def _about_a_command(
         return {}
     words = " ".join(word for call, _ in calls for word in call)
     fitting = {x.id: (x, x.score or 0.0, WORDS) for x in app.contexts.by_words(repo, words, BAR, here).values()}
-    for light in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
-        packages = (anchor.package for anchor in anchors_of(light.about) if anchor.package)
-        if light.project in here and any(brings(package, "", command) for package in packages):
-            fitting[light.id] = light, EDIT_BAR * SYMBOL, "is about what this installs"
+    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+        packages = (anchor.package for anchor in anchors_of(summary.about) if anchor.package)
+        if summary.project in here and any(brings(package, "", command) for package in packages):
+            fitting[summary.id] = summary, EDIT_BAR * SYMBOL, "is about what this installs"
     near = app.contexts.commands_here(repo, folders)
     named = app.contexts.about_command(near, calls, folders)
     inside = [x for x in app.contexts.about_inside(near, calls, folders[0]) if x not in named] if named else []
     usages = repo.usages.several([*named, *inside]) if named else {}
-    for light in (*named, *inside):
-        pattern = light.pattern
-        seen, why = commands.seen_in(light.seen), "names this command"
+    for summary in (*named, *inside):
+        pattern = summary.pattern
+        seen, why = commands.seen_in(summary.seen), "names this command"
         if carried_out(pattern, command):
-            fitting.pop(light.id, None)  # the line does already what it says
+            fitting.pop(summary.id, None)  # the line does already what it says
             continue
         if seen:
-            tally = usages[light.id].tallies
+            tally = usages[summary.id].tallies
             unsure = seen.chance(tally.held, tally.passed) <= commands.BAR
             if unsure or max(seen.sessions, tally.held) < commands.LEAST_SESSIONS:
-                fitting.pop(light.id, None)
+                fitting.pop(summary.id, None)
                 continue
             why = f"failed in {seen.failures + tally.held} of {seen.calls + tally.held + tally.passed} calls"
-        if light in inside and not fresh and not fitting:
+        if summary in inside and not fresh and not fitting:
             break  # about the folder that this line goes into: said along, so that it interrupts once less
-        fitting[light.id] = light, EDIT_BAR * EXACT, why
+        fitting[summary.id] = summary, EDIT_BAR * EXACT, why
     return {name: row for name, row in fitting.items() if not _destroys(row[0])}
 
 
-def _destroys(light: EntrySummary) -> bool:
+def _destroys(summary: EntrySummary) -> bool:
     """Whether an entry must not be told before a command, whoever wrote it."""
-    return commands.destroys(light.title, light.pattern, light.rationale)
+    return commands.destroys(summary.title, summary.pattern, summary.rationale)
 
 
 def at_a_failure(
@@ -738,6 +738,6 @@ def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, .
             return ()
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
         raise NotFound("session", session, hint=hint)
-    lights = opened.reading.current().many(entry.id for entry in shown)
-    silent = opened.reading.usages.silent(lights.values())
+    summaries = opened.reading.current().many(entry.id for entry in shown)
+    silent = opened.reading.usages.silent(summaries.values())
     return tuple(entry._replace(silent=silent.get(entry.id, "")) for entry in shown)

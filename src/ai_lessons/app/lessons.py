@@ -33,23 +33,23 @@ def lesson(
     place: Callable[[str], tuple[RepositorySession, EntrySummary]], ref: str
 ) -> tuple[RepositorySession, EntrySummary]:
     """The lesson that is meant, and its repository, by `place`. Raises as that; UsageError: it is no lesson."""
-    repo, light = place(ref)
-    if light.kind is not Kind.LESSON:
-        hint = f"ai-lessons recall show {light.handle}"
-        raise UsageError(f"{light.handle} is a {light.kind}, not a lesson", hint=hint)
-    return repo, light
+    repo, summary = place(ref)
+    if summary.kind is not Kind.LESSON:
+        hint = f"ai-lessons recall show {summary.handle}"
+        raise UsageError(f"{summary.handle} is a {summary.kind}, not a lesson", hint=hint)
+    return repo, summary
 
 
-def is_firm(light: EntrySummary) -> bool:
+def is_firm(summary: EntrySummary) -> bool:
     """Whether the user stated it in person, as far as this machine and git's history tell; see `authorship`."""
-    return bool(light.firm)
+    return bool(summary.firm)
 
 
-def refuse_wrong(light: EntrySummary) -> None:
+def refuse_wrong(summary: EntrySummary) -> None:
     """What is marked wrong goes nowhere. Raises Conflict."""
-    if light.status == Status.WRONG:
-        hint = f"if it is right after all: ai-lessons contribute update {light.handle} --status active"
-        raise Conflict(f"{light.handle} is marked wrong, so it is not promoted", hint=hint)
+    if summary.status == Status.WRONG:
+        hint = f"if it is right after all: ai-lessons contribute update {summary.handle} --status active"
+        raise Conflict(f"{summary.handle} is marked wrong, so it is not promoted", hint=hint)
 
 
 class Targets(NamedTuple):
@@ -67,13 +67,13 @@ class LessonGroup(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """The lessons in the form of the program `lesson`."""
-        return {"scope": self.scope, "lessons": [lesson_json(light) for light in self.lessons]}
+        return {"scope": self.scope, "lessons": [lesson_json(summary) for summary in self.lessons]}
 
     def for_agents(self) -> dict[str, Any]:
         """Without what is the same for all lessons of the group."""
         same = {"id", "scope", "status", "created", "path"}
         lessons = [
-            {key: value for key, value in lesson_json(light).items() if key not in same} for light in self.lessons
+            {key: value for key, value in lesson_json(summary).items() if key not in same} for summary in self.lessons
         ]
         return {"scope": self.scope, "lessons": lessons}
 
@@ -86,13 +86,13 @@ class Loaded(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def lesson_json(light: EntrySummary, *, scored: bool = False) -> dict[str, Any]:
+def lesson_json(summary: EntrySummary, *, scored: bool = False) -> dict[str, Any]:
     """A lesson of a list in the form of the program `lesson`."""
-    data: dict[str, Any] = {"id": light.id, "handle": light.handle, "scope": named(light.project, light.scope)}
-    data |= {"from": light.from_ or None, "status": light.status or None, "created": light.created or None}
-    data |= {"pattern": light.pattern or None}
-    data |= {"title": light.title, "path": light.path}
-    return data | {"score": light.score} if scored else data
+    data: dict[str, Any] = {"id": summary.id, "handle": summary.handle, "scope": named(summary.project, summary.scope)}
+    data |= {"from": summary.from_ or None, "status": summary.status or None, "created": summary.created or None}
+    data |= {"pattern": summary.pattern or None}
+    data |= {"title": summary.title, "path": summary.path}
+    return data | {"score": summary.score} if scored else data
 
 
 def shown_json(value: Shown) -> dict[str, Any]:
@@ -109,20 +109,20 @@ def load(opened: Library, scope: str | None = None, *, limit: int | None = None)
     reading = opened.reading
     catalog = reading.current()
     harm = [entry for repo in reading.every for entry, tally in repo.usages.tallies().items() if harmful(tally)]
-    lights = catalog.many(harm) if harm else {}
-    without = superseded(reading) | {entry for entry, light in lights.items() if not is_firm(light)}
+    summaries = catalog.many(harm) if harm else {}
+    without = superseded(reading) | {entry for entry, summary in summaries.items() if not is_firm(summary)}
     places = dict.fromkeys((place_of(None), place_of(scope)))
     order = "created" if limit is None else "firm"
     filters = [
         Filter(kinds=LESSONS, project=at.project, sort=order, limit=limit or 0, without=without, scopes=at.scopes)
         for at in places
     ]
-    pairs = [(light, at.name) for at, kept in zip(places, filters, strict=True) for light in catalog.select(kept)]
+    pairs = [(summary, at.name) for at, kept in zip(places, filters, strict=True) for summary in catalog.select(kept)]
     total = len(pairs) if limit is None else sum(map(catalog.count, filters))
     taken = sorted(pairs, key=lambda pair: (is_firm(pair[0]), created(pair[0])), reverse=True)[:limit]
     groups: dict[str, list[EntrySummary]] = {at.name: [] for at in places}
-    for light, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
-        groups[name].append(light)
+    for summary, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
+        groups[name].append(summary)
     filled = tuple(LessonGroup(name, tuple(group)) for name, group in groups.items() if group)
     return Loaded(filled, total, tuple(reading.notes()))
 
@@ -141,25 +141,25 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     by = "ai" if repo.options.agent else by
     at = place_of(scope)
     in_scope = Filter(kinds=LESSONS, project=project_name(at.project), status=None, scopes=frozenset((at.stated,)))
-    same = [light for light in repo.current().select(in_scope) if light.pattern == str(pattern)]
-    active = [light for light in same if light.status == Status.ACTIVE]
+    same = [summary for summary in repo.current().select(in_scope) if summary.pattern == str(pattern)]
+    active = [summary for summary in same if summary.status == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return _unchanged(active[0], by)
     if active:  # a person states what is written already, whoever wrote it: it is firm here from now on
-        light, entry = active[0], repo.load(active[0].id)[0]
+        summary, entry = active[0], repo.load(active[0].id)[0]
         changes = {"from": authorship.USER, "confidence": CONFIDENCE["user"]}
         authorship.confirm(repo, entry._replace(fields={**entry.fields, **changes}))
-        done = change(repo, light, changes, "confirmed", f"Confirm lesson: {light.title}")
+        done = change(repo, summary, changes, "confirmed", f"Confirm lesson: {summary.title}")
         return done._replace(change="confirmed")
     draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
     written = app.editing.add_lesson(opened, draft._replace(**pattern.parts))
     notes = [*written.notes]
-    for light in same:  # those that are not active any more
-        fields = repo.catalog.fields(light.id)
+    for summary in same:  # those that are not active any more
+        fields = repo.catalog.fields(summary.id)
         history = f"was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
-        if light.status == Status.WRONG:
+        if summary.status == Status.WRONG:
             history = "was marked wrong" + (f": {fields['reason']}" if fields.get("reason") else "")
-        notes.append(f"{light.handle} says the same and {history}")
+        notes.append(f"{summary.handle} says the same and {history}")
     return written._replace(notes=tuple(notes), change="added", origin=by)
 
 
@@ -168,16 +168,16 @@ def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Wri
 
     Raises Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
     """
-    repo, light = lesson(opened.writing, ref)
+    repo, summary = lesson(opened.writing, ref)
     reason = " ".join(reason.split())
-    settled = light.status == Status.WRONG and not reason
-    if is_firm(light) and (by != "user" or repo.options.agent) and not settled:
+    settled = summary.status == Status.WRONG and not reason
+    if is_firm(summary) and (by != "user" or repo.options.agent) and not settled:
         why = f" ({reason})" if reason else ""
-        authorship.refuse(repo, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
+        authorship.refuse(repo, summary, f"mark it wrong{why}", f"lesson wrong {summary.handle} --from user")
     changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
-    left = promoted_to(repo.catalog.fields(light.id))
-    done = change(repo, light, changes, "wrong", f"Mark lesson wrong: {light.title}")
-    repo.usages.note_status(light, Status.WRONG.value)
+    left = promoted_to(repo.catalog.fields(summary.id))
+    done = change(repo, summary, changes, "wrong", f"Mark lesson wrong: {summary.title}")
+    repo.usages.note_status(summary, Status.WRONG.value)
     notes = (f"it still stands in {name}: take it out there by hand" for name in left)
     return done._replace(notes=(*done.notes, *notes))
 
@@ -189,19 +189,19 @@ def promoted_to(fields: Mapping[str, Any]) -> list[str]:
 
 
 def change(
-    repo: RepositorySession, light: EntrySummary, changes: Mapping[str, Any], what: str, subject: str
+    repo: RepositorySession, summary: EntrySummary, changes: Mapping[str, Any], what: str, subject: str
 ) -> Written:
     """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
-    done = app.editing.change(repo, light, changes, subject)
-    origin = str(changes.get("from") or light.from_ or "")
+    done = app.editing.change(repo, summary, changes, subject)
+    origin = str(changes.get("from") or summary.from_ or "")
     if app.editing.UNCHANGED in done.notes:
-        return _unchanged(light, origin)
+        return _unchanged(summary, origin)
     return done._replace(change=what, origin=origin)
 
 
-def _unchanged(light: EntrySummary, by: str) -> Written:
-    names = light.id, light.handle, light.kind, light.title, light.path
-    return Written(*names, None, (), light.tier, "unchanged", by)
+def _unchanged(summary: EntrySummary, by: str) -> Written:
+    names = summary.id, summary.handle, summary.kind, summary.title, summary.path
+    return Written(*names, None, (), summary.tier, "unchanged", by)
 
 
 HEADING = "## Lessons"
@@ -233,44 +233,44 @@ def promote_lesson(opened: Library, ref: str, to: str, targets: Targets) -> Writ
     """
     root, path, new = target_of(to, targets)
     file = root / path
-    repo, light = lesson(opened.writing, ref)
-    refuse_wrong(light)
+    repo, summary = lesson(opened.writing, ref)
+    refuse_wrong(summary)
     with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as is_held:
         if not is_held:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
-        problems = app.secrets.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
+        problems = app.secrets.problems(repo.catalog.fields(summary.id), [(summary.path, addition("", summary))])
         if problems:  # the lesson may have been written by hand
             raise InvalidEntry(problems, hint="nothing was promoted")
-        appended = _append(root, path, new, light)
-    stated = promoted_to(repo.catalog.fields(light.id))
+        appended = _append(root, path, new, summary)
+    stated = promoted_to(repo.catalog.fields(summary.id))
     names = [*stated, *([] if to in stated else [to])]
     changes = {"status": Status.PROMOTED.value, "promoted_to": names[0] if len(names) == 1 else names}
-    done = change(repo, light, changes, "promoted", f"Promote lesson: {light.title}")
+    done = change(repo, summary, changes, "promoted", f"Promote lesson: {summary.title}")
     return done._replace(change="promoted" if appended else done.change, target=str(file))
 
 
-def _append(root: Path, path: str, new: str, light: EntrySummary) -> bool:
+def _append(root: Path, path: str, new: str, summary: EntrySummary) -> bool:
     """Put the lesson at the end of the file, once. Every byte that is there stays."""
     with translated(str(root), writing=True):
         root.mkdir(parents=True, exist_ok=True)
     old = new.encode()
     with suppress(NotFound):
         old = read_file(root, path)[0]
-    added = addition(decode(old, str(root / path)), light)
+    added = addition(decode(old, str(root / path)), summary)
     if added:
         write_file(root, path, old + added.encode())
     return bool(added)
 
 
-def addition(text: str, light: EntrySummary) -> str:
+def addition(text: str, summary: EntrySummary) -> str:
     """What to append to a text so that it holds the lesson: nothing if it names the lesson's id already."""
-    if light.id in text:
+    if summary.id in text:
         return ""
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     headings = [row.rstrip() for row in text.split("\n") if row.startswith("#")]
     rows = [] if headings[-1:] == [HEADING] else ["", HEADING, ""]
-    lesson_text = light.pattern or light.title
+    lesson_text = summary.pattern or summary.title
     words = " ".join("".join(c if c.isprintable() else " " for c in lesson_text).split())
-    rows.append(f"- {words} <!-- lesson {light.id} -->")
+    rows.append(f"- {words} <!-- lesson {summary.id} -->")
     end = "" if not text or text.endswith("\n") else newline
     return end + "".join(row + newline for row in rows)

@@ -568,9 +568,9 @@ class OpenRepository:
         """Prefetch the texts of these entries."""
         self.rules.expect({x.hash: x.path for x in self.catalog.locations(ids) if x.approved and x.hash})
 
-    def file_of(self, light: EntrySummary) -> str:
+    def file_of(self, summary: EntrySummary) -> str:
         """The file whose history is that of the entry: of a script kept elsewhere its description."""
-        place = self.catalog.locate(light.id)
+        place = self.catalog.locate(summary.id)
         return place.path if place.hash is not None else place.side_path or place.path
 
     def executable(self, path: str) -> bool:

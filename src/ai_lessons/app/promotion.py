@@ -130,7 +130,7 @@ def released(repo: RepositorySession, original: Entry, target: str) -> bool:
         entry = proposals.entry_of(path, {name: data for name, data in files.items() if data is not None})
         return entry is not None and lets_go(entry, original, target)
 
-    paths = [light.path for light in repo.catalog.many(proposals.copies(repo, original)).values()]
+    paths = [summary.path for summary in repo.catalog.many(proposals.copies(repo, original)).values()]
     return bool(branches) and any(all(says_so(commit, path) for _, commit in branches) for path in paths)
 
 
@@ -271,9 +271,9 @@ class TargetCopy(NamedTuple):
         return texts
 
 
-def source_entry(repo: RepositorySession, light: EntrySummary) -> SourceEntry:
+def source_entry(repo: RepositorySession, summary: EntrySummary) -> SourceEntry:
     """An entry with its files, also the code outside. Raises NotFound, StorageFailed; Refused: that is not trusted."""
-    entry, text = repo.load(light.id)
+    entry, text = repo.load(summary.id)
     identity = frontmatter.identity(entry) if entry.derived or not text else {}
     text = markdown.edit(text, identity)
     if entry.kind is not Kind.SCRIPT:
@@ -282,8 +282,8 @@ def source_entry(repo: RepositorySession, light: EntrySummary) -> SourceEntry:
     trusted = file.is_relative_to(repo.store.root) or Trust(repo.options.state_dir).knows(code, interpreter_of(entry))
     if not trusted:  # a pulled file may name any path
         raise Refused(
-            f"{light.handle} names a file outside its repository that this machine does not trust: {file}",
-            hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
+            f"{summary.handle} names a file outside its repository that this machine does not trust: {file}",
+            hint=f"read it, then allow it: ai-lessons admin trust-script {summary.handle}",
         )
     entry = entry._replace(code=code.decode("utf-8", "replace"))
     return SourceEntry(entry, text, code, os.access(file, os.X_OK))
@@ -312,8 +312,10 @@ def _links(entry: Entry, target: RepositorySession) -> list[Link]:
     """The links of the copy that lead to something in the target, the one to its original last."""
     kept = []
     for link in entry.links:
-        lights = target.catalog.many([link.target, *proposals.promoted_from(target, link.target)])
-        kept += [link._replace(target=link.target if link.target in lights else copy) for copy in list(lights)[:1]]
+        summaries = target.catalog.many([link.target, *proposals.promoted_from(target, link.target)])
+        kept += [
+            link._replace(target=link.target if link.target in summaries else copy) for copy in list(summaries)[:1]
+        ]
     return list(dict.fromkeys([*kept, Link(Relation.DERIVED_FROM.value, entry.id)]))
 
 
@@ -346,14 +348,16 @@ def promote(library: Library, ref: str, to: str, request: answers.PromotionReque
     Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; git has no name for the user.
     InvalidEntry: it breaks the format, or holds a secret.
     """
-    source, light = library.holding(ref)
+    source, summary = library.holding(ref)
     target = library.open(to)
     if target.store.root == source.store.root:
-        raise UsageError(f"{light.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers")
+        raise UsageError(
+            f"{summary.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers"
+        )
     target.refuse_other_formats()
     target.current()
-    refuse_wrong(light)
-    return _Promotion(library, source, target, light, request or answers.PromotionRequest()).carry_out()
+    refuse_wrong(summary)
+    return _Promotion(library, source, target, summary, request or answers.PromotionRequest()).carry_out()
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,13 +367,13 @@ class _Promotion:
     library: Library
     source: RepositorySession
     target: RepositorySession
-    light: EntrySummary
+    summary: EntrySummary
     request: answers.PromotionRequest
 
     def carry_out(self) -> answers.Promoted:
         to = self.target.options.tier
-        original = source_entry(self.source, self.light)
-        weakest = weakest_origin(self.library.reading, self.light) if self.light.kind is Kind.LESSON else None
+        original = source_entry(self.source, self.summary)
+        weakest = weakest_origin(self.library.reading, self.summary) if self.summary.kind is Kind.LESSON else None
         copy = self._copy(original, self.target, weakest)
         code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
         move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
@@ -380,8 +384,8 @@ class _Promotion:
         if not self.request.person and (
             plan.outcome == answers.COPIED or self.source.options.tier.startswith(ENTERPRISE)
         ):
-            hint = f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}"
-            raise Refused(f"an agent only proposes: a person takes {self.light.handle} to {to}", hint=hint)
+            hint = f"ask the user to run: ai-lessons contribute promote {self.summary.handle} --to {to}"
+            raise Refused(f"an agent only proposes: a person takes {self.summary.handle} to {to}", hint=hint)
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == answers.ASKED:
@@ -420,7 +424,7 @@ class _Promotion:
         copy = self._to_release(original, enterprise)
         by = identity(self.library.primary.store.worktree, "AUTHOR") or "A person"
         report = (
-            f"{by} asks to let {self.light.kind} {self.light.id} go from {self.source.options.tier} to {to},\n"
+            f"{by} asks to let {self.summary.kind} {self.summary.id} go from {self.source.options.tier} to {to},\n"
             f"exactly as it stands here. {decision.stated}.\n\n"
             "Who takes this lets all people here do so with this text."
         )
@@ -445,14 +449,14 @@ class _Promotion:
 
     @property
     def _trailer(self) -> tuple[str, str]:
-        return TRAILER, f"{self.source.options.tier} {self.light.id}"
+        return TRAILER, f"{self.source.options.tier} {self.summary.id}"
 
     def _to_release(self, original: SourceEntry, enterprise: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
         text = digest(original.entry)
-        lights = enterprise.catalog.many(proposals.copies(enterprise, original.entry)).values()
-        readable = (x for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
-        near = (source_entry(enterprise, light) for light in readable)
+        summaries = enterprise.catalog.many(proposals.copies(enterprise, original.entry)).values()
+        readable = (x for x in summaries if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
+        near = (source_entry(enterprise, summary) for summary in readable)
         same = next((entry for entry in near if digest(entry.entry) == text), None)
         if same is None:
             copy = self._copy(original, enterprise)
@@ -481,7 +485,7 @@ class _Promotion:
             outcome = answers.PRESENT if same else answers.ASKED
         decided_in = {answers.PROPOSED: self.target.options.tier, answers.ASKED: decision.enterprise}
         return answers.Promoted(
-            entry=self.light,
+            entry=self.summary,
             from_=self.source.options.tier,
             to=self.target.options.tier,
             outcome=outcome,
@@ -493,33 +497,33 @@ class _Promotion:
 
     def _start(self) -> tuple[float, float] | None:
         """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
-        light = self.light
-        used = self.source.usages.of(light) if light.kind is Kind.LESSON else None
-        start = light.start
+        summary = self.summary
+        used = self.source.usages.of(summary) if summary.kind is Kind.LESSON else None
+        start = summary.start
         if used and used.tallies.outcomes:
-            start = statistics.inherited(statistics.prior(light.confidence), [used])
+            start = statistics.inherited(statistics.prior(summary.confidence), [used])
         if not isinstance(start, float):
             return None
         return statistics.PRIOR_STRENGTH * start, statistics.PRIOR_STRENGTH * (1 - start)
 
     @property
     def _proposes(self) -> bool:
-        return self.target.options.tier.startswith(ENTERPRISE) or self.light.kind is Kind.RULE
+        return self.target.options.tier.startswith(ENTERPRISE) or self.summary.kind is Kind.RULE
 
     def _same_there(self, copy: TargetCopy) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
         target, entry = self.target, copy.entry
-        lights = target.catalog.select(Filter(kinds=frozenset({entry.kind}), title=entry.title, status=None))
-        near = {light.id: light for light in lights}
-        for light in (near | target.catalog.many(proposals.copies(target, entry))).values():
-            if proposals.says_the_same(target.load(light.id)[0], entry):
-                return [f"{light.handle} {light.title} ({target.options.tier}) says the same already"]
+        summaries = target.catalog.select(Filter(kinds=frozenset({entry.kind}), title=entry.title, status=None))
+        near = {summary.id: summary for summary in summaries}
+        for summary in (near | target.catalog.many(proposals.copies(target, entry))).values():
+            if proposals.says_the_same(target.load(summary.id)[0], entry):
+                return [f"{summary.handle} {summary.title} ({target.options.tier}) says the same already"]
         if not self._proposes or target.rules.ref() is None:
             return []
         with proposals.open_proposals(target) as at:
             for waiting in at.waiting:
                 proposed = at.entry(waiting)
-                ours = proposed and original_of(proposed.fields.get("source")) == self.light.id
+                ours = proposed and original_of(proposed.fields.get("source")) == self.summary.id
                 if proposed and ours and proposals.says_the_same(proposed, entry):
                     return [f"{waiting.branch} ({target.options.tier}) proposes the same already"]
         return []

@@ -161,12 +161,14 @@ def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFindi
 
 def _like(repo: RepositorySession, entry: Entry) -> Iterator[ComparableText]:
     """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
-    lights = {light.id: light for light in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
-    titled = [light.id for light in lights.values() if likeness(light.title, entry.title) >= ALIKE]
+    summaries = {
+        summary.id: summary for summary in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
+    }
+    titled = [summary.id for summary in summaries.values() if likeness(summary.title, entry.title) >= ALIKE]
     for entry_id in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]):
         with suppress(AiLessonsError):  # removed or broken since the catalog looked
-            if light := lights.get(entry_id):
-                yield comparable(repo.load(entry_id)[0], light.handle, light.tier)
+            if summary := summaries.get(entry_id):
+                yield comparable(repo.load(entry_id)[0], summary.handle, summary.tier)
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
@@ -175,11 +177,11 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     repo.current()
     active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
     text = "\n".join(filter(None, (draft.content, draft.when, draft.do, draft.dont, draft.because)))
-    for light in [light for light in active if likeness(light.title, draft.title) >= ALIKE][:COMPARED]:
-        share = likeness(text, _text(repo, light.id))
+    for summary in [summary for summary in active if likeness(summary.title, draft.title) >= ALIKE][:COMPARED]:
+        share = likeness(text, _text(repo, summary.id))
         if share >= ALIKE:
-            hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
-            raise Conflict(_much_like(light, share), hint=hint)
+            hint = f"update it: `ai-lessons contribute update {summary.handle}`; or add this one with --anyway"
+            raise Conflict(_much_like(summary, share), hint=hint)
 
 
 def near_copies(opened: Library, text: str) -> dict[str, str]:
@@ -189,28 +191,30 @@ def near_copies(opened: Library, text: str) -> dict[str, str]:
     repo.indexing.refresh()
     similar = contexts.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
     ids = sorted((id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__)[::-1]
-    lights = repo.catalog.many(ids[:MOST_NAMED])
-    return {id_: _much_like(lights[id_], similar[id_]) for id_ in ids if id_ in lights}
+    summaries = repo.catalog.many(ids[:MOST_NAMED])
+    return {id_: _much_like(summaries[id_], similar[id_]) for id_ in ids if id_ in summaries}
 
 
 def repetitions(repo: RepositorySession) -> dict[str, str]:
     """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
     query, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), contexts.superseded(repo)
-    lights = [light for light in repo.catalog.select(query) if light.id not in gone]
-    common = Counter(word for light in lights for word in {*terms(light.title)})
+    summaries = [summary for summary in repo.catalog.select(query) if summary.id not in gone]
+    common = Counter(word for summary in summaries for word in {*terms(summary.title)})
     holding: defaultdict[tuple[Kind, str], list[EntrySummary]] = defaultdict(list)
     text, repeated = cache(partial(_text, repo)), {}
-    for light in lights:
-        title = sorted({*terms(light.title)}, key=lambda word: (common[word], word))
+    for summary in summaries:
+        title = sorted({*terms(summary.title)}, key=lambda word: (common[word], word))
         # titles that are alike have more than half of the words of each in common, so one of the rarer half
-        telling = [(light.kind, word) for word in title[: len(title) // 2 + 1]]
+        telling = [(summary.kind, word) for word in title[: len(title) // 2 + 1]]
         older = {other.id: other for word in telling for other in holding[word][-COMPARED:]}
-        near = [other for other in older.values() if likeness(other.title, light.title) >= ALIKE]
-        share, first = max(((likeness(text(light.id), text(other.id)), other) for other in near), default=(0.0, light))
+        near = [other for other in older.values() if likeness(other.title, summary.title) >= ALIKE]
+        share, first = max(
+            ((likeness(text(summary.id), text(other.id)), other) for other in near), default=(0.0, summary)
+        )
         if share >= ALIKE:
-            repeated[light.id] = _much_like(first, share)
+            repeated[summary.id] = _much_like(first, share)
         for word in telling:
-            holding[word].append(light)
+            holding[word].append(summary)
     return repeated
 
 
@@ -219,8 +223,8 @@ def _text(repo: RepositorySession, entry_id: str) -> str:
     return f"{entry.opening}\n{entry.body}"
 
 
-def _much_like(light: EntrySummary, share: float) -> str:
-    return f"much like {light.handle} {light.title!r}, {share:.2f}: update it?"
+def _much_like(summary: EntrySummary, share: float) -> str:
+    return f"much like {summary.handle} {summary.title!r}, {share:.2f}: update it?"
 
 
 def copies(repo: RepositorySession, entry: Entry) -> list[str]:
@@ -239,24 +243,24 @@ def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
     """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
     catalog, pattern = repo.catalog, entry.pattern
     linked = catalog.many(contradicted(repo, entry))
-    for light in linked.values():
-        yield f"it contradicts {_name(light)}"
+    for summary in linked.values():
+        yield f"it contradicts {_name(summary)}"
     if pattern is None:
         return
-    for light in contexts.opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
-        if light.id not in linked:
-            yield f"{_name(light)} says the opposite for the same case"
-    for light in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
-        begins = _NEGATIVE.match(light.title)
+    for summary in contexts.opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
+        if summary.id not in linked:
+            yield f"{_name(summary)} says the opposite for the same case"
+    for summary in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
+        begins = _NEGATIVE.match(summary.title)
         differs = bool(begins) is not pattern.negative  # one forbids, the other demands
-        action = light.title[begins.end() :] if begins else light.title
-        if light.id not in linked and differs and likeness(action, pattern.action) >= ALIKE:
-            yield f"{_name(light)} says the opposite"
+        action = summary.title[begins.end() :] if begins else summary.title
+        if summary.id not in linked and differs and likeness(action, pattern.action) >= ALIKE:
+            yield f"{_name(summary)} says the opposite"
 
 
-def _name(light: EntrySummary) -> str:
-    state = "in force" if light.kind is Kind.RULE else light.kind.value
-    return f"{light.handle} {light.title!r} ({state})"
+def _name(summary: EntrySummary) -> str:
+    state = "in force" if summary.kind is Kind.RULE else summary.kind.value
+    return f"{summary.handle} {summary.title!r} ({state})"
 
 
 IN_FORCE, PENDING = "in force", "proposed"
@@ -426,12 +430,12 @@ class ProposalContext:
     def _rules(self) -> list[ComparableText]:
         """Every rule in force or proposed, for comparison; a rule in force with proposals stands there once."""
         catalog = self.repo.catalog
-        lights = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
-        self.repo.expect([light.id for light in lights])
+        summaries = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
+        self.repo.expect([summary.id for summary in summaries])
         rules = {}
-        for light in lights:
+        for summary in summaries:
             with suppress(NotFound):  # its text is missing in git, as readers are told
-                rules[light.id] = comparable(self.repo.load(light.id)[0], light.handle, IN_FORCE)
+                rules[summary.id] = comparable(self.repo.load(summary.id)[0], summary.handle, IN_FORCE)
         for proposal in self.waiting:
             entry = self.entry(proposal) if proposal.is_rule else None
             if entry and proposal.sort != "removal":
@@ -445,8 +449,11 @@ class ProposalContext:
         if entry.kind not in self._titles:
             self._titles[entry.kind] = list(self.repo.catalog.select(Filter(kinds=frozenset({entry.kind}))))
         linked = self.repo.catalog.many(link.target for link in entry.links).values()
-        lights = [*self._titles[entry.kind], *(light for light in linked if light.kind is not entry.kind)]
-        return [ComparableText(light.id, light.handle, light.title, "", "", str(light.kind)) for light in lights]
+        summaries = [*self._titles[entry.kind], *(summary for summary in linked if summary.kind is not entry.kind)]
+        return [
+            ComparableText(summary.id, summary.handle, summary.title, "", "", str(summary.kind))
+            for summary in summaries
+        ]
 
     def text_in_force(self, rule: str) -> bytes | None:
         """The text of a rule in force; None if it is not."""
@@ -515,7 +522,7 @@ def described(at: ProposalContext, entry: Entry | None, files: Sequence[Proposed
     ]
     diff, lines = "".join(diffs), [line for text in diffs for line in text.split("\n")[2:]]
     links = [link.target for link in entry.links] if entry else []
-    lights = at.repo.catalog.many(links)
+    summaries = at.repo.catalog.many(links)
     return Pending(
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
@@ -524,7 +531,7 @@ def described(at: ProposalContext, entry: Entry | None, files: Sequence[Proposed
         rationale=entry.rationale if entry else "",
         tags=entry.tags if entry else (),
         applies_to=tuple(globs(entry.fields.get("applies_to"))) if entry else (),
-        evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
+        evidence=tuple(summaries[target] for target in dict.fromkeys(links) if target in summaries),
         **facts,
     )
 

@@ -191,21 +191,21 @@ def refresh(
     if every == bool(refs):
         raise UsageError("say which docs to refresh", hint="name them, or give --all alone")
     if every:
-        lights = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
-        lights = [light for light in lights if source_of(repo, light)]
+        summaries = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
+        summaries = [summary for summary in summaries if source_of(repo, summary)]
     else:
-        lights = list({light.id: light for light in map(repo.resolve, refs)}.values())
+        summaries = list({summary.id: summary for summary in map(repo.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
     sources = Sources()
-    pages = any(is_url(source_of(repo, light) or "") for light in lights)
+    pages = any(is_url(source_of(repo, summary) or "") for summary in summaries)
     asked = web(repo.options, allow_private=allow_private) if pages else None
-    for light in repo.options.each("refreshing", lights):
+    for summary in repo.options.each("refreshing", summaries):
         try:
-            looked.append(_look_at(repo, sources, asked, light, allow_secrets))
+            looked.append(_look_at(repo, sources, asked, summary, allow_secrets))
         except AiLessonsError as error:
             if not every:
                 raise
-            looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
+            looked.append((Refreshed(summary.handle, summary.title, summary.path, warning=error.message), None))
     moved_on = refresh_package(repo) if every else []
     changes = [change for _, change in looked if change]
     if not changes:
@@ -222,14 +222,20 @@ def refresh(
 
 
 def _look_at(
-    repo: RepositorySession, sources: Sources, asked: Web | None, light: EntrySummary, allow: Sequence[tuple[str, str]]
+    repo: RepositorySession,
+    sources: Sources,
+    asked: Web | None,
+    summary: EntrySummary,
+    allow: Sequence[tuple[str, str]],
 ) -> tuple[Refreshed, Change | None]:
-    entry, old = repo.load(light.id)
-    source = source_of(repo, light)
+    entry, old = repo.load(summary.id)
+    source = source_of(repo, summary)
     if not source:
-        raise NotFound("source of", light.handle, hint="only docs from a file, and scripts in place, can be refreshed")
-    real = allow_source(repo, light, source)
-    answer = Refreshed(light.handle, light.title, light.path)
+        raise NotFound(
+            "source of", summary.handle, hint="only docs from a file, and scripts in place, can be refreshed"
+        )
+    real = allow_source(repo, summary, source)
+    answer = Refreshed(summary.handle, summary.title, summary.path)
     if asked is not None and is_url(source):
         page = take_page(asked, source, entry.fields, repo.options.now())
         if page is None:
@@ -247,18 +253,18 @@ def _look_at(
         return answer, None
     body = _text_of(entry, path, incoming.data)
     new = refreshed_text(old, entry, incoming, secrets.fields(allow, existing=entry.fields, text=body))
-    diff = unified(light.path, entry.body.encode(), body.encode())
+    diff = unified(summary.path, entry.body.encode(), body.encode())
     added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
     return answer, Change(entry.file, new.encode(), expect=blob_id(old.encode()))
 
 
-def source_of(repo: RepositorySession, light: EntrySummary) -> str | None:
+def source_of(repo: RepositorySession, summary: EntrySummary) -> str | None:
     """The file or page that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
-    if light.kind is Kind.DOC:
-        source = light.source_path or light.source_url
+    if summary.kind is Kind.DOC:
+        source = summary.source_path or summary.source_url
     else:
-        source = light.script_path if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else ""
+        source = summary.script_path if summary.kind is Kind.SCRIPT and not repo.store.exists(summary.path) else ""
     return source or None
 
 
@@ -269,21 +275,21 @@ def _text_of(entry: Entry, path: Path, data: bytes) -> str:
     return as_doc(path, data).body
 
 
-def allow_source(repo: RepositorySession, light: EntrySummary, source: str) -> Path:
+def allow_source(repo: RepositorySession, summary: EntrySummary, source: str) -> Path:
     """The file behind the source of an entry, without links, once it may be read here: a pull may bring any path.
 
     Raises:
         Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
     """
     real = _real(source)
-    if source_mark(light.id, source) not in known_sources(repo):
+    if source_mark(summary.id, source) not in known_sources(repo):
         ask = repo.options.ask_source
-        if ask is None or not ask(f"{light.handle} {light.title}", source, real):
+        if ask is None or not ask(f"{summary.handle} {summary.title}", source, real):
             raise Refused(
-                f"{light.handle} was not added on this machine from {source}, so that file is not read",
-                hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh {light.handle}",
+                f"{summary.handle} was not added on this machine from {source}, so that file is not read",
+                hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh {summary.handle}",
             )
-        remember_sources(repo, [(light.id, source)])
+        remember_sources(repo, [(summary.id, source)])
     return Path(real)
 
 
@@ -404,10 +410,10 @@ class Planner:
         self._taken: set[str] = set()
         docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
         self._known = {
-            (source, frozenset(light.versions)): light
-            for light in docs
+            (source, frozenset(summary.versions)): summary
+            for summary in docs
             for key in _SOURCES[Kind.DOC]
-            if (source := getattr(light, key))
+            if (source := getattr(summary, key))
         }
 
     def bring(self, plans: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
@@ -440,8 +446,8 @@ class Planner:
 
     def page(self, url: str, asked: Web, named: Sequence[str]) -> Planned:
         """What the page becomes; one that is here already is asked for only if it is `named`. Raises as `take_page`."""
-        light = self._known.get((url, frozenset(self._versions)))
-        entry = self._repo.load(light.id)[0] if light else None
+        summary = self._known.get((url, frozenset(self._versions)))
+        entry = self._repo.load(summary.id)[0] if summary else None
         if entry and url not in named:
             return Planned(entry, ())
         came = take_page(asked, url, entry.fields if entry else {}, self._now)
@@ -457,9 +463,9 @@ class Planner:
         return layout.resource_path(self._draft.kind, project, self._versions, name)
 
     def _doc(self, came: Incoming) -> Planned:
-        light = self._known.get((came.source, frozenset(self._versions)))
-        if light is not None:  # it is brought up to date, its identity stays
-            entry, old = self._repo.load(light.id)
+        summary = self._known.get((came.source, frozenset(self._versions)))
+        if summary is not None:  # it is brought up to date, its identity stays
+            entry, old = self._repo.load(summary.id)
             new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
             changes = (Change(entry.path, new.encode(), expect=blob_id(old.encode())),) if new != old else ()
             return Planned(entry, changes)
@@ -722,10 +728,12 @@ def _planned(repo: RepositorySession, package: Package, page: Page) -> Planned:
 def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, EntrySummary]]:
     """Packages whose installed version has no docs here while another one has, with a doc of the newest of those."""
     stored: dict[tuple[str, str], dict[str, EntrySummary]] = defaultdict(dict)
-    for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
-        if match := _REF.fullmatch(light.source_ref):
+    for summary in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
+        if match := _REF.fullmatch(summary.source_ref):
             versions = stored[match[1], match[2]]
-            versions[match[3]] = min(versions.get(match[3], light), light, key=lambda doc: (len(doc.path), doc.path))
+            versions[match[3]] = min(
+                versions.get(match[3], summary), summary, key=lambda doc: (len(doc.path), doc.path)
+            )
     places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False) if stored else ()
     for (language, name), versions in sorted(stored.items()):
         try:
@@ -738,9 +746,9 @@ def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, EntrySummary]]:
 
 def stale(repo: RepositorySession) -> Iterator[Stale]:
     """What moved on, for `review --stale`."""
-    for package, light in moved_on(repo):
+    for package, summary in moved_on(repo):
         reason = f"{package.version} is installed: ai-lessons contribute refresh --all"
-        yield Stale(light.handle, light.title, light.path, reason)
+        yield Stale(summary.handle, summary.title, summary.path, reason)
 
 
 def refresh_package(repo: RepositorySession) -> list[Refreshed]:
@@ -749,11 +757,11 @@ def refresh_package(repo: RepositorySession) -> list[Refreshed]:
     if not moved:
         return []
     done = _add(repo, [PackageRequest(package.name, package.version, package.language) for package, _ in moved])
-    new = {f"{project_of(package)}/": (package, light) for package, light in moved}
+    new = {f"{project_of(package)}/": (package, summary) for package, summary in moved}
     answers = []
     for written in done.written:
-        package, light = new[f"{written.path.split('/')[0]}/"]
-        old = light.source_ref
+        package, summary = new[f"{written.path.split('/')[0]}/"]
+        old = summary.source_ref
         waiting = f"waiting: {done.notes[0]}" if done.notes else ""
         answer = Refreshed(written.handle, written.title, written.path, changed=True, old_ref=old, new_ref=package.ref)
         answers.append(answer._replace(warning=waiting))

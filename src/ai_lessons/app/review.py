@@ -439,7 +439,7 @@ def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
 def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
     evidence = verdict.evidence
     path = verdict.path or next((arrival.path for arrival in verdict.unapproved), "")
-    light = repo.catalog.many([verdict.rule]).get(verdict.rule)
+    summary = repo.catalog.many([verdict.rule]).get(verdict.rule)
     problems = [
         f"{'a text' if arrival.blob else 'its removal'} at {arrival.path} is on {branch_name(view.ref)}"
         f" without approval: {arrival.evidence.reason}"
@@ -447,8 +447,8 @@ def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRo
     ]
     return AuditRow(
         id=verdict.rule,
-        handle=light.handle if light else handle(Kind.RULE, verdict.rule),
-        title=light.title if light else path,
+        handle=summary.handle if summary else handle(Kind.RULE, verdict.rule),
+        title=summary.title if summary else path,
         path=path,
         in_force=verdict.in_force,
         evidence=evidence.level,

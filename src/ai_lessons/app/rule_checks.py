@@ -96,12 +96,12 @@ class CheckReport(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    light: EntrySummary
+    summary: EntrySummary
     check: Check
 
     def names(self, text: str) -> bool:
         """Whether an allowance names this rule."""
-        return self.light.id.endswith(id_end(text))
+        return self.summary.id.endswith(id_end(text))
 
 
 def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tuple[list[_Rule], list[_Rule]]:
@@ -109,20 +109,20 @@ def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tupl
 
     They are global, of the folder's project (or of these `projects`), or of the repository inside the code.
     """
-    lights = repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
-    checks = [_Rule(light, check) for light in lights if (check := stored(light.check))]
+    summaries = repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
+    checks = [_Rule(summary, check) for summary in summaries if (check := stored(summary.check))]
     names = projects or (files.names_of(cwd) if checks else ())
-    here = [rule for rule in checks if _holds(rule.light, names)]
-    farther = app.contexts.farther_copies(repo, [rule.light for rule in here])
-    here = [rule for rule in here if rule.light.id not in farther]
+    here = [rule for rule in checks if _holds(rule.summary, names)]
+    farther = app.contexts.farther_copies(repo, [rule.summary for rule in here])
+    here = [rule for rule in here if rule.summary.id not in farther]
     return [rule for rule in here if runs(rule.check)], [rule for rule in here if not runs(rule.check)]
 
 
-def _holds(light: EntrySummary, names: Iterable[str]) -> bool:
+def _holds(summary: EntrySummary, names: Iterable[str]) -> bool:
     return (
-        light.project == GLOBAL_PROJECT
-        or light.tier == PROJECT
-        or any(files.same_name(light.project, n) for n in names)
+        summary.project == GLOBAL_PROJECT
+        or summary.tier == PROJECT
+        or any(files.same_name(summary.project, n) for n in names)
     )
 
 
@@ -157,7 +157,7 @@ def check(
     run, names, notes = _Run(rules), around.names, list[str]()
     for rule in left:
         if path := next(filter(rule.check.concerns, names), ""):
-            run.findings.append(_finding(rule, path, 1, f"{rule.light.handle} was not checked: {EXTRA}"))
+            run.findings.append(_finding(rule, path, 1, f"{rule.summary.handle} was not checked: {EXTRA}"))
     for path in names:
         if path not in around.unseen:
             run.see(around, top, path)
@@ -175,15 +175,14 @@ def check(
         else:
             fresh.append(finding)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
-    lights = {light.id: light for light in (*(rule.light for rule in rules), *(hit.entry for hit in touched))}
     baselined = len(findings) - len(fresh)
-    for light, anchor, line, path in list({hit.entry.id: hit for hit in reversed(touched)}.values())[::-1]:
-        message = f"{light.title} ({light.warning or f'speaks of {anchor}'})"
-        fresh.append(Finding(path, line, NOTE, light.id, light.handle, light.title, message))
+    for summary, anchor, line, path in list({hit.entry.id: hit for hit in reversed(touched)}.values())[::-1]:
+        message = f"{summary.title} ({summary.warning or f'speaks of {anchor}'})"
+        fresh.append(Finding(path, line, NOTE, summary.id, summary.handle, summary.title, message))
     notes += repo.notes()
-    return CheckReport(
-        tuple(fresh), len(names) - run.missed, len(rules), run.allowed, baselined, tuple(notes), tuple(lights.values())
-    )
+    named = {x.id: x for x in (*(rule.summary for rule in rules), *(hit.entry for hit in touched))}
+    counts = len(names) - run.missed, len(rules), run.allowed, baselined
+    return CheckReport(tuple(fresh), *counts, tuple(notes), tuple(named.values()))
 
 
 class _Run:
@@ -192,7 +191,7 @@ class _Run:
     def __init__(self, rules: Iterable[_Rule], hurry: Callable[[], bool] | None = None) -> None:
         self.findings: list[Finding] = []
         self.allowed, self.missed, self.stopped = 0, 0, set[str]()
-        self._hurry, self._prefilter = hurry, Prefilter({rule.light.id: rule.check for rule in rules})
+        self._hurry, self._prefilter = hurry, Prefilter({rule.summary.id: rule.check for rule in rules})
         self._by_files: dict[tuple[str, ...], list[_Rule]] = {}
         for rule in rules:
             self._by_files.setdefault(rule.check.files, []).append(rule)
@@ -225,41 +224,43 @@ class _Run:
     def look(self, rules: Iterable[_Rule], path: str, text: str, lines: frozenset[float] | None) -> None:
         """Look by these rules at a text, or only at these lines of it."""
         rows, possible = text.split("\n"), self._prefilter.possible(text)
-        for rule in (rule for rule in rules if rule.light.id in possible):
+        for rule in (rule for rule in rules if rule.summary.id in possible):
             before = len(self.findings)
             try:
                 for match in matches(rule.check, text, path, lines, self._hurry or _hurry(PER_TEXT)):
                     self._note(rule, path, rows, range(match.line, match.last + 1), lines)
                     if len(self.findings) - before == MOST_FINDINGS:
-                        most = f"{rule.light.handle} was not checked to the end: {MOST_FINDINGS:,} findings"
+                        most = f"{rule.summary.handle} was not checked to the end: {MOST_FINDINGS:,} findings"
                         self.findings.append(_finding(rule, path, match.line, most))
                         break
             except (TooSlow, InvalidPattern) as error:
                 # a file must not be able to keep a rule from being checked
-                slow, light = isinstance(error, TooSlow), rule.light
-                message = f"{light.handle} was not checked to the end: this file takes too long" if slow else str(error)
+                slow, summary = isinstance(error, TooSlow), rule.summary
+                message = (
+                    f"{summary.handle} was not checked to the end: this file takes too long" if slow else str(error)
+                )
                 finding = _finding(rule, path, 1, message)
                 self.findings.append(finding._replace(level=ERROR) if slow else finding)
-                self.stopped.add(light.id)
+                self.stopped.add(summary.id)
 
     def _note(self, rule: _Rule, path: str, rows: Sequence[str], at: range, lines: frozenset[float] | None) -> None:
-        allowed = allowance(rule.light, rows, at)
+        allowed = allowance(rule.summary, rows, at)
         if allowed:
             self.allowed += 1
             return
         line = next((number for number in at if lines is None or number in lines), at.start)
         reasonless = " (allowed without a reason: say `because …`)" if allowed is not None else ""
         text = rows[line - 1].strip()[:200]
-        finding = _finding(rule, path, line, f"{rule.light.title}{reasonless}", text)
+        finding = _finding(rule, path, line, f"{rule.summary.title}{reasonless}", text)
         self.findings.append(finding._replace(first=at.start, last=at.stop - 1))
 
 
 def _finding(rule: _Rule, path: str, line: int, message: str, text: str = "") -> Finding:
     level = ERROR if rule.check.enforce == DENY else WARNING
-    return Finding(path, line, level, rule.light.id, rule.light.handle, rule.light.title, message, text)
+    return Finding(path, line, level, rule.summary.id, rule.summary.handle, rule.summary.title, message, text)
 
 
-def allowance(light: EntrySummary, rows: Sequence[str], at: range) -> str | None:
+def allowance(summary: EntrySummary, rows: Sequence[str], at: range) -> str | None:
     """The reason for which a comment on these lines, or alone on the one above, allows a rule to be broken.
 
     None: no comment does; empty: one does, and states no reason.
@@ -269,7 +270,7 @@ def allowance(light: EntrySummary, rows: Sequence[str], at: range) -> str | None
         row = rows[number - 1] if number > 0 else ""
         match = _ALLOW.search(row)
         alone = match and not re.search(r"\w", row[: match.start()])
-        if match and (alone or number >= at.start) and light.id.endswith(id_end(match[1])):
+        if match and (alone or number >= at.start) and summary.id.endswith(id_end(match[1])):
             reason = max(reason or "", match[2] or "")
     return reason
 
@@ -320,7 +321,7 @@ class Edit(NamedTuple):
 class Broken(NamedTuple):
     """A rule that an edit would break, and how; `enforce`: what the host shall do about it."""
 
-    light: EntrySummary
+    summary: EntrySummary
     why: str
     enforce: str
 
@@ -333,46 +334,51 @@ def broken_by(
     Beside the rules of the folder's project those count that are `named` by the file anyway.
     """
     here, left = rules_here(repo, cwd)
-    rules, unrun = ({rule.light.id: rule for rule in part} for part in (here, left))
-    for light in named:
-        if check := stored(light.check):
-            (rules if runs(check) else unrun).setdefault(light.id, _Rule(light, check))
-    run, by_path = _Run(rules.values(), _hurry(0.2)), dict[str, list[Edit]]()  # seconds of CPU for all checks of an edit
+    rules, unrun = ({rule.summary.id: rule for rule in part} for part in (here, left))
+    for summary in named:
+        if check := stored(summary.check):
+            (rules if runs(check) else unrun).setdefault(summary.id, _Rule(summary, check))
+    run, by_path = (
+        _Run(rules.values(), _hurry(0.2)),
+        dict[str, list[Edit]](),
+    )  # seconds of CPU for all checks of an edit
     for edit in edits if rules or unrun else ():
         by_path.setdefault(edit.path, []).append(edit)
     broken, unsure = dict[str, Broken](), dict[str, Broken]()
     for path, its_edits in by_path.items():
         text, lines = _after(Path(path), its_edits)
         paths = {app.contexts.in_project(name, cwd): None for name in (path, os.path.realpath(cwd / path))}
-        concerned = {rule.light.id: rule for name in paths if lines for rule in run.concerned(name)}
+        concerned = {rule.summary.id: rule for name in paths if lines for rule in run.concerned(name)}
         for rule in unrun.values():
             if any(map(rule.check.concerns, paths)):
-                unsure[rule.light.id] = _blind(rule, EXTRA)
+                unsure[rule.summary.id] = _blind(rule, EXTRA)
         if len(text) > LARGEST:
             unsure |= {key: _blind(rule, "more than 1 MiB") for key, rule in concerned.items()}
         elif concerned:
             run.look(concerned.values(), next(iter(paths)), text, lines)
             for key, rule in concerned.items():
                 if line := _allowed(rule, text, lines):
-                    unsure[key] = _unsure(rule, f"this edit allows itself at line {line} to break {rule.light.handle}")
+                    unsure[key] = _unsure(
+                        rule, f"this edit allows itself at line {line} to break {rule.summary.handle}"
+                    )
     for key in run.stopped:
         unsure.setdefault(key, _blind(rules[key], "it takes too long"))
     for finding in run.findings:
         if finding.id not in run.stopped:
-            light, check = rules[finding.id]
-            why = f"this edit breaks {light.handle} at line {finding.line}"
-            broken.setdefault(light.id, Broken(light, why, check.enforce))
+            summary, check = rules[finding.id]
+            why = f"this edit breaks {summary.handle} at line {finding.line}"
+            broken.setdefault(summary.id, Broken(summary, why, check.enforce))
     # without `enforce` it is told as a rule without a check
     asked = {key: rule for key, rule in unsure.items() if rule.enforce and key not in broken}
     return [*broken.values(), *asked.values()], rules.keys() - run.stopped
 
 
 def _unsure(rule: _Rule, why: str) -> Broken:
-    return Broken(rule.light, why, ASK_OR_DENY if rule.check.enforce == DENY else rule.check.enforce)
+    return Broken(rule.summary, why, ASK_OR_DENY if rule.check.enforce == DENY else rule.check.enforce)
 
 
 def _blind(rule: _Rule, reason: str) -> Broken:
-    return _unsure(rule, f"{rule.light.handle} could not look at this edit: {reason}")
+    return _unsure(rule, f"{rule.summary.handle} could not look at this edit: {reason}")
 
 
 def _allowed(rule: _Rule, text: str, lines: frozenset[float]) -> int:

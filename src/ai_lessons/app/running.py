@@ -197,10 +197,10 @@ def run(
     Raises Refused: its content was never added or run on this machine and no person could be asked. NotFound: not a
     script, or its file or interpreter is gone.
     """
-    repo, light = library.holding(ref)
-    with _allowed(repo, light, args, cwd) as (argv, where, env):
+    repo, summary = library.holding(ref)
+    with _allowed(repo, summary, args, cwd) as (argv, where, env):
         code = run_script_file(argv, cwd=where, env=env, timeout=timeout)
-    _note(repo, light, code)
+    _note(repo, summary, code)
     return code
 
 
@@ -218,33 +218,33 @@ def run_captured(
     `interrupted` is called again and again while it runs; what it raises ends the script and goes on.
     Raises as `run` does.
     """
-    repo, light = library.holding(ref)
-    with _allowed(repo, light, args, cwd) as (argv, where, env):
+    repo, summary = library.holding(ref)
+    with _allowed(repo, summary, args, cwd) as (argv, where, env):
         done = processes.run_captured(argv, cwd=where, env=env, timeout=timeout, interrupted=interrupted)
-    _note(repo, light, done.code)
-    return Ran(light, *done)
+    _note(repo, summary, done.code)
+    return Ran(summary, *done)
 
 
-def _note(repo: RepositorySession, light: EntrySummary, code: int) -> None:
+def _note(repo: RepositorySession, summary: EntrySummary, code: int) -> None:
     """Write down how the run ended; one that was broken off says nothing about the script."""
     if code != EXIT_INTERRUPTED:
-        repo.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, light.id)])
+        repo.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, summary.id)])
 
 
 @contextmanager
 def _allowed(
-    repo: RepositorySession, light: EntrySummary, args: Sequence[str], cwd: Path | None
+    repo: RepositorySession, summary: EntrySummary, args: Sequence[str], cwd: Path | None
 ) -> Iterator[tuple[list[str], Path, dict[str, str]]]:
     """What runs the script, once it may run on this machine. Raises Refused: it may not. UsageError: not a script."""
-    if light.kind is not Kind.SCRIPT:
+    if summary.kind is not Kind.SCRIPT:
         raise UsageError(
-            f"{light.handle} is a {light.kind}: only scripts can be run", hint="ai-lessons list --type script"
+            f"{summary.handle} is a {summary.kind}: only scripts can be run", hint="ai-lessons list --type script"
         )
-    entry, _ = repo.load(light.id)
+    entry, _ = repo.load(summary.id)
     by, where, root = interpreter_of(entry), cwd or repo.options.cwd, repo.store.root
     file, data = content(repo, entry)
     beside = _beside(repo, entry, file, data, where)
-    _demand_trust(repo, light, file, beside | {file.name: data}, by)
+    _demand_trust(repo, summary, file, beside | {file.name: data}, by)
     env, running = environment(root), repo.options.state_dir / "running"
     inside = file.is_relative_to(root)
     with copied(file, beside | {file.name: data}, running) if inside else nullcontext() as copy:
@@ -252,7 +252,7 @@ def _allowed(
 
 
 def _demand_trust(
-    repo: RepositorySession, light: EntrySummary, file: Path, files: Mapping[str, bytes], by: str
+    repo: RepositorySession, summary: EntrySummary, file: Path, files: Mapping[str, bytes], by: str
 ) -> None:
     """Ask, where a person can be asked, whether all these texts may run. Raises Refused: one of them may not."""
     trust = Trust(repo.options.state_dir)
@@ -264,10 +264,10 @@ def _demand_trust(
     if ask is not None and ask(*_question(file, files, beside, changed=file.name in new)):
         trust.add_all((name, fingerprint(files[name], by if name == file.name else "")) for name in new)
         return
-    named = light.path if repo.store.exists(light.path) else str(file)
+    named = summary.path if repo.store.exists(summary.path) else str(file)
     beside_it = f"may use {', '.join(new)} beside it, which was never allowed"
     what = "has never been run" if file.name in new else beside_it
-    read, allow = f"ai-lessons recall show {light.handle}", f"ai-lessons admin trust-script {light.handle}"
+    read, allow = f"ai-lessons recall show {summary.handle}", f"ai-lessons admin trust-script {summary.handle}"
     raise Refused(
         f"{named} {what} on this machine with this content", hint=f"read it (`{read}`), then allow it: {allow}"
     )
@@ -311,10 +311,10 @@ def trust_script(library: Library, ref: str) -> tuple[str, ...]:
     repo = library.primary
     repo.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
     repo.current()
-    light = repo.resolve(ref)
-    if light.kind is not Kind.SCRIPT:
-        raise UsageError(f"{light.handle} is a {light.kind}, not a script")
-    entry, _ = repo.load(light.id)
+    summary = repo.resolve(ref)
+    if summary.kind is not Kind.SCRIPT:
+        raise UsageError(f"{summary.handle} is a {summary.kind}, not a script")
+    entry, _ = repo.load(summary.id)
     file, data = content(repo, entry)
     beside = _beside(repo, entry, file, data, file.parent)
     marks = [(entry.path, fingerprint(data, interpreter_of(entry)))]

@@ -91,9 +91,9 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
     An answer is what is about as likely one as the best there is. What is less likely one comes along where it has a
     tag or project in common with what one is working on, and what a link joins with a result of its project always.
     """
-    joined = linked(repo.catalog, (light.id for light in results))
-    lights = repo.catalog.many(judged.rules.of.keys() | joined)
-    rules = {light.id: light for light in lights.values() if light.kind is Kind.RULE}
+    joined = linked(repo.catalog, (summary.id for summary in results))
+    summaries = repo.catalog.many(judged.rules.of.keys() | joined)
+    rules = {summary.id: summary for summary in summaries.values() if summary.kind is Kind.RULE}
     query, aliases = asked.query, repo.reading_config.tag_aliases
     projects = {GLOBAL_PROJECT, *([query.project] if query.project else [])}
     weights = ranking.context_weights(query.context_tags, aliases)
@@ -101,8 +101,8 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
     filtered, surfacing = bool(query.project or query.tags), list[Ranked]()
     at_home = {
         entry_id
-        for project in {lights[entry_id].project for entry_id in joined & rules.keys()} - projects
-        for entry_id in linked(repo.catalog, (light.id for light in results if light.project == project))
+        for project in {summaries[entry_id].project for entry_id in joined & rules.keys()} - projects
+        for entry_id in linked(repo.catalog, (summary.id for summary in results if summary.project == project))
         if entry_id in rules and rules[entry_id].project == project
     }
     for rule in rules.values():
@@ -118,10 +118,10 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
     return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in surfacing[:RESULTS]]
 
 
-def hit_of(ranked: Ranked, light: EntrySummary, query: Query, also_in: tuple[str, ...] = ()) -> Hit:
+def hit_of(ranked: Ranked, summary: EntrySummary, query: Query, also_in: tuple[str, ...] = ()) -> Hit:
     """A ranked entry as a result; its snippet is the whole passage, for `_answering`."""
-    light = light._replace(score=ranked.score, snippet=ranked.match.text or light.snippet)
-    return Hit(light, ranked.match.heading, ranked.factors if query.explain else {}, also_in, ranked.match.section)
+    summary = summary._replace(score=ranked.score, snippet=ranked.match.text or summary.snippet)
+    return Hit(summary, ranked.match.heading, ranked.factors if query.explain else {}, also_in, ranked.match.section)
 
 
 def _answering(hit: Hit, query: Query, phrases: Sequence[str] = ()) -> Hit:
@@ -159,11 +159,11 @@ def search(library: Library, query: Query) -> Answer:
 
         moved = told_of_scripts(library, [hit.entry for hit in answer.hits])
         answer = answer._replace(notes=(*answer.notes, *moved))
-    lights = [vouched(repo, light) for light in judged(repo, [hit.entry for hit in answer.hits])]
+    summaries = [vouched(repo, summary) for summary in judged(repo, [hit.entry for hit in answer.hits])]
     # context tags may lift a score beyond 1
     hits = (
-        hit._replace(entry=light._replace(score=min(light.score or 0.0, 1.0)))
-        for hit, light in zip(answer.hits, lights, strict=True)
+        hit._replace(entry=summary._replace(score=min(summary.score or 0.0, 1.0)))
+        for hit, summary in zip(answer.hits, summaries, strict=True)
     )
     return answer._replace(
         hits=tuple(hits),
@@ -228,7 +228,7 @@ class Gathered(NamedTuple):
     candidates: Candidates
     every: Candidates
     rules: Candidates
-    lights: Mapping[str, EntrySummary]
+    summaries: Mapping[str, EntrySummary]
     passages: int
     remark: str = ""
 
@@ -282,10 +282,10 @@ class Judged(NamedTuple):
 
 def judge(gathered: Gathered) -> Judged:
     """The chance that anything found answers the question; only what was not filtered away can."""
-    asked, every, candidates, lights = gathered.asked, gathered.every, gathered.candidates, gathered.lights
+    asked, every, candidates, summaries = gathered.asked, gathered.every, gathered.candidates, gathered.summaries
 
     def head_of(hit: Match) -> str:
-        return f"{lights[hit.entry_id].title if hit.entry_id in lights else ''} {hit.heading}"
+        return f"{summaries[hit.entry_id].title if hit.entry_id in summaries else ''} {hit.heading}"
 
     def text_of(hit: Match) -> str:
         return f"{head_of(hit)} {hit.text}"
@@ -315,7 +315,7 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
     scale = gathered.every.text, gathered.every.vectors
     matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, seen.headed, scale)
     matches = tuple(match._replace(score=match.score * seen.whole.best) for match in matches)
-    hits = drop_superseded(repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.lights))
+    hits = drop_superseded(repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.summaries))
     hits = list(_few(hits)) if asked.few else hits
     if asked.query.kinds:
         return hits
@@ -349,7 +349,7 @@ def _by_filters(repo: Reading, asked: Asking) -> Answer:
     query, versions = asked.query, asked.versions
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
     selected = repo.catalog.select(replace(query, kinds=kinds, versions=(), limit=0))
-    by_id = {light.id: light for light in selected}
+    by_id = {summary.id: summary for summary in selected}
     places = {entry_id: place for place, entry_id in enumerate(by_id)}
     matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
     hits = _hits(repo, replace(query, limit=len(matches)), matches, versions, by_id)
@@ -423,7 +423,7 @@ def _of_index(repo: Reading, asked: Asking) -> Filter:
         project=query.project,
         tags=query.tags,
         phrases=query.phrases,
-        ids=None if selected is None else frozenset(light.id for light in selected),
+        ids=None if selected is None else frozenset(summary.id for summary in selected),
         spelled=of_any,
         spelled_in=of_project,
     )
@@ -433,7 +433,7 @@ def _notes(
     repo: Reading, asked: Asking, hits: Sequence[Hit], gathered: Gathered | None = None, *, weak: bool = False
 ) -> tuple[str, ...]:
     """What the reader should know, each once; of the index little where nothing is near."""
-    notes, lights = [*repo.notes(), *asked.versions.notes], [hit.entry for hit in hits]
+    notes, summaries = [*repo.notes(), *asked.versions.notes], [hit.entry for hit in hits]
     if gathered:
         done, quiet = gathered.done, weak or not hits
         notes = [nothing_near(repo, hits) if quiet else "", *notes, *done.notes, gathered.remark]
@@ -442,8 +442,8 @@ def _notes(
     if not hits:
         notes.append(_what_there_is(repo, asked.query))
     elif not weak:
-        also = see_also(repo, lights) if gathered else []
-        notes += [*asked.versions.stand_ins(lights), *warnings(repo, lights), *also]
+        also = see_also(repo, summaries) if gathered else []
+        notes += [*asked.versions.stand_ins(summaries), *warnings(repo, summaries), *also]
     return tuple(dict.fromkeys(filter(None, notes)))
 
 
@@ -461,62 +461,63 @@ def _hits(
     query: Query,
     matches: Sequence[Match],
     versions: Versions,
-    lights: Mapping[str, EntrySummary],
+    summaries: Mapping[str, EntrySummary],
 ) -> list[Hit]:
-    facts = _facts(repo, query, versions, lights)
+    facts = _facts(repo, query, versions, summaries)
     ranked = ranking.rank(matches, facts, context=query.context_tags, aliases=repo.reading_config.tag_aliases)
     pages: dict[tuple[object, ...], list[Ranked]] = {}
     for result in ranked:
-        pages.setdefault(_page(lights[result.match.entry_id]), []).append(result)
+        pages.setdefault(_page(summaries[result.match.entry_id]), []).append(result)
     hits = []
     for page in list(pages.values())[: query.limit + SPARE]:
-        leader, *siblings = _newest_leads(page, lights)
-        light = lights[leader.match.entry_id]
-        also_in = {name for sibling in siblings for name in lights[sibling.match.entry_id].versions}
-        hits.append(hit_of(leader, light, query, newest_first(also_in.difference(light.versions))))
+        leader, *siblings = _newest_leads(page, summaries)
+        summary = summaries[leader.match.entry_id]
+        also_in = {name for sibling in siblings for name in summaries[sibling.match.entry_id].versions}
+        hits.append(hit_of(leader, summary, query, newest_first(also_in.difference(summary.versions))))
     return hits
 
 
 def _facts(
-    repo: Reading, query: Query, versions: Versions, lights: Mapping[str, EntrySummary]
+    repo: Reading, query: Query, versions: Versions, summaries: Mapping[str, EntrySummary]
 ) -> dict[str, RankingFacts]:
     """What ranks an entry besides its text, of those that may be shown."""
     aliases, standings = repo.reading_config.tag_aliases, dict[str, float]()
     for place in repo.every:
-        standings |= place.usages.standings(lights.values())
+        standings |= place.usages.standings(summaries.values())
     return {
         entry_id: RankingFacts(
-            light.id,
-            frozenset(light.tags),
-            frozenset(light.versions),
-            standings.get(light.id, 1.0) * ranking.of_a_log(query.text, light),
-            versioned=light.kind.is_resource,
-            asked=versions.of(light.project),
-            distance=repo.tier_distance(light.tier),
+            summary.id,
+            frozenset(summary.tags),
+            frozenset(summary.versions),
+            standings.get(summary.id, 1.0) * ranking.of_a_log(query.text, summary),
+            versioned=summary.kind.is_resource,
+            asked=versions.of(summary.project),
+            distance=repo.tier_distance(summary.tier),
         )
-        for entry_id, light in lights.items()
-        if _passes(light, query, aliases)
+        for entry_id, summary in summaries.items()
+        if _passes(summary, query, aliases)
     }
 
 
-def _passes(light: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
+def _passes(summary: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
     """Whether it is not wrong, and, as a rule, of a context that is asked for."""
-    in_context = light.kind is not Kind.RULE or not query.context_tags or belongs(light, query, aliases)
-    return in_context and light.status != Status.WRONG
+    in_context = summary.kind is not Kind.RULE or not query.context_tags or belongs(summary, query, aliases)
+    return in_context and summary.status != Status.WRONG
 
 
-def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, EntrySummary]) -> Sequence[Ranked]:
+def _newest_leads(page: Sequence[Ranked], summaries: Mapping[str, EntrySummary]) -> Sequence[Ranked]:
     """The versions of a page with the newest of those in front that match about as well as the best."""
     close = [ranked for ranked in page if ranked.score >= NEAR_BEST * page[0].score]
-    order = newest_first({name for ranked in close for name in lights[ranked.match.entry_id].versions})
+    order = newest_first({name for ranked in close for name in summaries[ranked.match.entry_id].versions})
     places = {name: place for place, name in enumerate(order)}
     first = min(
-        close, key=lambda ranked: min((places[v] for v in lights[ranked.match.entry_id].versions), default=len(order))
+        close,
+        key=lambda ranked: min((places[v] for v in summaries[ranked.match.entry_id].versions), default=len(order)),
     )
     return [first, *(ranked for ranked in page if ranked is not first)]
 
 
-def _page(light: EntrySummary) -> tuple[object, ...]:
+def _page(summary: EntrySummary) -> tuple[object, ...]:
     """What the versions of one page have in common: project, kind, and path below the version's folder."""
-    below = light.path.split("/")[3:] if light.kind.is_resource else []
-    return (light.tier, light.project, light.kind, *below) if below else (light.id,)
+    below = summary.path.split("/")[3:] if summary.kind.is_resource else []
+    return (summary.tier, summary.project, summary.kind, *below) if below else (summary.id,)

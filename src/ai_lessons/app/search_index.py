@@ -285,16 +285,16 @@ class Indexing:
     def _fingerprints(self) -> Mapping[str, str]:
         cut, catalog = str(self._repo.reading_config.chunking), self._repo.catalog
         # what must not be found is not indexed: else it would take the places of what should be
-        hidden = {light.id for light in catalog.select(Filter(status=Status.WRONG))}
+        hidden = {summary.id for summary in catalog.select(Filter(status=Status.WRONG))}
         return {entry: f"{mark} {cut}" for entry, mark in catalog.fingerprints().items() if entry not in hidden}
 
     def _rows(self, ids: Sequence[str]) -> Iterator[EntryRows]:
         from ai_lessons.model.chunks import split  # a search that finds nothing changed needs no parser
 
         prints, cut = self._fingerprints(), self._repo.reading_config.chunking
-        lights = self._repo.catalog.many(ids)
+        summaries = self._repo.catalog.many(ids)
         self._repo.expect(ids)
-        for entry_id, light in lights.items():
+        for entry_id, summary in summaries.items():
             try:
                 entry, _ = self._repo.load(entry_id)
             except AiLessonsError:
@@ -302,11 +302,11 @@ class Indexing:
             yield EntryRows(
                 id=entry_id,
                 fingerprint=prints[entry_id],
-                kind=light.kind.value,
-                project=light.project,
-                title=light.title,
-                tags=light.tags,
-                versions=light.versions,
+                kind=summary.kind.value,
+                project=summary.project,
+                title=summary.title,
+                tags=summary.tags,
+                versions=summary.versions,
                 status=entry.status.value,
                 passages=split(entry, cut),
             )

@@ -356,20 +356,20 @@ def reindex(
     """Bring the index up to date now; `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached)."""
     repo = library.primary
     catalog = repo.current()
-    lights = [repo.resolve(ref) for ref in refs]
+    summaries = [repo.resolve(ref) for ref in refs]
     if kinds:
-        lights += catalog.select(Filter(kinds=frozenset(kinds), status=None))
+        summaries += catalog.select(Filter(kinds=frozenset(kinds), status=None))
     notes = []
-    for light in lights:  # scripts that are kept elsewhere are read again
-        place = source_of(repo, light) if light.script_path else None
-        if place and (refs or source_mark(light.id, place) in known_sources(repo)):
+    for summary in summaries:  # scripts that are kept elsewhere are read again
+        place = source_of(repo, summary) if summary.script_path else None
+        if place and (refs or source_mark(summary.id, place) in known_sources(repo)):
             try:
-                refresh(library, [light.handle])
+                refresh(library, [summary.handle])
             except AiLessonsError as error:
                 if refs:
                     raise
-                notes.append(f"{light.handle}: {error.message}")
-    again = [light.id for light in lights]
+                notes.append(f"{summary.handle}: {error.message}")
+    again = [summary.id for summary in summaries]
     repo.current()
     done = repo.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
     if seconds is None:

@@ -184,13 +184,13 @@ def export_site(
             before |= {*read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines()}
         if any(folder.iterdir()) and not before and not replace:
             raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
-    lights = repo.current().select(Filter(project=project, without=superseded(repo)))
-    lights = [light for light in lights if not _is_personal(light)]
+    summaries = repo.current().select(Filter(project=project, without=superseded(repo)))
+    summaries = [summary for summary in summaries if not _is_personal(summary)]
     shown: list[Shown] = []
     skipped: list[tuple[str, str]] = []
-    for light in repo.options.each("reading", lights):
-        with noting(light.path, skipped):
-            shown.append(show(library, light.id))
+    for summary in repo.options.each("reading", summaries):
+        with noting(summary.path, skipped):
+            shown.append(show(library, summary.id))
     done: list[str] = []
     with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
@@ -251,35 +251,35 @@ def _chosen(
 ) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
     """Handles and entries to write, the global first and each project by its titles, and what has no room."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
-    lights = [
-        light
-        for light in repo.current().select(Filter(kinds=kinds, status=None))
-        if (light.kind is Kind.RULE or _is_for_all(light))
-        and (project is None or light.project in {project, GLOBAL_PROJECT})
-        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (light.path, light.title)))
+    summaries = [
+        summary
+        for summary in repo.current().select(Filter(kinds=kinds, status=None))
+        if (summary.kind is Kind.RULE or _is_for_all(summary))
+        and (project is None or summary.project in {project, GLOBAL_PROJECT})
+        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (summary.path, summary.title)))
     ]
-    usages = repo.usages.several([light for light in lights if light.kind is Kind.LESSON])
+    usages = repo.usages.several([summary for summary in summaries if summary.kind is Kind.LESSON])
 
-    def worth(light: EntrySummary) -> tuple[bool, bool, bool, float, str]:
-        proven = usages[light.id].confidence if light.id in usages else 1.0
-        everywhere = light.project == GLOBAL_PROJECT
-        return light.kind is not Kind.RULE, everywhere, not light.applies_to, -proven, light.id
+    def worth(summary: EntrySummary) -> tuple[bool, bool, bool, float, str]:
+        proven = usages[summary.id].confidence if summary.id in usages else 1.0
+        everywhere = summary.project == GLOBAL_PROJECT
+        return summary.kind is not Kind.RULE, everywhere, not summary.applies_to, -proven, summary.id
 
-    lights.sort(key=worth)
-    repo.expect([light.id for light in lights])
+    summaries.sort(key=worth)
+    repo.expect([summary.id for summary in summaries])
     room, chosen, left_out = max(most - exporters.FRAME, 0), [], []
-    for light in lights:
+    for summary in summaries:
         try:
-            entry = repo.load(light.id)[0]
+            entry = repo.load(summary.id)[0]
         except NotFound as error:  # removed meanwhile, or the text in force is missing in git
-            left_out.append((light.path, error.message))
+            left_out.append((summary.path, error.message))
             continue
-        size = len(exporters.section(light.handle, entry, 3)) + 2
+        size = len(exporters.section(summary.handle, entry, 3)) + 2
         if size > room:
-            left_out.append((light.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
+            left_out.append((summary.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
             continue
         room -= size
-        chosen.append((light.handle, entry))
+        chosen.append((summary.handle, entry))
     chosen.sort(
         key=lambda pair: (pair[1].project != GLOBAL_PROJECT, pair[1].project, pair[1].title.casefold(), pair[1].id)
     )
@@ -400,14 +400,14 @@ def _entries(library: Library, project: str | None) -> tuple[list[tuple[Entry, I
     A lesson is no surer than the weakest of its origins where that one does not come along.
     """
     repo = library.primary
-    lights = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
-    repo.expect([light.id for light in lights])
+    summaries = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda summary: summary.id)
+    repo.expect([summary.id for summary in summaries])
     entries, skipped = [], list[tuple[str, str]]()
-    ids = {light.id for light in lights}
-    for light in repo.options.each("reading", lights):
-        with noting(light.path, skipped):
-            entry, text = repo.load(light.id)
-            place = repo.catalog.locate(light.id)
+    ids = {summary.id for summary in summaries}
+    for summary in repo.options.each("reading", summaries):
+        with noting(summary.path, skipped):
+            entry, text = repo.load(summary.id)
+            place = repo.catalog.locate(summary.id)
             if entry.kind is Kind.RULE:  # as it is in force
                 file = Item("", entry.path, text.encode())
             elif place.hash is None and place.side_path:  # the script itself lies elsewhere
@@ -415,7 +415,7 @@ def _entries(library: Library, project: str | None) -> tuple[list[tuple[Entry, I
             else:
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
-            weakest = weakest_origin(library.reading, light) if light.kind is Kind.LESSON else None
+            weakest = weakest_origin(library.reading, summary) if summary.kind is Kind.LESSON else None
             if weakest and weakest.id not in ids:
                 file = file._replace(data=markdown.edit(text, weakened(entry.fields, weakest)).encode())
             entries.append((entry, file))
@@ -553,7 +553,7 @@ class _Sorting:
         """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
         arrived = [*self.fresh, *self.rules]
         targets = {link.target for arrival in arrived for link in arrival.entry.links}
-        kinds = {light.id: light.kind for light in self._repo.catalog.many(targets).values()}
+        kinds = {summary.id: summary.kind for summary in self._repo.catalog.many(targets).values()}
         kinds |= {arrival.entry.id: arrival.entry.kind for arrival in arrived}
         for arrival in arrived:
             links = [link for link in arrival.entry.links if link.target in kinds]

@@ -281,14 +281,14 @@ class Usages:
             return [f"what was used could not be written down: {error.message}"]
         return []
 
-    def note_status(self, light: EntrySummary, status: str | None) -> None:
-        """Write down that an entry, which stood as `light` says, was marked wrong or is active again."""
-        wrong, before = Status.WRONG.value, light.status
+    def note_status(self, summary: EntrySummary, status: str | None) -> None:
+        """Write down that an entry, which stood as `summary` says, was marked wrong or is active again."""
+        wrong, before = Status.WRONG.value, summary.status
         word = statistics.WRONG if status == wrong != before else ""
-        if status == Status.ACTIVE.value and (before == wrong or self.silent([light])):
+        if status == Status.ACTIVE.value and (before == wrong or self.silent([summary])):
             word = statistics.RESTORED
         if word:
-            self.record_if_possible([Event("", "", word, light.id)])
+            self.record_if_possible([Event("", "", word, summary.id)])
 
     def share(self, *, at_least: int = SHARE_BYTES) -> tuple[list[str], list[str]]:
         """Put this clone's events into the repository, as a job of its own, if they are shared and so many bytes wait.
@@ -310,21 +310,23 @@ class Usages:
             return [], [f"events are not shared: {error.message}"]
         return [commit] if commit else [], []
 
-    def of(self, light: EntrySummary) -> UsageTally:
+    def of(self, summary: EntrySummary) -> UsageTally:
         """How one entry has done. The catalog is up to date."""
-        return self.several([light])[light.id]
+        return self.several([summary])[summary.id]
 
-    def several(self, lights: Sequence[EntrySummary]) -> dict[str, UsageTally]:
+    def several(self, summaries: Sequence[EntrySummary]) -> dict[str, UsageTally]:
         """How entries have done, by id; those nothing happened to stand where their author put them."""
-        by_id = {light.id: light for light in lights}
-        lessons = [entry_id for entry_id, light in by_id.items() if light.kind is Kind.LESSON]
+        by_id = {summary.id: summary for summary in summaries}
+        lessons = [entry_id for entry_id, summary in by_id.items() if summary.kind is Kind.LESSON]
         parents = {lesson: derived_from(self._repo.catalog.edges(lesson), lesson) for lesson in lessons}
         parent_ids = {parent for ids in parents.values() for parent in ids}
         tallies = self.tallies({*by_id, *parent_ids})
         with_parents = by_id | self._repo.catalog.many(parent_ids - set(by_id))
         usages = {
-            entry_id: _usage(light, tallies, [with_parents[x] for x in parents.get(entry_id, ()) if x in with_parents])
-            for entry_id, light in by_id.items()
+            entry_id: _usage(
+                summary, tallies, [with_parents[x] for x in parents.get(entry_id, ()) if x in with_parents]
+            )
+            for entry_id, summary in by_id.items()
         }
         for lesson in lessons:
             usage = usages[lesson]
@@ -332,36 +334,36 @@ class Usages:
                 usages[lesson] = usage._replace(tallies=usage.tallies._replace(unused=since))
         return usages
 
-    def _unused_since_edit(self, light: EntrySummary) -> int:
+    def _unused_since_edit(self, summary: EntrySummary) -> int:
         """In how many sessions an entry came since its file was edited, however that was done.
 
         A file that is as in its last commit is as old as that: a clone or a checkout makes it anew.
         """
-        cache, path = self.cache, self._repo.file_of(light)
+        cache, path = self.cache, self._repo.file_of(summary)
         if cache is None:
             return 0
         try:
             edited = (self._repo.store.root / path).lstat().st_mtime
         except OSError:  # gone since the catalog looked
             return 0
-        since = cache.sessions_since(light.id, edited)
+        since = cache.sessions_since(summary.id, edited)
         if since < TIRED and not self._repo.history.dirty(path):
             for revision in self._repo.history.log(path, 1):
                 committed = datetime.fromisoformat(revision.when).timestamp()
                 # Seconds between an edit and its commit where one job does both; git keeps whole seconds
-                since = cache.sessions_since(light.id, committed) if committed < edited - 2.0 else since
+                since = cache.sessions_since(summary.id, committed) if committed < edited - 2.0 else since
         return since
 
-    def silent(self, lights: Iterable[EntrySummary]) -> dict[str, str]:
+    def silent(self, summaries: Iterable[EntrySummary]) -> dict[str, str]:
         """Why these entries are not shown unasked, by id; those that are shown are left out."""
         bar = self.parameters()[statistics.CONFIDENCE].value
-        by_id = {light.id: light for light in lights}
+        by_id = {summary.id: summary for summary in summaries}
         usages = self.several(list(by_id.values()))
         return {name: why for name, usage in usages.items() if (why := selection.silent(by_id[name], usage, bar))}
 
-    def standings(self, lights: Iterable[EntrySummary]) -> dict[str, float]:
+    def standings(self, summaries: Iterable[EntrySummary]) -> dict[str, float]:
         """By how much what was learned moves each lesson from here in a search; those that it does not are left out."""
-        lessons = [x for x in lights if x.kind is Kind.LESSON and x.tier == self._repo.options.tier]
+        lessons = [x for x in summaries if x.kind is Kind.LESSON and x.tier == self._repo.options.tier]
         if not lessons or not self.log.files():
             return {}
         return {entry_id: usage.standing for entry_id, usage in self.several(lessons).items() if usage.standing != 1.0}
@@ -369,16 +371,16 @@ class Usages:
     def judged(self) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
         """The entries with the best feedback, best first, and those with the worst, worst first. None is in both."""
         tallies = self.tallies()
-        lights = self._repo.catalog.many(entry for entry, tally in tallies.items() if tally.outcomes)
-        worth = {name: statistics.worth(tallies[name]) for name in sorted(lights)}
+        summaries = self._repo.catalog.many(entry for entry, tally in tallies.items() if tally.outcomes)
+        worth = {name: statistics.worth(tallies[name]) for name in sorted(summaries)}
         best = sorted(worth, key=lambda name: -worth[name])
         good = [name for name in best if worth[name] > 0][:JUDGED]
         bad = [name for name in reversed(best) if worth[name] < 0][:JUDGED]
         judged = {}
-        for name, usage in self.several([lights[name] for name in (*good, *bad)]).items():
-            tally, light = usage.tallies, lights[name]
+        for name, usage in self.several([summaries[name] for name in (*good, *bad)]).items():
+            tally, summary = usage.tallies, summaries[name]
             counts = (tally.helpful, tally.ignored, tally.contradicted, round(usage.confidence, 6))
-            judged[name] = Judged(light.handle, light.title, *counts)
+            judged[name] = Judged(summary.handle, summary.title, *counts)
         return tuple(judged[name] for name in good), tuple(judged[name] for name in bad)
 
     def take_over(
@@ -425,13 +427,13 @@ def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
 
 
 def _usage(
-    light: EntrySummary, tallies: Mapping[str, statistics.Tallies], parents: Sequence[EntrySummary]
+    summary: EntrySummary, tallies: Mapping[str, statistics.Tallies], parents: Sequence[EntrySummary]
 ) -> UsageTally:
-    prior = statistics.prior(light.confidence)
+    prior = statistics.prior(summary.confidence)
     proven = [statistics.usage(tallies[x.id], statistics.prior(x.confidence)) for x in parents if x.id in tallies]
     start = statistics.inherited(prior, proven)
-    brought = light.start
+    brought = summary.start
     if not proven and isinstance(brought, float):  # the events of its original lie in another tier
         start = brought
-    usage = statistics.usage(tallies.get(light.id, statistics.NOTHING), start)
+    usage = statistics.usage(tallies.get(summary.id, statistics.NOTHING), start)
     return usage._replace(standing=statistics.standing(usage, prior))

@@ -225,14 +225,14 @@ class RepositorySession(OpenRepository):
         self, ids: Sequence[str], applied: Applied, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})
     ) -> tuple[Written, ...]:
         """Reports of entries that were just written; ids that cannot be read back are left out."""
-        lights = self.current(parsed).many(ids)
-        return self.reports((lights[name] for name in dict.fromkeys(ids) if name in lights), applied)
+        summaries = self.current(parsed).many(ids)
+        return self.reports((summaries[name] for name in dict.fromkeys(ids) if name in summaries), applied)
 
     @staticmethod
-    def reports(lights: Iterable[EntrySummary], applied: Applied) -> tuple[Written, ...]:
+    def reports(summaries: Iterable[EntrySummary], applied: Applied) -> tuple[Written, ...]:
         """Reports of these entries, which may be gone."""
         commit, notes, written = applied.commit, applied.messages, app.answers.Written
-        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, commit, notes, x.tier) for x in lights)
+        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, commit, notes, x.tier) for x in summaries)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
         """The report of one entry, whose file may be gone by now. The catalog is left as it is."""
@@ -284,14 +284,16 @@ class MultiRepository:
         missing: list[NotFound] = []
         for repo in self.every:
             try:
-                light = repo.resolve(ref)
-                matches.setdefault(light.id, light)
+                summary = repo.resolve(ref)
+                matches.setdefault(summary.id, summary)
             except AmbiguousName:
                 raise
             except NotFound as error:
                 missing.append(error)
         if len(matches) > 1:
-            raise AmbiguousName(ref, [f"{light.id} ({light.tier}: {light.title})" for light in matches.values()])
+            raise AmbiguousName(
+                ref, [f"{summary.id} ({summary.tier}: {summary.title})" for summary in matches.values()]
+            )
         if not matches:
             raise next((error for error in missing if error.hint), missing[0])
         return next(iter(matches.values()))
@@ -357,18 +359,18 @@ class SeveralUsages:
     def __init__(self, repos: Sequence[RepositorySession]) -> None:
         self._repos = repos
 
-    def several(self, lights: Sequence[EntrySummary]) -> dict[str, UsageTally]:
+    def several(self, summaries: Sequence[EntrySummary]) -> dict[str, UsageTally]:
         """As `Usages.several`."""
         usages: dict[str, UsageTally] = {}
         for repo in self._repos:
-            usages |= repo.usages.several([light for light in lights if light.tier == repo.options.tier])
+            usages |= repo.usages.several([summary for summary in summaries if summary.tier == repo.options.tier])
         return usages
 
-    def silent(self, lights: Iterable[EntrySummary]) -> dict[str, str]:
+    def silent(self, summaries: Iterable[EntrySummary]) -> dict[str, str]:
         """As `Usages.silent`."""
-        lights, reasons = list(lights), dict[str, str]()
+        summaries, reasons = list(summaries), dict[str, str]()
         for repo in self._repos:
-            reasons |= repo.usages.silent([light for light in lights if light.tier == repo.options.tier])
+            reasons |= repo.usages.silent([summary for summary in summaries if summary.tier == repo.options.tier])
         return reasons
 
 
@@ -382,17 +384,17 @@ class Catalogs:
     def many(self, ids: Iterable[str]) -> dict[str, EntrySummary]:
         """The entries with these full ids; ids that do not exist are left out."""
         unseen = set(ids)
-        lights: dict[str, EntrySummary] = {}
+        summaries: dict[str, EntrySummary] = {}
         for catalog in self._all:
-            lights |= catalog.many(unseen - lights.keys())
-        return lights
+            summaries |= catalog.many(unseen - summaries.keys())
+        return summaries
 
     def select(self, filters: Filter) -> list[EntrySummary]:
         """The entries that pass a filter, in its order over all."""
-        lights = _distinct(light for catalog in self._all for light in catalog.select(filters))
+        summaries = _distinct(summary for catalog in self._all for summary in catalog.select(filters))
         for key, backward in reversed(_ORDERS[filters.sort]):
-            lights.sort(key=key, reverse=backward)
-        return lights[: filters.limit or None]
+            summaries.sort(key=key, reverse=backward)
+        return summaries[: filters.limit or None]
 
     def count(self, filters: Filter) -> int:
         """How many entries pass a filter, whatever its limit; one that two have is counted twice."""
@@ -400,11 +402,11 @@ class Catalogs:
 
     def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
         """The active entries of these kinds that say what files or code they are about."""
-        return _distinct(light for catalog in self._all for light in catalog.about_files(kinds))
+        return _distinct(summary for catalog in self._all for summary in catalog.about_files(kinds))
 
     def about_commands(self) -> list[EntrySummary]:
         """The active rules and lessons that may name a command."""
-        return _distinct(light for catalog in self._all for light in catalog.about_commands())
+        return _distinct(summary for catalog in self._all for summary in catalog.about_commands())
 
     def openings(self, ids: Iterable[str]) -> dict[str, str]:
         """How the texts of these begin, by id."""
@@ -454,26 +456,26 @@ class Catalogs:
         return list(islice(values.items(), limit))
 
 
-def created(light: EntrySummary) -> tuple[object, ...]:
+def created(summary: EntrySummary) -> tuple[object, ...]:
     """A key that sorts entries by when they were made."""
-    return (light.created, light.id)
+    return (summary.created, summary.id)
 
 
 # The orders of `search.catalog`, each a list of (key, backward), the first key deciding
 _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
     "newest": ((created, True),),
     "created": ((created, False),),
-    "title": ((lambda light: (light.title.lower(), light.id), False),),
-    "path": ((lambda light: (light.path, light.id), False),),
-    "firm": ((lambda light: (bool(light.firm),), True), (created, True)),
+    "title": ((lambda summary: (summary.title.lower(), summary.id), False),),
+    "path": ((lambda summary: (summary.path, summary.id), False),),
+    "firm": ((lambda summary: (bool(summary.firm),), True), (created, True)),
 }
 
 
-def _distinct(lights: Iterable[EntrySummary]) -> list[EntrySummary]:
+def _distinct(summaries: Iterable[EntrySummary]) -> list[EntrySummary]:
     """Each id once, as it comes first."""
     by_id: dict[str, EntrySummary] = {}
-    for light in lights:
-        by_id.setdefault(light.id, light)
+    for summary in summaries:
+        by_id.setdefault(summary.id, summary)
     return list(by_id.values())
 
 
@@ -586,19 +588,19 @@ class Library:
         """The entry, and which of the repositories read from here (now up to date) has it. Raises as `resolve`."""
         reading = self.reading
         reading.current()
-        light = reading.resolve(ref)
-        return reading.of(light.id), light
+        summary = reading.resolve(ref)
+        return reading.of(summary.id), summary
 
     def writing(self, ref: str) -> tuple[RepositorySession, EntrySummary]:
         """As `holding`, to change the entry. Raises Refused: it is an enterprise's, and that tier was not named."""
-        repo, light = self.holding(ref)
+        repo, summary = self.holding(ref)
         tier = repo.options.tier
         if tier.startswith(ENTERPRISE) and repo is not self.primary:
             raise Refused(
                 f"{ref} is the enterprise's: its repository is changed only where its tier is named",
                 hint=f"repeat the command with --tier {tier}",
             )
-        return repo, light
+        return repo, summary
 
     def record(self, happened: Iterable[Event]) -> list[str]:
         """Write each event down where its entry lies; notes where that could not be."""

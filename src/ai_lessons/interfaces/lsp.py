@@ -102,7 +102,7 @@ def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
     """Statements of the file, as it is saved, that break the check of a rule in force, and why the rule is there."""
     if _in_project(library, path) and path.is_file():
         report = app.rule_checks.check(library, [str(path)])
-        rules = {light.id: light for light in report.checked}
+        rules = {summary.id: summary for summary in report.checked}
         for finding in report.findings:
             why = rules[finding.id].rationale if finding.id in rules else ""
             text = ": ".join(line(part) for part in (finding.message, why) if part)

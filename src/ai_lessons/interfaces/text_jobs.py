@@ -160,15 +160,15 @@ def drafted(value: rule_checks.Drafted) -> str:
 
 def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
     """The findings in the form 2.1.0 of OASIS, for the pages of forges."""
-    ids = [light.handle for light in value.checked]
+    ids = [summary.handle for summary in value.checked]
     rules = [
         {
-            "id": light.handle,
-            "shortDescription": {"text": line(light.title)},
-            "fullDescription": {"text": line(light.rationale or light.title)},
-            "help": {"text": f"ai-lessons show {light.handle}"},
+            "id": summary.handle,
+            "shortDescription": {"text": line(summary.title)},
+            "fullDescription": {"text": line(summary.rationale or summary.title)},
+            "help": {"text": f"ai-lessons show {summary.handle}"},
         }
-        for light in value.checked
+        for summary in value.checked
     ]
     results = [
         {
@@ -558,32 +558,32 @@ def _rows(offered: answers.Context, room: int) -> dict[str, str]:
     return rows
 
 
-def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
+def _row(summary: EntrySummary, offered: answers.Context, *, long: bool) -> str:
     """One entry on one line: whose word it is, and what it says, `long`: with its text; empty if that is not whole."""
-    rule = light.kind is Kind.RULE
-    reason = line(light.rationale if rule else light.pattern)
-    title, whole = line(light.title), offered.texts.get(light.id, "")
+    rule = summary.kind is Kind.RULE
+    reason = line(summary.rationale if rule else summary.pattern)
+    title, whole = line(summary.title), offered.texts.get(summary.id, "")
     body = line(whole) if long or not reason else ""
     if body and len(whole) >= 800:  # characters of an entry's text that the catalog has; one that is as long may go on
         return ""
-    title = "" if light.seen and reason else title  # the pattern says what it says, in more words
+    title = "" if summary.seen and reason else title  # the pattern says what it says, in more words
     words = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
-    name = f"{line(offered.why[light.id])}:" if light.id in offered.breaks else f"[{line(light.handle)}]"
-    warning = f" ! {line(str(light.warning))}" if light.warning else ""
-    return f"- {name} {words} ({_whose(light, offered)}){warning}"
+    name = f"{line(offered.why[summary.id])}:" if summary.id in offered.breaks else f"[{line(summary.handle)}]"
+    warning = f" ! {line(str(summary.warning))}" if summary.warning else ""
+    return f"- {name} {words} ({_whose(summary, offered)}){warning}"
 
 
-def _whose(light: EntrySummary, offered: answers.Context) -> str:
+def _whose(summary: EntrySummary, offered: answers.Context) -> str:
     """Whose word an entry is."""
-    if light.kind is Kind.RULE:
-        approval = offered.approvals.get(light.id)
+    if summary.kind is Kind.RULE:
+        approval = offered.approvals.get(summary.id)
         state = f"rule, approved by {line(approval.approved_by)}" if approval else "rule, approved"
-    elif stated := light.stated_by:
+    elif stated := summary.stated_by:
         state = f"lesson, stated by {line(str(stated))}"
     else:
-        facts = list(filter(None, (light.confidence, light.source)))
+        facts = list(filter(None, (summary.confidence, summary.source)))
         state = ", ".join(["lesson, not approved", *facts])
-    return state if light.tier == "user" else f"{line(light.tier)}: {state}"
+    return state if summary.tier == "user" else f"{line(summary.tier)}: {state}"
 
 
 WAYS = {

@@ -197,14 +197,14 @@ def unused(tallies: statistics.Tallies) -> str:
     return f"told in {tallies.unused} sessions without use since it was written, edited, or last helped"
 
 
-def silent(light: EntrySummary, used: statistics.UsageTally, bar: float) -> str:
+def silent(summary: EntrySummary, used: statistics.UsageTally, bar: float) -> str:
     """Why an entry is never shown unasked, whatever the moment, in a sentence; empty if it is.
 
     `bar`: the confidence that a lesson needs; it counts only once outcomes moved the confidence.
     """
-    if light.status == Status.WRONG:
+    if summary.status == Status.WRONG:
         return "marked wrong"
-    if light.kind is not Kind.LESSON or light.firm:
+    if summary.kind is not Kind.LESSON or summary.firm:
         return ""
     tallies = used.tallies
     low = (tallies.outcomes or tallies.recurred) and used.confidence < bar

@@ -178,9 +178,9 @@ _LEVELS = {word.value: level for level, word in enumerate(Confidence)}
 _SOURCES = {word.value: level for level, word in enumerate(reversed(Source))}
 
 
-def trust(light: EntrySummary) -> tuple[bool, int, int]:
+def trust(summary: EntrySummary) -> tuple[bool, int, int]:
     """How far a lesson goes by its own words, the least first: not marked wrong, its confidence, its source."""
-    return light.status != Status.WRONG, _level(light.confidence), _level_of(light.source)
+    return summary.status != Status.WRONG, _level(summary.confidence), _level_of(summary.source)
 
 
 def _level(confidence: object) -> int:

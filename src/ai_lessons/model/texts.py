@@ -424,8 +424,8 @@ def stem(word: str, language: str = "english") -> str:
     `language` is that of words in Latin letters; the script tells that of others.
     """
     language = script_language(word) or language
-    if language == "arabic" and (light := re.fullmatch(_ARABIC, word)):
-        return light[1]
+    if language == "arabic" and (summary := re.fullmatch(_ARABIC, word)):
+        return summary[1]
     stemmer = _stemmer(language)
     return str(stemmer.stem_word(word)) if stemmer else word[:_PREFIX]
 

@@ -253,13 +253,13 @@ class CatalogReader(Database):
 
     def get(self, entry_id: str) -> EntrySummary:
         """The entry with this full id. Raises NotFound."""
-        if light := self.many([entry_id]).get(entry_id):
-            return light
+        if summary := self.many([entry_id]).get(entry_id):
+            return summary
         raise NotFound("entry", entry_id)
 
     def many(self, ids: Iterable[str]) -> dict[str, EntrySummary]:
         """The entries with these full ids; ids that do not exist are left out."""
-        return {light.id: light for light in self._lights(_SELECT + _BY_IDS, (json.dumps(list(ids)),))}
+        return {summary.id: summary for summary in self._lights(_SELECT + _BY_IDS, (json.dumps(list(ids)),))}
 
     def locate(self, entry_id: str) -> Location:
         """The files of one entry. Raises NotFound."""
@@ -327,8 +327,8 @@ class CatalogReader(Database):
         """The active entries of these kinds that state globs of files, or the code that they speak of."""
 
         def read() -> list[EntrySummary]:
-            lights = self._lights(_SELECT + _LIKELY_FILES, (_array(kinds) or "[]",))
-            return [light for light in lights if light.applies_to or light.about]
+            summaries = self._lights(_SELECT + _LIKELY_FILES, (_array(kinds) or "[]",))
+            return [summary for summary in summaries if summary.applies_to or summary.about]
 
         return self._once(("files", frozenset(kinds)), read)
 

@@ -603,9 +603,9 @@ _LOG = expression(r"(?i)(?<![a-z])(?:change[-_ ]?logs?|release[-_ ]?notes?|what'
 _CHANGE = expression(r"(?i)\b(?:chang|releas|versio|upgrad|migrat|deprecat|remov|since\b|new\b|histor)")
 
 
-def of_a_log(question: str, light: EntrySummary) -> float:
+def of_a_log(question: str, summary: EntrySummary) -> float:
     """`LOG` for a page that lists the changes of each release, unless the question is about such."""
-    return LOG if _LOG.search(f"{light.path} {light.title}") and not _CHANGE.search(question) else 1.0
+    return LOG if _LOG.search(f"{summary.path} {summary.title}") and not _CHANGE.search(question) else 1.0
 
 
 def context_weights(context: Mapping[str, float | None], aliases: Mapping[str, str]) -> dict[str, float]:

@@ -43,7 +43,7 @@ class Drawing(NamedTuple):
     @property
     def entries(self) -> dict[str, EntrySummary]:
         """All that is drawn, by id."""
-        return {light.id: light for topic in self.topics for light in topic.entries}
+        return {summary.id: summary for topic in self.topics for summary in topic.entries}
 
 
 def graph(opened: Library, asked: Asked) -> Page:
@@ -53,15 +53,15 @@ def graph(opened: Library, asked: Asked) -> Page:
     words = chosen["q"].casefold().split()
     every = drawn.entries
 
-    def kept(lights: Iterable[EntrySummary]) -> list[EntrySummary]:
+    def kept(summaries: Iterable[EntrySummary]) -> list[EntrySummary]:
         return [
-            light
-            for light in lights
-            if chosen["kind"] in {"", light.kind.value} and all(word in light.title.casefold() for word in words)
+            summary
+            for summary in summaries
+            if chosen["kind"] in {"", summary.kind.value} and all(word in summary.title.casefold() for word in words)
         ]
 
-    lights = kept(every.values())
-    listed = {light.id for light in lights[:LISTED]}
+    summaries = kept(every.values())
+    listed = {summary.id for summary in summaries[:LISTED]}
     links = defaultdict(list)
     for link in drawn.links:
         for end, other, outgoing in ((link.source, link.target, True), (link.target, link.source, False)):
@@ -69,11 +69,11 @@ def graph(opened: Library, asked: Asked) -> Page:
                 links[end].append((Relation(link.relation).words(outgoing=outgoing), every[other]))
     members = defaultdict[str, list["EntrySummary"]](list)  # of topics with one name
     for topic in drawn.topics:
-        members[topic.name] += [light for light in topic.entries if light.id in listed]
+        members[topic.name] += [summary for summary in topic.entries if summary.id in listed]
     start = every.get(app.entries.show(opened, chosen["ref"]).entry.id) if chosen["ref"] else None
     values = {
         "title": "Graph", "topics": [Topic(*item) for item in members.items() if item[1]], "links": links,
-        "chosen": chosen, "start": start, "total": len(lights), "linked": len(drawn.links),
+        "chosen": chosen, "start": start, "total": len(summaries), "linked": len(drawn.links),
         "left_out": drawn.left_out, "LISTED": LISTED, "projects": app.entries.projects(opened),
         "unlinked": [Topic(topic.name, lights_of) for topic in drawn.unlinked if (lights_of := kept(topic.entries))],
     }  # fmt: skip
@@ -85,12 +85,12 @@ def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
     drawn = _drawing(opened, asked)
     nodes = [
         {
-            "id": light.id, "handle": light.handle, "label": light.title, "kind": light.kind.value,
-            "href": href(light.id), "project": light.project, "size": drawn.confidence.get(light.id, 0.6),
+            "id": summary.id, "handle": summary.handle, "label": summary.title, "kind": summary.kind.value,
+            "href": href(summary.id), "project": summary.project, "size": drawn.confidence.get(summary.id, 0.6),
             "cluster": number, "topic": topic.name if len(topic.entries) > 2 else "",
         }
         for number, topic in enumerate(drawn.topics)
-        for light in topic.entries
+        for summary in topic.entries
     ]  # fmt: skip
     lines = [
         {"source": link.source, "target": link.target, "label": Relation(link.relation).words(),
@@ -108,36 +108,38 @@ def _drawing(opened: Library, asked: Asked) -> Drawing:
     linking = app.contexts.graph(opened, refs, depth=depth, most=DRAWN, project=project)
     linked = {end for link in linking.links for end in (link.source, link.target)}
     every = () if refs else app.entries.list_entries(opened, project=project).entries
-    unlinked = _by_project(light for light in every if light.id not in linked)
+    unlinked = _by_project(summary for summary in every if summary.id not in linked)
     confidence = dict(linking.confidence)
     if linking.links or refs:
         return Drawing(_topics(linking), linking.links, confidence, linking.left_out, unlinked)
     return Drawing(unlinked, (), confidence, 0, ())
 
 
-def _by_project(lights: Iterable[EntrySummary]) -> list[Topic]:
+def _by_project(summaries: Iterable[EntrySummary]) -> list[Topic]:
     projects = [
         Topic(project, list(entries))
-        for project, entries in groupby(sorted(lights, key=lambda light: light.project), lambda light: light.project)
+        for project, entries in groupby(
+            sorted(summaries, key=lambda summary: summary.project), lambda summary: summary.project
+        )
     ]
     return sorted(projects, key=lambda topic: (-len(topic.entries), topic.name))
 
 
 def _topics(drawn: app.contexts.Graph) -> list[Topic]:
     """The groups of the graph, the largest first, named by the tag that marks them off, else by their project."""
-    order = {light.id: (position, light) for position, light in enumerate(drawn.entries)}
+    order = {summary.id: (position, summary) for position, summary in enumerate(drawn.entries)}
     groups = [
-        [light for _, light in sorted(order[member] for member in group if member in order)]
+        [summary for _, summary in sorted(order[member] for member in group if member in order)]
         for group in communities((link.source, link.target) for link in drawn.links)
     ]
-    grouped = {light.id for group in groups for light in group}
-    groups += [[light] for light in drawn.entries if light.id not in grouped]
-    every = Counter(tag for light in drawn.entries for tag in light.tags)
+    grouped = {summary.id for group in groups for summary in group}
+    groups += [[summary] for summary in drawn.entries if summary.id not in grouped]
+    every = Counter(tag for summary in drawn.entries for tag in summary.tags)
     topics, taken = [], set[str]()
     for group in filter(None, groups):
-        tags = Counter(tag for light in group for tag in light.tags if tag not in taken)
+        tags = Counter(tag for summary in group for tag in summary.tags if tag not in taken)
         tag = max(tags, key=lambda name: (tags[name] ** 2 / every[name], name), default="")
-        project = Counter(light.project for light in group).most_common(1)[0][0]
+        project = Counter(summary.project for summary in group).most_common(1)[0][0]
         name = tag if 3 * tags[tag] > len(group) > 1 else project
         taken.add(name)
         topics.append(Topic(name, group))

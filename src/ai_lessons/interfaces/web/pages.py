@@ -213,7 +213,7 @@ def at_hit(hit: app.answers.Hit, words: str) -> str:
 
 def shared(entries: Sequence[EntrySummary]) -> list[str]:
     """What all rows of a list would say: it is said once above them."""
-    every = [(light.project, *light.versions, *light.tags, light.tier) for light in entries]
+    every = [(summary.project, *summary.versions, *summary.tags, summary.tier) for summary in entries]
     return [name for name in dict.fromkeys(every[0]) if all(name in row for row in every)] if len(every) > 1 else []
 
 
@@ -385,25 +385,25 @@ def entry(opened: Library, asked: Asked) -> Page:
     """One entry whole: its text, where it comes from, what it is linked with, how it did; `edit`: the text to edit."""
     section, at = asked.get("section", ""), asked.get("at", "")
     shown = app.entries.show(opened, asked["ref"], section=int(section) if section.isdecimal() else None)
-    light = shown.entry
+    summary = shown.entry
     occasions = [
         (session, entry)
         for session in app.hints.lately(opened.options.state_dir)[0]
         for entry in session.told
-        if entry.id == light.id
+        if entry.id == summary.id
     ]
     every = app.entries.list_entries(opened, status=None, every=True).entries if "[" in shown.body else ()
     root = asked.get("root", "../")
     targets = LinkTargets(every, lambda other: root + href(other.id))
-    values = described(shown, targets, root + href(light.id) if shown.section else "") | {
-        "why": sources(app.entries.why(opened, light.id), shown),
-        "log": app.entries.log(opened, light.id),
+    values = described(shown, targets, root + href(summary.id) if shown.section else "") | {
+        "why": sources(app.entries.why(opened, summary.id), shown),
+        "log": app.entries.log(opened, summary.id),
         "at": at,
         "words": asked.get("q", ""),
-        "change": app.entries.change_of_rule(opened, light.id, at) if at else "",
-        "months": by_month(opened.holding(light.id)[0].usages.history(light.id)),
+        "change": app.entries.change_of_rule(opened, summary.id, at) if at else "",
+        "months": by_month(opened.holding(summary.id)[0].usages.history(summary.id)),
         "told": occasions,
-        "edit": edited(opened, light.id) if asked.get("edit") else None,
+        "edit": edited(opened, summary.id) if asked.get("edit") else None,
     }
     return Page("entry.html", values)
 
@@ -462,20 +462,20 @@ def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str
     """What the page of an entry needs at least; `address`: of all of it, where only a section is shown."""
     resolve = partial(targets.resolve, shown.entry, address)
     return {
-        "title": shown.entry.title, "shown": shown, "light": shown.entry, "resolve": resolve,
+        "title": shown.entry.title, "shown": shown, "entry": shown.entry, "resolve": resolve,
         "checked": rule_checks.described(shown.frontmatter), "applies": _applies(shown.entry, shown.frontmatter),
     }  # fmt: skip
 
 
-def _applies(light: EntrySummary, fields: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+def _applies(summary: EntrySummary, fields: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Where an entry applies: a name, and what is stated; of code what became of it, unless that is its warning."""
     rows = [(name, [(value, "") for value in listed(fields.get(key))]) for key, name in SCOPES.items()]
-    judged = {row.anchor: row.detail for row in light.anchors}
+    judged = {row.anchor: row.detail for row in summary.anchors}
     places = [
         (anchor, judged.get(anchor, "not compared: that code is not here"))
         for anchor in map(str, anchors_of(fields.get(ABOUT)))
     ]
-    code = [(anchor, f"({became})" if became not in light.warning else "") for anchor, became in places]
+    code = [(anchor, f"({became})" if became not in summary.warning else "") for anchor, became in places]
     return [(name, values) for name, values in [*rows, ("Code", code)] if values]
 
 
@@ -534,9 +534,9 @@ def stated(proposal: app.answers.Pending) -> Stated:
         fields = read_entry(main.path, main.new.encode("utf-8", "surrogateescape")).fields
     except AiLessonsError:  # what is wrong with it is among its conflicts, and all its lines are shown
         fields = {}
-    light = EntrySummary(proposal.id, "", Kind.RULE, "", "", (), (), "")
+    summary = EntrySummary(proposal.id, "", Kind.RULE, "", "", (), (), "")
     hidden = unseen(main.new, proposal.body, f"title: {proposal.title}", f"rationale: {proposal.rationale}")
-    return Stated(_applies(light, fields), rule_checks.described(fields), hidden, apart)
+    return Stated(_applies(summary, fields), rule_checks.described(fields), hidden, apart)
 
 
 _TOKENS = expression(r"[^\W_]+|[^\w\s]|_")
@@ -581,7 +581,7 @@ def sessions(opened: Library, played: Played) -> Page:
     """What agents were told in the last days, what came of it, and which lessons are missing."""
     heard, missing = app.hints.lately(opened.options.state_dir)
     ids = {entry.id for session in heard for entry in session.told}
-    lights = opened.reading.current().many(ids)
+    summaries = opened.reading.current().many(ids)
     parts = [
         _help(played),
         Part(
@@ -601,7 +601,7 @@ def sessions(opened: Library, played: Played) -> Page:
                 f"{session.host or 'A session'} in {_folder(session.folder)}",
                 f"Last heard of {when(session.at)}. {count(session.failures, 'command')} failed.",
                 ("shown", "at", "why", "what came of it"),
-                [(lights.get(entry.id, entry.title), entry.moment, entry.why, entry.outcome or "not known")
+                [(summaries.get(entry.id, entry.title), entry.moment, entry.why, entry.outcome or "not known")
                  for entry in session.told],
             )
             for session in heard
@@ -638,7 +638,7 @@ def health(opened: Library, asked: Asked) -> Page:
     checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
     every = Link("Compare every entry with its sources and with each other", "health?all=yes")  # takes seconds
-    stale = [(light, light.warning) for light in app.anchors.outdated(opened.primary)]
+    stale = [(summary, summary.warning) for summary in app.anchors.outdated(opened.primary)]
     if asked.get("all"):
         stale = [(row.entry, row.detail) for row in app.health.review(opened)]
     elsewhere = app.anchors.elsewhere(opened.primary)
