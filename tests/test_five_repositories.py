@@ -33,7 +33,8 @@ class Person:
 
     @property
     def _environ(self) -> dict[str, str]:
-        return {"HOME": str(self.home), "AI_LESSONS_OFFLINE": "1", "NO_COLOR": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+        return {"HOME": str(self.home), "AI_LESSONS_OFFLINE": "1", "NO_COLOR": "1", "GIT_CONFIG_NOSYSTEM": "1",
+                "AI_LESSONS_WARM": "0"}  # fmt: skip
 
     def ours(self, at: str, *words: str, code: int = 0, stdin: str = "") -> Outcome:
         """Run `ai-lessons` in a folder of theirs."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+# imports nothing: with `python -m` a module of the folder in which one stands would come first, see `__main__`
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
@@ -14,6 +13,8 @@ def submodules(package: str) -> Callable[[str], ModuleType]:
     """A `__getattr__` for a package: `package.module` loads the module when it is first named."""
 
     def load(name: str) -> ModuleType:
+        from importlib import import_module  # noqa: PLC0415  # see above
+
         path = f"{package}.{name}"
         try:
             return import_module(path)

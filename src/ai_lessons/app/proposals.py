@@ -172,14 +172,16 @@ def _like(repo: RepositorySession, entry: Entry) -> Iterator[ComparableText]:
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
-    """Raises Conflict: an active lesson says nearly the same as this draft."""
+    """Raises Conflict: an active lesson says this in the same words."""
     repo = opened.primary
     repo.current()
     active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    text = "\n".join(filter(None, (draft.content, draft.when, draft.do, draft.dont, draft.because)))
+    parts = (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)
+    text = "\n".join(filter(None, parts))
     for summary in [summary for summary in active if likeness(summary.title, draft.title) >= ALIKE][:COMPARED]:
-        share = likeness(text, _text(repo, summary.id))
-        if share >= ALIKE:
+        # texts that differ in one word can be two lessons: only what has the same words is refused
+        share = likeness(text, f"{summary.title}\n{_text(repo, summary.id)}")
+        if share == 1.0:
             hint = f"update it: `ai-lessons contribute update {summary.handle}`; or add this one with --anyway"
             raise Conflict(_much_like(summary, share), hint=hint)
 
