@@ -793,15 +793,12 @@ def signers(value: PinnedList, view: View) -> str:
     return "\n".join([head, *rows, *([f"  pinned in {view.place(value.file)}"] if rows else [])])
 
 
-HOW = {"line": "approve-rule", "squash": "pull request", "signed": "signed merge", "forge": "protected branch"}
-
-
 def audit(value: Audit, view: View) -> str:
     """Every rule of the approval branch: how it came there, by whom; what violates the policy; then the rest."""
-    header = ("ID", "IN FORCE", "BY", "APPROVED BY", "ON", "COMMIT", "TITLE")
+    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
     rows = [
         (
-            row.handle, "yes" if row.in_force else "no", HOW.get(row.how, row.how),
+            row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".strip(),
             row.approved_by, view.day(row.approved_at), row.commit[:10], row.title,
         )
         for row in value.rows
