@@ -12,6 +12,7 @@ from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.app.hints import Hints, before_a_tool
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.interfaces import text_jobs
+from ai_lessons.model.anchors import Anchor
 from ai_lessons.model.command_patterns import Seen, happened
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.merge import merge_file
@@ -375,6 +376,15 @@ def test_a_hook_tells_the_warning_behind_the_entry(world: World, shop: Path) -> 
     edit(shop, "sum(lines)", "max(lines)")
     text = text_jobs.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), 900)
     assert f"! the code it speaks of changed: check first, {TOTAL}" in text
+
+
+def test_code_that_holds_takes_no_question_to_git(world: World, shop: Path, started: Path) -> None:
+    add(world, shop, about=[TOTAL])
+    code = anchors.code_around(world.fresh(cwd=shop).primary)
+    assert code
+    started.unlink(missing_ok=True)
+    assert code.look(Anchor("src/cart.py", "Cart.total"), "shop").verdict == "holds"
+    assert not started.exists()
 
 
 def test_git_is_asked_about_all_anchors_that_are_gone_at_once(

@@ -192,7 +192,7 @@ class CodeFolder:
         asked = dict(islice(unexplained.items(), self._questions))
         if self._questions is not None:
             self._questions -= len(asked)
-        judged |= self._explained(asked)
+        judged |= self._explained(asked) if asked else {}
         return [judged[row.key] if isinstance(row, _Unexplained) else row for row in rows]
 
     def _looked(self, anchor: Anchor, project: str) -> AnchorVerdict | _Unexplained:
@@ -228,7 +228,8 @@ class CodeFolder:
         places: dict[str, Anchor | None] = {}
         with suppress(AiLessonsError), plumbing.once():  # git does not answer: nothing is known
             self._read_commits(row.anchor.path for row in rows.values())
-            self._read_renames(anchor.path for anchor in gone.values())
+            if gone:
+                self._read_renames(anchor.path for anchor in gone.values())
             self._read_holding({_last(anchor.symbol) for anchor in gone.values() if anchor.symbol})
             for key, anchor in gone.items():
                 with suppress(AiLessonsError):
