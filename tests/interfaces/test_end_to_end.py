@@ -64,6 +64,8 @@ def test_what_a_lesson_says_already_is_named_before_it_is_said_again(run: Run) -
     assert f"much like {first} 'Rebase rewrites every id of the branch', 1.00" in again.err
     assert f"ai-lessons contribute update {first}" in again.err
     assert run(*add, "Never rebase what was pushed, or others lose work.", "--anyway").code == 0
+    pattern = ("--when", "merging a branch", "--do", "pull with rebase=merges", "--because", "a flat pull drops it")
+    assert [run("add", "--title", "Keep merges", *pattern).code for _ in range(2)] == [0, 5]
     for n in (1, 2):  # another number is another lesson
         assert run("add", "--title", f"Step {n} of the deploy", "--content", f"Seen in run {n}.").code == 0
     assert run(*add, "Something quite different about merges, notes, tags and worktrees.").code == 0

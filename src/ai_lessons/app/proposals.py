@@ -176,8 +176,11 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     repo = opened.primary
     repo.current()
     active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    parts = (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)
-    text = "\n".join(filter(None, parts))
+    parts = draft.when, draft.do, draft.dont, draft.because
+    pattern = ""
+    with suppress(UsageError):  # none, or the write says what is wrong with it
+        pattern = str(lessons.build(*parts))  # as it is stored, with its WHEN, DO and BECAUSE
+    text = f"{draft.title}\n{pattern}\n{draft.content}"
     for summary in [summary for summary in active if likeness(summary.title, draft.title) >= ALIKE][:COMPARED]:
         # texts that differ in one word can be two lessons: only what has the same words is refused
         share = likeness(text, f"{summary.title}\n{_text(repo, summary.id)}")
