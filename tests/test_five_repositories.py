@@ -344,6 +344,10 @@ def test_an_agent_proposes_to_a_company_and_takes_nothing_out_of_it(
     with over_stdio("--tools", "all", **named) as agent:
         found = agent.call("search", query="frobnicate")["lessons"]
         assert {one.get("tier", "user") for one in found} == {"project", "user", "enterprise:acme"}
+        assert f"{ann.home}/shop/.ai/reference (project)" in agent.reads("search", query="frobnicate")
+        assert "acme frobnicates" in agent.reads("get_resource", resource_id=company)
+        written = agent.call("add_lesson", title="Learned here", content="Seen.")
+        assert (ann.home / "shop/.ai/reference" / written["path"]).is_file()
         done = agent.call("promote", id=handle, to="enterprise:acme", reason="it blinks everywhere")
         assert done["outcome"] == "proposed"
         assert "ask the user to run" in agent.fails("promote", id=company, to="user")

@@ -37,20 +37,18 @@ def the_log(home: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-def state_lesson(spawn: Spawn, title: str, content: str) -> str:
+def state_lesson(spawn: Spawn, title: str, content: str, project: str = "jira-api") -> None:
     """A firm lesson: a person states it at a terminal."""
-    code, out = finish(
-        spawn("contribute", "add-lesson", "--title", title, "--content", content, "--project", "jira-api")
-    )
-    assert code == 0
-    return out
+    added = spawn("contribute", "add-lesson", "--title", title, "--content", content, "--project", project)
+    assert finish(added)[0] == 0
 
 
 def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
     host: Host, approved: str, knowledge: Path, spawn: Spawn
 ) -> None:
     add(knowledge, "other/lessons/b.md", "7AAAAA", "Of another project")
-    state_lesson(spawn, "Sign off", "The checks ask for it.")
+    add(knowledge, "global/lessons/g.md", "7GKKKK", "Of no project, and not firm")
+    state_lesson(spawn, "Sign off", "The checks ask for it.", project="global")
     told = host.hear("session_start")
     assert "ai-lessons recall search" in told.splitlines()[0]
     assert "for the project jira-api" in told
@@ -58,6 +56,7 @@ def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
     assert "Sign off\nlesson, not approved, high, tested:\n- [L-8F3K2A] PUT" in told, "whose word each is"
     assert approved not in told, "it names files, and waits for them"
     assert "Of another project" not in told
+    assert "Of no project" not in told
     assert len(told) <= 1500
 
 
@@ -279,12 +278,12 @@ def test_garbage_through_a_pipe_is_silence(host: Host) -> None:
     assert host.end(host.start(b"\xff\xfe{")) == ""
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in EVENTS.glob("*.json")))
 @pytest.mark.parametrize("wrong", [None, 7, "text", ["a"], {"a": {"b": 1}}])
-def test_fields_of_another_type_are_taken_as_absent(name: str, wrong: object, tmp_path: Path) -> None:
-    event = json.loads((EVENTS / f"{name}.json").read_text())
-    for key in set(event) - {"hook_event_name", "hookEventName"}:
-        assert agent_hook.parse(json.dumps(event | {key: wrong}).encode(), tmp_path) is not None
+def test_fields_of_another_type_are_taken_as_absent(wrong: object, tmp_path: Path) -> None:
+    for file in EVENTS.glob("*.json"):
+        event = json.loads(file.read_text())
+        for key in set(event) - {"hook_event_name", "hookEventName"}:
+            assert agent_hook.parse(json.dumps(event | {key: wrong}).encode(), tmp_path) is not None, (file.name, key)
 
 
 def test_events_of_no_interest_are_passed_over(host: Host, hermetic: Path) -> None:

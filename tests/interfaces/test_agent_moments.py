@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.a_terminal import Spawn, finish
 from interfaces.agent_host import Host, add
 from interfaces.mcp_world import inside
 from interfaces.world import Run, run_inside
@@ -366,18 +365,6 @@ def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(host: Host, 
     assert host.hear("before_edit") == fails(host, SAID) == ""
     assert "starter set" not in host.hear("session_start")
     assert "L-7STTTT" in run("recall", "context", "--path", "workflows/a.py").out
-
-
-def test_firm_lessons_of_everywhere_come_to_every_project_named_as_what_they_are(
-    host: Host, spawn: Spawn, knowledge: Path
-) -> None:
-    add(knowledge, "global/lessons/g.md", "7GKKKK", "Nothing special")
-    child = spawn("contribute", "add-lesson", "--title", "Sign off", "--content", "The checks ask for it.")
-    assert finish(child)[0] == 0
-    told = host.hear("session_start")
-    assert "Sign off" in told
-    assert "lesson, stated by " in told
-    assert "Nothing special" not in told
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ def help_of(capsys: pytest.CaptureFixture[str], *path: str) -> str:
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_every_command_has_help_with_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_aligned_help_with_an_example_and_takes_json(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     command = COMMANDS[path]
     assert isinstance(command, cli_command.Command)
     assert command.help
@@ -29,22 +31,13 @@ def test_every_command_has_help_with_an_example(path: tuple[str, ...], capsys: p
     assert "\nExamples:\n  " in text
     for example in command.typed(" ".join(("ai-lessons", *path))):
         assert f"\n  {example}\n" in text
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_is_aligned_and_every_option_explained(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    text = help_of(capsys, *path)
     options = text.partition("\nOptions:\n")[2].partition("\n\n")[0].splitlines()
     starts = {
         len(row) - len(row[2:].lstrip("-").partition("  ")[2].lstrip()) for row in options if row.startswith("  -")
     }
     assert len(starts) == 1, text
-    assert all(param.help for param in COMMANDS[path].params if isinstance(param, click.Option) and not param.hidden)
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_every_command_takes_json_behind_it(path: tuple[str, ...]) -> None:
-    assert any("--json" in param.opts for param in COMMANDS[path].params)
+    assert all(param.help for param in command.params if isinstance(param, click.Option) and not param.hidden)
+    assert any("--json" in param.opts for param in command.params)
 
 
 def test_the_program_alone_shows_everyday_commands_first(run: Run) -> None:

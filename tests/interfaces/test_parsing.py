@@ -70,10 +70,13 @@ def test_a_new_link_may_name_its_relation() -> None:
         new_link("has_script=")
 
 
-@pytest.mark.parametrize("program", [PROGRAM, LESSON_PROGRAM, MCP_PROGRAM], ids=["ai-lessons", "lesson", "mcp"])
 @pytest.mark.parametrize(
-    "words", [[b"search", b"Gr\xfc\xdfe"], [b"--repo", b"\xff"], [b"--", b"\xff"], [b"\xff", b"--json"]]
-)
+    ("program", "words"),
+    [
+        (PROGRAM, [b"search", b"Gr\xfc\xdfe"]), (PROGRAM, [b"--repo", b"\xff"]), (PROGRAM, [b"--", b"\xff"]),
+        (LESSON_PROGRAM, [b"\xff", b"--json"]), (MCP_PROGRAM, [b"--repo", b"\xff"]),
+    ],
+)  # fmt: skip
 def test_bytes_that_are_no_text_are_an_error_of_usage(program: tuple[str, ...], words: list[bytes]) -> None:
     done = subprocess.run([*program, *words], env=environment(LC_ALL="C.UTF-8"), capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")

@@ -151,38 +151,25 @@ def test_a_review_needs_a_terminal_if_anything_waits(run: Run, proposal: str) ->
     assert (done.code, "needs a terminal" in done.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("approve-rule", "R-5N1QTC", "--yes"),
-        ("approve-rule", "R-5N1QTC"),
-        ("reject-rule", "R-5N1QTC"),
-        ("review-rules",),
-    ],
-    ids=" ".join,
+FOR_PEOPLE = (
+    ("admin", "approve-rule", "R-5N1QTC", "--yes"),
+    ("admin", "approve-rule", "R-5N1QTC"),
+    ("admin", "reject-rule", "R-5N1QTC"),
+    ("admin", "review-rules"),
+    ("admin", "config", "set", "approval.require", "forge"),
+    ("admin", "config", "set", "approval.distinct", "false"),
+    ("admin", "config", "set", "governance.outbound_policy", "allow_all"),
+    ("admin", "config", "set", "git.autocommit", "true"),
+    ("admin", "trust-script", "S-9XW2RB"),
+    ("admin", "signers", "team.signers", "--yes"),
+    ("contribute", "add-lesson", "--title", "T", "--content", "C", "--allow-secret", "0123456789ab=mine"),
 )
-def test_agents_decide_nothing(
-    run: Run, proposal: str, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("AI_LESSONS_AGENT", "helper")
-    done = run("admin", *command)
-    assert (done.code, "an agent cannot" in done.err) == (8, True)
-    assert run("admin", "pending-rules", "--count").out == "1\n"
+VARIABLES = ("AI_LESSONS_AGENT", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI")
 
 
-@pytest.mark.parametrize("variable", ["AI_LESSONS_AGENT", "CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI"])
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("admin", "approve-rule", "R-5N1QTC", "--yes"),
-        ("admin", "config", "set", "approval.require", "forge"),
-        ("admin", "config", "set", "approval.distinct", "false"),
-        ("admin", "config", "set", "git.autocommit", "true"),
-        ("admin", "trust-script", "S-9XW2RB"),
-        ("admin", "signers", "team.signers", "--yes"),
-        ("contribute", "add-lesson", "--title", "T", "--content", "C", "--allow-secret", "0123456789ab=mine"),
-    ],
-    ids=" ".join,
+    ("variable", "command"),
+    [*(("CLAUDECODE", command) for command in FOR_PEOPLE), *((variable, FOR_PEOPLE[0]) for variable in VARIABLES)],
 )
 def test_what_is_for_people_is_refused_to_agents_of_every_host_and_they_are_told_how_a_person_does_it(
     run: Run, proposal: str, monkeypatch: pytest.MonkeyPatch, variable: str, command: tuple[str, ...]
@@ -192,6 +179,7 @@ def test_what_is_for_people_is_refused_to_agents_of_every_host_and_they_are_told
     assert (done.code, "an agent cannot" in done.err) == (8, True)
     assert "hint: ask the user: " in done.err
     assert f"without {variable} in the environment" in done.err
+    assert run("admin", "pending-rules", "--count").out == "1\n"
     monkeypatch.delenv(variable)
     assert "an agent cannot" not in run(*command).err
 

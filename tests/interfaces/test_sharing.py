@@ -77,14 +77,6 @@ def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
     assert run("admin", "conflicts", "--take", "ours").code == 2
 
 
-def test_without_a_remote_sync_says_how_to_get_one(knowledge: Path, run: Run) -> None:
-    done = run("admin", "sync")
-    assert (done.code, done.err) == (
-        3,
-        f"error: no remote 'origin'\nhint: git -C {knowledge} remote add origin ADDRESS\n",
-    )
-
-
 def test_history_that_was_rewritten_on_the_remote_stops_a_sync_and_theirs_can_be_taken(
     knowledge: Path, other: Path, git: Git, run: Run
 ) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from interfaces.mcp_world import over_stdio
-from interfaces.world import LESSON_PROGRAM, PATIENT, Run, environment
+from ai_lessons.interfaces import lesson
+from interfaces.world import Run, run_inside
 from real_world import Git
 
 
@@ -88,11 +87,9 @@ def test_an_error_in_the_file_of_a_project_is_a_note_beside_what_is_found(shop: 
     assert ".ai-lessons.toml: not valid TOML" in done.err
 
 
-def test_lessons_of_all_tiers_are_loaded(shop: Path) -> None:
-    done = subprocess.run(
-        [*LESSON_PROGRAM, "load"], cwd=shop, env=environment(), capture_output=True, text=True, check=True
-    )
-    assert done.stdout.count("lever") == 3
+def test_lessons_of_all_tiers_are_loaded(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert lesson.run(["load"]) == 0
+    assert capfd.readouterr().out.count("lever") == 3
 
 
 def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -> None:
@@ -102,25 +99,7 @@ def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -
         assert run("--tier", one["tier"], "contribute", "update", one["id"], "--applies-to", "src/a.py").code == 0
     event = f'{{"hook_event_name": "PreToolUse", "session_id": "one", "cwd": "{shop}", "tool_name": "Read", '
     event += f'"tool_input": {{"file_path": "{shop}/src/a.py"}}}}'
-    told = ""
-    for _ in range(2):  # two at a time
-        told += subprocess.run(
-            [*PATIENT, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True,
-            text=True, check=True,
-        ).stdout  # fmt: skip
+    told = "".join(run_inside(["admin", "agent-hook"], shop, event).out for _ in range(2))  # two at a time
     assert told.count(" lever") == 3
     assert "(project: lesson, not approved" in told
     assert "(enterprise:acme: lesson, not approved" in told
-
-
-def test_an_mcp_server_that_starts_in_a_project_reads_all_tiers_and_writes_to_the_projects(shop: Path) -> None:
-    with over_stdio() as agent:
-        found = agent.call("search", query="frobnicate widgets")["lessons"]
-        assert {one.get("tier", "user") for one in found} == {"project", "user", "enterprise:acme"}
-        text = agent.reads("search", query="frobnicate widgets")
-        assert f"{shop}/.ai/reference (project)" in text
-        acme = next(one["id"] for one in found if one.get("tier") == "enterprise:acme")
-        assert "green lever" in agent.reads("get_resource", resource_id=acme)
-        done = agent.call("add_lesson", title="Learned here", content="Seen.")
-        assert (shop / ".ai/reference" / done["path"]).is_file()
-        assert agent.call("record_outcome", id=acme, outcome="helpful")["outcome"] == "helpful"
