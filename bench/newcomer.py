@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-COMMANDS_BAR, ERRORS_BAR = 28, 0
+COMMANDS_BAR, ERRORS_BAR = 24, 0
 
 NOTES = (
     "# Git worktrees share one stash\n\nA pop in one of them may apply what was stashed in another. Stash by NAME.\n"
@@ -27,15 +27,14 @@ SHELL, STOPS = "$ ", "! "
 """Before what is typed at a shell beside our program, which is done and not counted; and before what has to fail."""
 
 TASKS = {
-    "a lesson from a file, found in other words, edited": """\
-admin init
+    "hosts connected; a lesson from a file, found in other words, edited": """\
+admin init --hosts --yes
 add notes.md
 search "popping in another checkout takes the wrong changes"
 edit "git worktrees share one stash"
 """,
     "docs at two versions, one version asked": """\
-contribute add-resource v1/retries.md --version 1 --project handbook
-contribute add-resource v2/retries.md --version 2 --project handbook
+contribute add-resource v1 v2 --recursive --version auto --project handbook
 search "how often does the client retry" --version 1
 """,
     "a script added and run": """\
@@ -43,8 +42,7 @@ contribute add-resource count.sh
 run count.sh -- v1
 """,
     "a rule suggested and approved": """\
-contribute suggest-rule --title "Stash by name" --rationale "Worktrees share one stash"
-admin approve-rule "stash by name" --yes
+contribute suggest-rule --title "Stash by name" --rationale "Worktrees share one stash" --approve --yes
 """,
     "a clone shared, a conflict settled": """\
 $ git init -q --bare -b main hub.git && git -C .ai/reference remote add origin ~/hub.git
@@ -55,7 +53,6 @@ admin init colleague --from ~/hub.git
 contribute update "git worktrees share one stash" --content "Mine."
 ! sync
 admin conflicts --take mine
-sync
 """,
     "undo": """\
 add --title "A try" --content "Nothing."
@@ -66,7 +63,6 @@ admin import CLAUDE.md .cursor/rules
 admin export AGENTS.md
 """,
     "harvest": "contribute harvest",
-    "hosts": "admin hosts --install --yes",
     "what agents were told": f"$ echo {shlex.quote(HOOK)} | PROGRAM admin agent-hook\nrecall why-told\n",
     "stale things": "review",
     "a new machine": "admin init new-machine --from ~/hub.git",

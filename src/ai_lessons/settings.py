@@ -27,8 +27,13 @@ AGENT_HOSTS = {
     "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor",
     "GEMINI_CLI": "gemini-cli", "CODEX_SANDBOX": "codex", "CODEX_CI": "codex", "CODEX_THREAD_ID": "codex",
     "CLINE_ACTIVE": "cline", "OPENCODE": "opencode", "ANTIGRAVITY_AGENT": "antigravity", "AUGMENT_AGENT": "augment",
+    "QWEN_CODE": "qwen-code", "COPILOT_CLI": "copilot", "GOOSE_TERMINAL": "goose", "CRUSH": "crush",
+    "PI_CODING_AGENT": "pi", "TRAE_AI_SHELL_ID": "trae",
 }  # fmt: skip
-"""Variables that hosts of agents set for the commands of their agents, each with the host's name."""
+"""Variables that hosts of agents set for the commands of their agents, each with the host's name.
+
+Some of them give their agents a terminal of their own, so that without the variable they would pass for a person.
+"""
 
 _OF_ENTERPRISE = ("path", "sync_url")
 MOST_BYTES = 64 * 1024

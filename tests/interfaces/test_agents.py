@@ -45,6 +45,18 @@ def test_hosts_shows_what_is_there_and_what_of_it_is_ours(
     assert Path(server["runs"][0]).is_absolute()
 
 
+def test_a_new_repository_names_the_hosts_that_are_here_and_connects_them_if_asked(
+    run: Run, code: Path, hermetic: Path
+) -> None:
+    (hermetic / ".claude").mkdir()
+    assert "\nConnect Claude Code: ai-lessons admin hosts --install\n" in run("admin", "init", "first").out
+    refused = run("admin", "init", "second", "--hosts")
+    assert (refused.code, Path("second").exists()) == (8, False), "settings change only after a yes"
+    made = run("admin", "init", "second", "--hosts", "--yes").out
+    assert "\nClaude Code  ~/.claude/settings.json: added\n" in made.replace(": written", ": added")
+    assert "Connect" not in made
+
+
 def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: Path, hermetic: Path) -> None:
     for folder in (".claude", ".codex"):
         (hermetic / folder).mkdir()

@@ -89,7 +89,7 @@ FOUND = EvaluationReport((EvaluationFinding("duplicates", "stop", "it is there")
 SHAPED: list[tuple[Any, Any]] = [
     (TORN, {"id": "L-1", "title": "t", "path": "p", "reasons": ["why"], "ours": "ours", "theirs": None}),
     (Resolved("L-1", "p", "ours", ("L-1",), None),
-     {"id": "L-1", "path": "p", "take": "ours", "left": ["L-1"], "commit": None}),
+     {"id": "L-1", "path": "p", "take": "ours", "left": ["L-1"], "commit": None, "shared": None, "notes": []}),
     (Conflicts("origin", ()), []),
     (CHANGE, {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added"}),
     (CHANGE._replace(target="/t", notes=("n",)),

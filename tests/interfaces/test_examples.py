@@ -58,6 +58,8 @@ def prepare(desk: Path, knowledge: Path, git: Git) -> None:
     (desk / "uv.lock").write_text(f'[[package]]\nname = "click"\nversion = "{version("click")}"\n')
     (desk / "notes").mkdir()
     (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
+    for folder in ("v1", "v2"):
+        put_file(desk / folder / "retries.md", f"# Retries of {folder}\n\nOne.\n")
     (desk / "AGENTS.md").write_text("# Build\n\nWith make.\n")
     (desk / "knowledge.json").write_text(
         '{"version": 1, "exported_at": "", "learnings": [], "files": [], "events": []}\n'
@@ -113,7 +115,7 @@ def test_an_example_runs(
         example = example.replace("team.signers", str(request.getfixturevalue("signed")))
     if "promote" in example:
         request.getfixturevalue("project_and_enterprise")
-    if "admin hosts" in example:
+    if "hosts" in example:
         (hermetic / ".cursor").mkdir()
         example += " --yes" if "--" in example else ""  # which a person says on a terminal
     if "--since origin/main" in example:

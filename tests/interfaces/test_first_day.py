@@ -92,6 +92,32 @@ def test_files_are_added_as_what_they_are(run: Run, knowledge: Path) -> None:
     assert run("contribute", "add-resource", "count.sh", "--kind", "doc", "--title", "Text").out.startswith("[D-")
 
 
+def test_a_script_of_a_person_says_whose_words_it_adds_and_an_agent_cannot(
+    run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def origin(*words: str) -> str:
+        text = (knowledge / run("add", "--content", "Text.", "--json", *words).json["path"]).read_text()
+        return str(text.partition("\nfrom: ")[2].partition("\n")[0])
+
+    assert origin("--title", "Nobody says whose words these are") == "ai"
+    assert origin("--title", "A cron job of mine found this", "--from", "user") == "user"
+    monkeypatch.setenv("QWEN_CODE", "1")
+    assert origin("--title", "An agent says that it were me", "--from", "user") == "ai"
+
+
+def test_docs_take_their_versions_from_the_names_of_their_folders_where_that_is_asked_for(
+    run: Run, knowledge: Path
+) -> None:
+    for folder in ("v1/guide", "2.4.x", "drafts"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "page.md").write_text(NOTES)
+    words = ("contribute", "add-resource", "--recursive", "--project", "n", "--version", "auto", "--json")
+    done = run(*words, "v1", "2.4.x", "drafts")
+    assert [entry["path"] for entry in done.json["written"]] == [
+        "n/docs/v1/guide/page.md", "n/docs/2.4.x/page.md", "n/docs/unversioned/page.md",
+    ]  # fmt: skip
+
+
 def test_an_entry_is_named_by_its_title_or_its_path_too(
     run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,15 @@ def test_without_a_terminal_an_approval_needs_yes(run: Run, knowledge: Path, pro
     assert run("admin", "pending-rules", "--count").out == "1\n"
 
 
+def test_a_rule_is_suggested_and_approved_in_one_sitting_where_a_person_asks_for_it(run: Run, knowledge: Path) -> None:
+    words = ("contribute", "suggest-rule", "--title", "Stash by name", "--rationale", "One stash", "--approve")
+    assert run(*words).code == 8, "without a terminal it needs --yes, and nothing is written"
+    assert run("admin", "pending-rules", "--count").out == "0\n"
+    done = run(*words, "--yes")
+    assert (done.code, "rationale: One stash" in done.out, "\nApproved [R-" in done.out) == (0, True, True)
+    assert "Stash by name" in run("list", "--type", "rule").out
+
+
 def test_a_review_needs_a_terminal_if_anything_waits(run: Run, proposal: str) -> None:
     done = run("admin", "review-rules")
     assert (done.code, "needs a terminal" in done.err) == (2, True)
@@ -162,9 +171,10 @@ FOR_PEOPLE = (
     ("admin", "config", "set", "git.autocommit", "true"),
     ("admin", "trust-script", "S-9XW2RB"),
     ("admin", "signers", "team.signers", "--yes"),
+    ("contribute", "suggest-rule", "--title", "T", "--rationale", "R", "--approve", "--yes"),
     ("contribute", "add-lesson", "--title", "T", "--content", "C", "--allow-secret", "0123456789ab=mine"),
 )
-VARIABLES = ("AI_LESSONS_AGENT", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI")
+VARIABLES = ("AI_LESSONS_AGENT", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI", "QWEN_CODE")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,9 @@ def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
     run("admin", "sync")
     wrong = run("admin", "conflicts", "L-AAAAAA", "--take", "ours")
     assert (wrong.code, wrong.err) == (3, "error: no conflict 'L-AAAAAA'\nhint: did you mean L-8F3K2A?\n")
-    assert run("admin", "conflicts", "--take", "ours").out.startswith("[L-8F3K2A] settled: mine"), "the only one"
+    settled = run("admin", "conflicts", "--take", "ours")
+    assert settled.out.startswith("[L-8F3K2A] settled: mine"), "the only one"
+    assert "origin/main: 0 commits came in, 2 commits went out." in settled.out, "which ends the sync"
     assert run("admin", "conflicts", "--take", "ours").code == 2
 
 

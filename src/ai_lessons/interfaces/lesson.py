@@ -12,7 +12,7 @@ from ai_lessons.app.answers import Query
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces import agent_text, cli, text
 from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, read_input, show_version
-from ai_lessons.interfaces.cli.options import id_argument, limit_option, offer
+from ai_lessons.interfaces.cli.options import ORIGINS, id_argument, limit_option, offer, origin_option
 from ai_lessons.model import lessons
 from ai_lessons.model.lessons import ScopePlace, place_of
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Pattern
 
 LOADED = 200  # default limit of the lessons of a new session
-ORIGINS = click.Choice(["ai", "user"])
 
 
 def scope_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -51,7 +50,7 @@ lesson = show_version(Group("lesson", help=ABOUT, params=global_options()))
 @click.option("-b", "--because", metavar="B", help="and why.")
 @scope_option("Tool, skill or project that it is about (default: global).")
 @click.option("--firm", is_flag=True, help="The user stated it; agents cannot mark it wrong.")
-@click.option("--from", "origin", type=ORIGINS, help="Who states it (default: the caller).")
+@origin_option
 def add(
     call: Call, /, words: tuple[str, ...], scope: str | None, firm: bool, origin: str | None, **parts: str | None
 ) -> None:

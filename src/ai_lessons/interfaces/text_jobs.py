@@ -122,7 +122,11 @@ def initialised(value: answers.Initialised, view: View) -> str:
     done = block(f"{made}: {line(value.path)}", (adopted, *map(line, value.hooks)))
     following = 'search "undo a commit"' if value.entries else 'add --title "what you learned" --content "…"'
     other = "" if value.path == view.root else f"--repo {line(value.path)} "
-    return f"{done}\nNext: ai-lessons {other}{following}" if value.created else done
+    rows = [done, *([connected(value.connected, view)] if value.connected else [])]
+    rows += [f"Next: ai-lessons {other}{following}"] if value.created else []
+    if value.hosts and value.created:
+        rows.append(f"Connect {' and '.join(map(line, value.hosts))}: ai-lessons admin hosts --install")
+    return "\n".join(rows)
 
 
 def report(value: answers.Report, _view: View) -> str:
@@ -396,7 +400,9 @@ def synced(value: sharing.Synced, view: View) -> str:
     if value.conflicts:
         many = count(len(value.conflicts), "file")
         head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."
-        kept = f"Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."
+        kept = (
+            f"The last choice ends the sync. Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."
+        )
         torn = (row for conflict in value.conflicts for row in _torn(conflict, view))
         return "\n".join([head, *torn, "", kept, *rows])
     if not (value.received or value.sent or rows):
@@ -440,7 +446,8 @@ def resolved(value: sharing.Resolved, view: View) -> str:
     if value.left:
         names = f"{count(len(value.left), 'conflict')} left: {', '.join(map(line, value.left))}"
         return f"{head}\n{names}\nNext: {CHOOSE.format(line(value.left[0]))}"
-    return f"{head}\nMerged in {line(value.commit or '')[:10]}. Share it: ai-lessons admin sync"
+    done = f"{head}\nMerged in {line(value.commit or '')[:10]}."
+    return f"{done}\n{synced(value.shared, view)}" if value.shared else done
 
 
 def recovered(value: sharing.Recovered, _view: View) -> str:

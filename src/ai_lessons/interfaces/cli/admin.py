@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,10 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
     """
     done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
     call.answer(done, text_jobs.synced)
+    return _sync_code(done)
+
+
+def _sync_code(done: app.sharing.Synced) -> int:
     return Conflict.exit_code if done.conflicts else Refused.exit_code if done.unsent else 0
 
 
@@ -80,16 +85,21 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
 @click.argument("ref", metavar="[ID]", required=False)
 @click.option("--take", type=click.Choice(["mine", "theirs", "ours"]), metavar="mine|theirs", help="Take one version.")
 @remote_option
-def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
-    """Show what the last sync could not merge, both versions, or resolve a conflict with --take mine or theirs."""
+def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> int:
+    """Show what the last sync could not merge, both versions, or resolve a conflict with --take mine or theirs.
+
+    With the last one resolved the sync goes on: it merges and pushes.
+    """
     if take is None:
         call.answer(app.sharing.conflicts(call.library, ref, remote=remote), text_jobs.conflicts)
-        return
+        return 0
     torn = app.sharing.conflicts(call.library, ref, remote=remote).entries
     if len(torn) != 1:
         raise UsageError("--take needs the ID of a conflict", hint="name one of: ai-lessons admin conflicts")
     take = "ours" if take == "mine" else take
-    call.answer(app.sharing.resolve(call.library, torn[0].id, take, remote=remote), text_jobs.resolved)
+    settled = app.sharing.resolve(call.library, torn[0].id, take, remote=remote)
+    call.answer(settled, text_jobs.resolved)
+    return _sync_code(settled.shared) if settled.shared else 0
 
 
 @part.command("recover", examples=["--list", ""])
@@ -232,19 +242,31 @@ def admin() -> None:
     """Set up, check and maintain the repository."""
 
 
-@admin.command("init", examples=["", "team-knowledge --team --no-hooks"])
+@admin.command("init", examples=["", "--from /srv/git/knowledge.git --hosts", "team-knowledge --team --no-hooks"])
 @click.argument("path", required=False, type=click.Path())
 @click.option("--from", "from_url", metavar="URL", help="Clone this repository instead.")
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
 @click.option("--team", is_flag=True, help="Ask for an approver other than the proposer.")
 @click.option("--starters", is_flag=True, help="Add the starter set; its rules wait as proposals.")
-def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
+@click.option("--hosts", "connect", is_flag=True, help="Also connect the agent hosts of this machine; you are asked.")
+@click.option("--yes", is_flag=True, help="Do not ask about them; needed where there is no terminal.")
+def init(
+    call: Call, path: str | None, from_url: str | None, connect: bool, yes: bool, no_hooks: bool, **how: bool
+) -> None:
     """Make a knowledge repository, or complete one. A folder with files keeps them as they are."""
-    place = call.settings.cwd / path if path else call.root
-    initialised = app.setup.init_repository(
-        place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters
-    )
-    call.answer(initialised, text_jobs.initialised)
+    place, where = call.settings.cwd / path if path else call.root, app.setup.where(os.environ, call.settings.cwd)
+    if connect:
+        _need_yes(call, yes)  # before anything is made
+    done = app.setup.init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, **how)
+    apart = tuple(host.name for host in app.setup.hosts(where) if not any(target.ours for target in host.targets))
+    if connect and apart:
+        try:
+            changes = app.setup.connect(where, (), "install", partial(_agreed, call, yes=yes))
+        except Refused as error:  # the repository is there
+            done = done._replace(notes=(*done.notes, f"agent hosts: {error.message}"))
+        else:
+            done, apart = done._replace(connected=changes), ()
+    call.answer(done._replace(hosts=apart), text_jobs.initialised)
 
 
 @admin.command("validate", examples=["", "--fix", "--ci"])
@@ -489,19 +511,24 @@ def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes
     if job is None:
         call.answer(app.setup.hosts(where, hook.CHECK), text_jobs.hosts)
         return 0
-
-    def agreed(changes: Sequence[app.setup.HostChange]) -> bool:
-        if not yes and not call.can_ask:
-            raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
-        if call.verbose and not call.json:
-            call.say("\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff))
-        elif not yes:
-            call.say(text_jobs.to_change(changes, call.view))
-        return yes or command.confirm("\nChange these files?")
-
-    changes = app.setup.connect(where, names, job, agreed)
+    changes = app.setup.connect(where, names, job, partial(_agreed, call, yes=yes))
     call.answer(changes, text_jobs.connected)
     return int(any(change.done.startswith("left alone") for change in changes))
+
+
+def _need_yes(call: Call, yes: bool) -> None:
+    if not yes and not call.can_ask:
+        raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
+
+
+def _agreed(call: Call, changes: Sequence[app.setup.HostChange], *, yes: bool) -> bool:
+    """Show what would change in settings of other programs, and ask unless `yes`."""
+    _need_yes(call, yes)
+    if call.verbose and not call.json:
+        call.say("\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff))
+    elif not yes:
+        call.say(text_jobs.to_change(changes, call.view))
+    return yes or command.confirm("\nChange these files?")
 
 
 # hidden, because only an agent host calls it

@@ -675,6 +675,9 @@ class Call:
 
         One of the three streams may be a file or a pipe; a program that captures what is printed holds two of them.
         """
+        # A script of a person and an agent of a host that sets no variable look alike without a terminal. An agent's
+        # words with a person's standing are told to every agent, and nobody would find out; so a person's script has
+        # to say `--from user`.
         terminals = sum(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr)))
         return "user" if not self.by_agent and terminals > 1 else "ai"
 

@@ -89,11 +89,13 @@ LESSON_ARGUMENTS: list[str | Argument] = [
 )
 @pattern_options
 @options.about_options
+@options.origin_option
 @click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
 @options.allow_secret_option
 def add_lesson(
-    call: Call, /, path: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
-) -> None:
+    call: Call, /, path: str | None, content: str | None, file: str | None, origin: str | None, anyway: bool,
+    **fields: Any,
+) -> None:  # fmt: skip
     """Add a lesson from a FILE, --content or a pipe, else from your editor."""
     if path and file:
         raise UsageError("the text is given twice", hint="use one of FILE, --content and --file")
@@ -108,7 +110,8 @@ def add_lesson(
         fields["title"], text, tags = app.editing.heading_and_text(text or "", file or "")
         fields["tags"] = (*fields["tags"], *tags)
     about = options.about(fields)
-    draft = LessonDraft(content=text or "", project=project, origin=call.caller, about=about, **fields)
+    by = "ai" if call.by_agent else origin or call.caller
+    draft = LessonDraft(content=text or "", project=project, origin=by, about=about, **fields)
     if not anyway:
         app.proposals.refuse_repetition(call.library, draft)
     pattern = (draft.when, draft.do, draft.dont, draft.because)
@@ -253,7 +256,7 @@ RESOURCE_ARGUMENTS: list[str | Argument] = [
     examples=[
         'WorkflowsApi.md --title "Workflows API" --version v3',
         "--type script --path update-workflow.sh --version v2 --version v3",
-        "notes --recursive --project notes",
+        "v1 v2 --recursive --version auto --project handbook",
         "--url https://example.org/retries.html",
     ],
     tool=Tool(
@@ -276,7 +279,7 @@ RESOURCE_ARGUMENTS: list[str | Argument] = [
 @options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
 @private_option
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
-@options.version_option
+@options.taken_version_option
 @options.project_option
 @options.tags_option
 @click.option("--recursive", is_flag=True, help="Everything below a folder, in one commit.")

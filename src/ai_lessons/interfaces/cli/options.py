@@ -129,9 +129,11 @@ def offer(what: str, *, listed: bool = False) -> Completer:
 
 KINDS = click.Choice([kind.value for kind in Kind])
 RESOURCES = click.Choice([kind.value for kind in Kind if kind.is_resource])
+ORIGINS = click.Choice(["ai", "user"])
 FILE_NAME = FileName()
 
 id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
+origin_option = click.option("--from", "origin", type=ORIGINS, help="Who states it (default: the caller).")
 ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id"))
 
 
@@ -192,6 +194,7 @@ new_tags_options = stack(
     click.option("--remove-tags", type=words, metavar="A,B", default="", help="Tags to remove."),
 )
 version_option = _version_option("Version;")
+taken_version_option = _version_option("Version, or auto: as the folder of the file is called (v1, 2.4.x);")
 asked_version_option = _version_option(
     "Version or range (v3, 3.x, '>=1.4 <2'), or auto: the versions that your code uses;"
 )

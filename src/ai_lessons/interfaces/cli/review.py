@@ -133,6 +133,8 @@ CHOICES: Choices = {
 PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 STANDING = "standing"
 REASON = "Reason (shown when it is suggested again)"
+BY_A_PERSON = "a proposal is approved by a person, who is asked on a terminal"
+NOT_APPROVED = "not approved; nothing was changed"
 NO_TERMINAL = "see review-rules --list, then approve-rule ID --yes or reject-rule ID"
 
 
@@ -265,16 +267,19 @@ def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
     return "\n\n".join(blocks)
 
 
-def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterator[tuple[str, str]]:
+def shown_and_confirmed(
+    call: Call, refs: Sequence[str], *, yes: bool, refused: str = NOT_APPROVED
+) -> Iterator[tuple[str, str]]:
     """Show these proposals and standing rules, ask once unless `yes`; names and the commits that were shown.
 
     Raises Refused, NotFound.
     """
-    _need_terminal(call, "a proposal is approved by a person, who is asked on a terminal", yes=yes)
+    _need_terminal(call, BY_A_PERSON, yes=yes)
     proposals: Iterable[Pending] = (app.review.pending_rule(call.library, ref) for ref in refs)
     if not yes:
         proposals = every = list(proposals)
-        _present(call, every, f"Approve {', '.join(proposal.handle for proposal in every)}?")
+        question = f"Approve {', '.join(proposal.handle for proposal in every)}?"
+        _present(call, every, question, refused=refused)
     for proposal in proposals:
         if yes:
             _present(call, [proposal], "", yes=True)
@@ -301,7 +306,7 @@ def _need_terminal(call: Call, message: str, *, yes: bool) -> None:
 
 
 def _present(
-    call: Call, proposals: Sequence[Pending], question: str, *, yes: bool = False, refused: str = "not approved"
+    call: Call, proposals: Sequence[Pending], question: str, *, yes: bool = False, refused: str = NOT_APPROVED
 ) -> None:
     """Show proposals in full, several below a table, with `--json` on stderr; ask once unless `yes`. Raises Refused."""
     head = [text_jobs.pending(proposals, call.view)] if len(proposals) > 1 else []
@@ -312,7 +317,7 @@ def _present(
     else:
         call.say(call.view.fit(text) + ("\n" if yes else ""), paged=bool(head) and not yes)
     if not yes and not command.confirm(f"\n{question}"):
-        raise Refused(f"{refused}; nothing was changed")
+        raise Refused(refused)
 
 
 # --- content that may have gone stale ---
@@ -484,7 +489,7 @@ RULE_ARGUMENTS: list[str | Argument] = [
     "suggest-rule",
     examples=[
         '--title "GET before PUT" --rationale "PUT replaces all" --tags jira-api',
-        '--title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A',
+        '--title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A --approve --yes',
     ],
     tool=Tool(
         "suggest_rule",
@@ -505,8 +510,16 @@ RULE_ARGUMENTS: list[str | Argument] = [
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
 @options.about_options
 @options.allow_secret_option
-def suggest_rule(call: Call, /, content: str | None, file: str | None, from_fix: str | None, **fields: Any) -> None:
+@click.option("--approve", is_flag=True, help="Approve it at once: it is shown, and you are asked. Agents are refused.")
+@click.option("--yes", is_flag=True, help="With --approve: do not ask; needed where there is no terminal.")
+def suggest_rule(
+    call: Call, /, content: str | None, file: str | None, from_fix: str | None, *, approve: bool, yes: bool,
+    **fields: Any,
+) -> None:  # fmt: skip
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
+    if approve:  # before anything is written
+        refuse_agents(call)
+        _need_terminal(call, BY_A_PERSON, yes=yes)
     links = tuple(("", ref) for ref in (*fields.pop("linked_lessons"), *fields.pop("linked_resources")))
     project = fields.pop("project") or ""
     if from_fix:
@@ -518,6 +531,10 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, from_fix:
     about, text = options.about(fields), command.new_text(content, file) or ""
     draft = RuleDraft(content=text, links=links, project=project, about=about, **fields)
     made = app.proposals.suggest_rule(call.library, draft)
+    if approve:
+        (shown,) = shown_and_confirmed(call, [made.branch], yes=yes, refused="not approved; it waits as a proposal")
+        call.answer((app.review.approve_rule(call.library, shown[0], expect=shown[1]),), text_jobs.approved)
+        return
     past = _past(call, app.review.pending_rule(call.library, made.branch))
     call.answer(made._replace(past=past), text_jobs.suggested)
 
@@ -592,7 +609,7 @@ def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
     expect = None
     if call.can_ask and not yes:
         proposal = app.review.pending_rule(call.library, ref)
-        _present(call, [proposal], f"Reject {proposal.handle}?", refused="not rejected")
+        _present(call, [proposal], f"Reject {proposal.handle}?", refused="not rejected; nothing was changed")
         reason = reason or click.prompt(REASON, default="", show_default=False, err=True)
         expect = proposal.commit
     done = app.review.reject_rule(call.library, ref, reason=reason, expect=expect)
