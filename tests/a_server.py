@@ -1,7 +1,5 @@
 """A web server of a test, on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import Message

@@ -1,7 +1,5 @@
 """A hermetic world for every test: no real home, no user git configuration, no network by accident."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os

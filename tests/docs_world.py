@@ -7,8 +7,6 @@ Ids, hashes, times, scores and sizes may differ; an id that a page shows stands 
 A line `…` stands for any lines. After a command that fails, the page must show `error: …` or `$ echo $?`.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """Small real documents, made by hand so that what reads them is not checked against itself."""
 
-from __future__ import annotations
-
 import zipfile
 from io import BytesIO
 

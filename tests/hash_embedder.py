@@ -1,7 +1,5 @@
 """A tiny embedder for tests: the same words give near vectors, without a model. Counts what it was asked."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What tests use of the machine that they run on: git, files and programs, and where the embedding model lies."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Protocol

@@ -3,8 +3,6 @@
 Every attack is made once and judged under each policy, as a clone judges that knew this policy before.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """The worked example of CONTRIBUTING is true: added to a copy of the sources, it works and keeps to the rules."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

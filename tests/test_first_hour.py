@@ -4,8 +4,6 @@ Installing is the one step that is not done anew: the programs are those of this
 installs the built wheel. `test_docs.py` compares every line that is printed; here it is what the page shows at all.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

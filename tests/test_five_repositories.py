@@ -4,8 +4,6 @@ Everything is run as they would, with a home folder of each person; git for what
 Ann and Bo work on `shop`, which is acme's, and on `lab`, which is beta's; Bo is the curator of both companies.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every input that the fuzzer ever found something with, and short looks for new ones; see `bench/fuzz.py`."""
 
-from __future__ import annotations
-
 import pytest
 from bench.fuzz import CORPUS, TARGETS, corpus
 from hypothesis import HealthCheck, given, settings

@@ -1,7 +1,5 @@
 """Slow packages creep back in through innocent lines: a fresh interpreter and a list of names catch them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

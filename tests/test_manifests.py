@@ -1,7 +1,5 @@
 """What hosts and registries read of us: made of one source, valid by the schemas that they publish, and consistent."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Four clones edit the same entry, list and log at once: the bench of it, small, with its bars."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The worked example of CONTRIBUTING, "How to add a kind of entry", holds: it is applied to a copy and tested there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What people install: the wheel and the source archive, built for real, and an editable install."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import os

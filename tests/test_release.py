@@ -1,7 +1,5 @@
 """A release: its version comes from the tag, the changelog tells of it, and what is built twice has the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

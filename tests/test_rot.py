@@ -1,7 +1,5 @@
 """The replay of `bench.rot` counts what a small history changes."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

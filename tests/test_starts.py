@@ -1,7 +1,5 @@
 """How the source starts programs: in a stated folder, Python without the modules that lie there, git in one place."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

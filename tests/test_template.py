@@ -1,7 +1,5 @@
 """The starter set: every file is valid, says how it is known, and its scripts do what they say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

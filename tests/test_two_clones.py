@@ -1,7 +1,5 @@
 """Two clones and a bare hub: an agent proposes in one, a person takes it in the other, the first is served the rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A world for every test: a repository that git made, and a library on it with no network and no model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Secrets for tests. Every token is made up, and put together so that no scanner finds it."""
 
-from __future__ import annotations
-
 import re
 
 from ai_lessons.errors import InvalidEntry

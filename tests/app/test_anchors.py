@@ -1,7 +1,5 @@
 """Entries that name code: resolved when they are written, looked at again when they are read or told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

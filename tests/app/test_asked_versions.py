@@ -1,7 +1,5 @@
 """Versions as people ask for them, and a page that is stored in several of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ai_lessons.app import entries

@@ -1,7 +1,5 @@
 """What a line of search may say: phrases, filters, versions, what is in use; and that a score can be explained."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

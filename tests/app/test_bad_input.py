@@ -1,7 +1,5 @@
 """The list of the issue: each with the class of the error, a message that names the thing, and a next step."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Feedback from the first word to the numbers that other jobs show."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages that other programs wrote: read as they are, and changed only below a key of our own."""
 
-from __future__ import annotations
-
 import pytest
 
 from ai_lessons.app import editing, entries, health

@@ -1,7 +1,5 @@
 """Policies of enterprises through the library: a user, a project, two enterprises, and people who try to get round."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A pulled repository means harm: nothing crashes, nothing leads outside, and one bad file spoils nothing else."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """The predecessor's database, made here by its documented schema."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

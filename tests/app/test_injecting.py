@@ -1,7 +1,5 @@
 """What comes unasked: by what was learned, written down, the same all through a session."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

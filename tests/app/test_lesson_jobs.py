@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from ai_lessons.app import editing, lessons, search
 from ai_lessons.app.answers import Answer, Query
 from ai_lessons.model.lessons import ScopePlace, parse, place_of

@@ -1,7 +1,5 @@
 """Versions of the file format: each that there was can be read, and brought to the newest one."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rules, skills and memories of other tools on their way in, and what is in force on its way to them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Docs of packages at the version that a project pins: taken in one commit, found by that version, kept fresh."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import suppress
 from importlib.metadata import distribution

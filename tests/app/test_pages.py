@@ -1,7 +1,5 @@
 """Pages of the web and documents, as docs that know where they came from."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 from collections.abc import Callable, Iterator

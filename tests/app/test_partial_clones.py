@@ -1,7 +1,5 @@
 """A partial clone lacks what its remote has: only clone, fetch, push and sync go there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Moving knowledge out and in: the whole way, through real repositories."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Catalog and index may go at any time; vectors are made once for a text; processes do not get in each other's way."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

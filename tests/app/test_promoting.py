@@ -1,7 +1,5 @@
 """Promotion between the tiers of one person who works for a company: what arrives, what is asked, what is refused."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Proposals about anything but rules: how they are made, listed, decided about, and told afterwards."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """From an empty folder to an answer by meaning, with the pinned model and nothing faked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Relations act: on searches, on what comes unasked, and when they are written."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """What may have gone stale is found, only where it can be known, and rests once somebody looked at it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`app.rule_checks`: which rules look at which files and lines, what is allowed, known, or about an edit."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rules through the library: suggested by agents, decided by people, served only then."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Any

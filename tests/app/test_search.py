@@ -1,7 +1,5 @@
 """Never stale: whatever happened to the files, the next search is right."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """No job of ours brings a secret into git, whichever way its text came."""
 
-from __future__ import annotations
-
 import ast
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What is taken for a secret, and how it is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

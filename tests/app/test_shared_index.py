@@ -1,7 +1,5 @@
 """One clone pushes its index, others take the vectors: over a folder, and over a real S3 API on loopback."""
 
-from __future__ import annotations
-
 import logging
 import urllib.request
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The policy `signed` through the library: real keys, real repositories, nothing in force without a signed merge."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass

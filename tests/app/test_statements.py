@@ -1,7 +1,5 @@
 """A lesson is firm by evidence: who said it here, who committed it; and no agent takes back what a person stated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a sync starts and reads, counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Several repositories read as one: the project's, the user's, an enterprise's. Each is a real one, made by git."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the tests of the library share: a repository by git, opened anew for every job as a command line would."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

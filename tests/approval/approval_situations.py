@@ -1,7 +1,5 @@
 """Real git histories: how a rule came into force, or did not. What each proves stands in the tables of the tests."""
 
-from __future__ import annotations
-
 from approval.approval_world import AGENT, BRANCH, GITHUB, HUMAN, OTHER, OTHER_PATH, PATH, SECOND, Clone, World, text
 
 MOVED = "jira/rules/renamed.md"

@@ -1,7 +1,5 @@
 """A small world for the tests of approval: a hub, clones, people and agents, and the git program doing everything."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Proposals as the library makes and ends them, on a repository of git's, for the tests of this room."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """However a history is cut into pieces: the verdicts are the same as when it is judged at once."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The policy on the branch itself, what a clone remembers, and the alarms about the branch as a whole."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

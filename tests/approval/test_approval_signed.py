@@ -1,7 +1,5 @@
 """The policy `signed` on real histories: a line approves if a pinned signer signed the merge that it stands in."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

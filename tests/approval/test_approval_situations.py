@@ -1,7 +1,5 @@
 """What real git histories prove about a rule, beside what `histories/` holds: level, how, by whom, what waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is in force after real git histories: what teams do, and what attackers tried. Each stands in histories/."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

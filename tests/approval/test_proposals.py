@@ -1,7 +1,5 @@
 """Making and finding proposals: what they leave alone, what git makes of them, when they are closed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

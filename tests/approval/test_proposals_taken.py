@@ -1,7 +1,5 @@
 """Approving and rejecting: the working tree and git's index of whoever works there, and all that can go wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a bare hub takes of a push, and what not: two tables; some rows are pushed to it with the hook installed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The starter set: brought only where it is asked for, and its rules wait until a person approves them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

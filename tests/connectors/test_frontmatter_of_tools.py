@@ -1,7 +1,5 @@
 """Frontmatter and skills as other tools write them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

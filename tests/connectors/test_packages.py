@@ -1,7 +1,5 @@
 """Docs are taken from packages as they lie on the disk: nothing of a package is imported or run."""
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

@@ -1,7 +1,5 @@
 """Real repositories and stores that commit into them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol

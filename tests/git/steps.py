@@ -1,7 +1,5 @@
 """Steps that the tests of this room share, and what must hold after each of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ai_lessons.git.store import Change, Job, Store

@@ -1,7 +1,5 @@
 """What reaches git, and what does not: checked with the real git program against `git commit --only`."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 from pathlib import Path

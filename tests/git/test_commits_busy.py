@@ -1,7 +1,5 @@
 """A repository that somebody is in the middle of: files are written, the commit waits, nothing is disturbed."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The order in which a write reaches the disk: what a power cut may take is never what something else points to."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

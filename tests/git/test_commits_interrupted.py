@@ -1,7 +1,5 @@
 """Deaths, Ctrl-C, full disks and damage at every step: nothing accepted is lost, no lock is left."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pkgutil

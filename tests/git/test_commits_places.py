@@ -1,7 +1,5 @@
 """Where a repository lies, in which format git keeps its index, and who signs."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whoever holds the commit lock commits a share for all, and leaves nothing behind that nobody else would commit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Many writers at once, and a user who works with git meanwhile: nothing lost, nothing refused, nothing broken."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from pathlib import Path

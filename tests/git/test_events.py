@@ -1,7 +1,5 @@
 """Logs on the disk: whole lines from many processes, torn ends, hostile folders, and what is carried into git."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Files below one folder: read, written and removed without ever following a link out of it."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

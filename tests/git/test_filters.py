@@ -1,7 +1,5 @@
 """What git's filters are to hide is in git as they give it, for entries and proposals alike, and can be read here."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

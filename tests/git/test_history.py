@@ -1,7 +1,5 @@
 """The past of a file, told by git and, where git is missing, by dulwich: the same story."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

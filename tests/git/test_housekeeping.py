@@ -1,7 +1,5 @@
 """Small files of git's become few after a commit, where nobody else lets git tidy up."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Kill -9 and Ctrl-C in the middle of writing commands, a few of each; `python -m bench.kills` makes hundreds."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

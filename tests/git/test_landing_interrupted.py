@@ -1,7 +1,5 @@
 """A process is ended while it takes a proposal: the next job leaves nothing of it about, and it can be taken anew."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A lock between processes: for how long it is tried for, and for how long something else is waited for."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What nobody takes care of is named: what is in no commit, links that lead out, files of no kind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ai_lessons.git.commit import loose

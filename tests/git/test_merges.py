@@ -1,7 +1,5 @@
 """Messages of proposals: what is written between subject and trailers is read back, and passes for nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Objects are found wherever git keeps them, and damaged ones are named."""
 
-from __future__ import annotations
-
 import zlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of the caller's: what names them, what is left out, what cannot be read."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

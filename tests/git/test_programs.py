@@ -1,7 +1,5 @@
 """Programs that do not answer are ended with all that they started."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

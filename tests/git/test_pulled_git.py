@@ -1,7 +1,5 @@
 """Files of a pulled tree that git or dulwich would take for a repository, or for settings, run no program."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the user's git takes away before or after its commit: named, kept, and brought back on request only."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Jobs: checked whole, put in place whole, noted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every repository of docs/reference/repositories.md: it works, or it is refused before anything is written."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Sharing through a real hub: what comes in, what goes out, and everything that may be in the way."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Finding a repository and its branch, and refusing what we cannot work with, without git and without dulwich."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A program on a real pseudo-terminal, and what a person does there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias

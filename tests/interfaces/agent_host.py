@@ -1,7 +1,5 @@
 """An agent host that is played: recorded events (`agent_events/`), some into a process of their own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The program run in this process, and a knowledge repository to run it on."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import subprocess

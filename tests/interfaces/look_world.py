@@ -1,7 +1,5 @@
 """A page to look at: the program itself serves a repository, and a real browser opens it."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import subprocess

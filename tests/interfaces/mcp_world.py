@@ -1,7 +1,5 @@
 """What the tests of the MCP server share: the official client, called without `await`, on a server of either kind."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

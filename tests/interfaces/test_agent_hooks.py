@@ -4,8 +4,6 @@ The events are those of one session of Claude Code 2.1.197 with a model that was
 ids were replaced.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What hooks tell at a failure, at a prompt and before an edit, and what they learn from what happens next."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

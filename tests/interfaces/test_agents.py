@@ -1,7 +1,5 @@
 """The commands around agent hosts, on a code repository and a home of their own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A person at a terminal: editor, questions, colour, pager, Ctrl-C. A real pseudo-terminal, a real repository."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

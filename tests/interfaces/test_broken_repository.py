@@ -1,7 +1,5 @@
 """Whatever stands in git, readers answer and name it, and approved rules go on being told."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

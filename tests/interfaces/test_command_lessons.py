@@ -1,7 +1,5 @@
 """A lesson about a command that fails more often than not is told before that command, once, and at its failure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What may have gone stale, listed, refused by CI, and decided with one key at a real terminal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

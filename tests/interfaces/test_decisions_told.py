@@ -1,7 +1,5 @@
 """Decisions that a person stated once, told where they are needed again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ai_lessons.app import hints

@@ -1,7 +1,5 @@
 """The wire is connected: real git, real catalog and index, no model (full text alone)."""
 
-from __future__ import annotations
-
 import stat
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What people and agents do with an entry works for every kind, whichever kinds there are; see CONTRIBUTING."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

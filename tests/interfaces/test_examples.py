@@ -1,7 +1,5 @@
 """Every example of every help page really runs, as it stands there."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The first day at the command line: files, titles and paths where one types them, short forms, hints of errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Thousands of pushed proposals must not stop the work of others: what is started, read and printed is bounded."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Globs as people write them: lists with commas, and those that name nothing."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lessons out of the transcripts of agents: listed, decided with one key at a real terminal, and asked for over MCP."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

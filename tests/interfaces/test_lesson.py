@@ -3,8 +3,6 @@
 Where the specification has 001, 002 and so on, the commands get the handle of the lesson that is meant.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

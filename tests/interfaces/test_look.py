@@ -1,7 +1,5 @@
 """The server of the page, asked without a browser: who may ask, and what it says to whom."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The language server, as an editor speaks with it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

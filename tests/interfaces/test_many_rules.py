@@ -1,7 +1,5 @@
 """Many proposals taken by one merge: of an import, of a project, or as a pattern names them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The first answers of the MCP server, which a later start gives before it loads the SDK."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Over HTTP: the official client, and requests as nobody's client would send them."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal

@@ -1,7 +1,5 @@
 """No id, project or address that an agent names leads to a file that is no entry of the repository."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

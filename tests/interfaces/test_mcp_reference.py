@@ -1,7 +1,5 @@
 """The how-to page about MCP names what exists."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The program as hosts run it: a process, and lines of JSON over its standard streams."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Many calls at once: servers beside each other on one repository, and calls beside each other on one server."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any

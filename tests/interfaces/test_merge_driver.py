@@ -1,7 +1,5 @@
 """What a plain `git pull` makes of notes that two clones edited: as we merge them, where git is told to ask us."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

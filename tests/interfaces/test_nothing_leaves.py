@@ -1,7 +1,5 @@
 """What our programs start, send and write: no code of the folder they stand in, no byte to a network, no stray file."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

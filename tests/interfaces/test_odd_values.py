@@ -1,7 +1,5 @@
 """Frontmatter whose values are of another shape than they should be: every reader goes on, whoever pushed it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The module for opencode, in a JavaScript engine, as opencode calls it: its hooks, and a program that fails."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

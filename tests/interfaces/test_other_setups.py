@@ -1,7 +1,5 @@
 """Disks, folders and copies that are set up in another way than ours: what the program does there, as people run it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

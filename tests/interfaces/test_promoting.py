@@ -1,7 +1,5 @@
 """Promotion through the command: a code project with knowledge of its own, the user's, and a company's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Golden texts: what a person or an agent reads, whole."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Golden drawings, and drawings of hostile titles read back by small checkers."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Golden texts of everything about rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A person reviews proposals at a terminal: a real pseudo-terminal, real branches."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial

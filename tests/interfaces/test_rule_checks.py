@@ -1,7 +1,5 @@
 """Rules that check, through the commands and the hooks: told where an edit breaks them, asked or refused, as SARIF."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

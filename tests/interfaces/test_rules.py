@@ -1,7 +1,5 @@
 """Rules through the commands, without a person at a terminal: from suggestion to audit, on real branches."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

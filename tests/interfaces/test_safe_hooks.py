@@ -4,8 +4,6 @@ Some hosts ignore `args`, and give the event to the bare command. Any exit code 
 blocks the prompt in most hosts.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """What was edited by hand is named and committed: `admin save --edits`, and what sync and doctor say of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Searches and drawings by the program itself, whole as they are printed."""
 
-from __future__ import annotations
-
 import os
 import re
 from functools import partial

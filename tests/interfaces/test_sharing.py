@@ -1,7 +1,5 @@
 """Sharing from the command line: two clones of one hub, what is printed, and the exit codes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Signed approvals through the commands: whom to trust is asked on a terminal, and nothing is trusted elsewhere."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

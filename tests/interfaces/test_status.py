@@ -1,7 +1,5 @@
 """What waits, in six lines."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

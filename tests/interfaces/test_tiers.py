@@ -1,7 +1,5 @@
 """The programs where several tiers apply: what they read, where they write, and what they say of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Feedback, parameters and what was left out, through the door: as text and as data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ai_lessons.app.answers import Judged, Stats

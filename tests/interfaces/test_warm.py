@@ -1,7 +1,5 @@
 """The helper that stays in memory: the same answers as without it, and nobody is kept waiting whatever happens."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

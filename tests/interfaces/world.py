@@ -3,8 +3,6 @@
 Its handles are those that the examples of the help name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Events of all sorts, for property tests."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The effect of showing a lesson, told from chance."""
 
-from __future__ import annotations
-
 import pytest
 
 from ai_lessons.learning.selection import effect, measured

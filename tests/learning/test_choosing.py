@@ -1,7 +1,5 @@
 """Which lessons come unasked, and why the others do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lines of event logs: what is written is read back, and nothing that is read does harm."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Counts to numbers, by the rules of the specification."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

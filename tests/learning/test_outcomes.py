@@ -1,7 +1,5 @@
 """What a command says of an entry that was told, and what a user's prompt does."""
 
-from __future__ import annotations
-
 import pytest
 
 from ai_lessons.learning.selection import ShownEntry, carried_out, corrects, judged, same_job

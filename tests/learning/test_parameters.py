@@ -1,7 +1,5 @@
 """Parameters of the repository: the update of the specification, samples, and where outcomes lead."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import pytest

@@ -1,7 +1,5 @@
 """Property tests of this folder: a slow machine is no failure."""
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,7 +1,5 @@
 """Anchors: how they are written, what of a file they mean, and when that has changed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands that fail more often than not are learned from sessions, by what worked in their place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

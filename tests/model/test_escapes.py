@@ -1,7 +1,5 @@
 """What of a text a terminal would obey, or nobody sees, is printed as an escape: by properties of all characters."""
 
-from __future__ import annotations
-
 import sys
 from unicodedata import category, name
 

@@ -1,7 +1,5 @@
 """What is telling in an output, and when two failures are alike."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

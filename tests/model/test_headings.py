@@ -1,7 +1,5 @@
 """A heading that is overlooked is a section that cannot be asked for: held against the parser itself."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt

@@ -1,7 +1,5 @@
 """Every table by kind knows every kind, whichever kinds there are; see CONTRIBUTING, "How to add a kind of entry"."""
 
-from __future__ import annotations
-
 import pytest
 
 from ai_lessons.app.answers import Answer, Hit

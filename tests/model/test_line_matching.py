@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from difflib import SequenceMatcher
 from itertools import pairwise
 

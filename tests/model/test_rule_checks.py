@@ -1,7 +1,5 @@
 """The check of a rule: what is refused, where it fires, and that no pattern can take for ever."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

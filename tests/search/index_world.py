@@ -1,7 +1,5 @@
 """A catalog in memory and an index on it, for the tests of the index; also run as a program by those with children."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence

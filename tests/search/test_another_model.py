@@ -1,7 +1,5 @@
 """Another model: all vectors are made anew, and no question is compared with those of the old one."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

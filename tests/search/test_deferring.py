@@ -1,7 +1,5 @@
 """A package whose start is put off: in interpreters of their own, because an import is remembered."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The real model: pulled once into the cache of this machine, then found there."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is the same to a reader is the same to the index, to phrases and to the judges, in every script."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

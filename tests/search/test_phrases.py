@@ -1,7 +1,5 @@
 """Phrases, identifiers and filters, asked of a real table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack

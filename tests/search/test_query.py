@@ -1,7 +1,5 @@
 """Questions to the table, and vectors that stay in memory."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from ai_lessons.search.model_files import PINNED

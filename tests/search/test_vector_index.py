@@ -1,7 +1,5 @@
 """Many passages get an index of vectors. It must answer as a comparison with every vector does, also after edits."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

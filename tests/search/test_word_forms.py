@@ -1,8 +1,6 @@
 # ruff: noqa: RUF001 - texts in many scripts
 """Every form of a word finds the text that holds another one, in every script; English is as it was."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 
