@@ -14,51 +14,32 @@ PACKAGE = "ai_lessons"
 SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 MAY_IMPORT = {
-    "__init__": set[str](),
-    "__main__": {"interfaces"},
-    "errors": set[str](),
-    "settings": {"errors", "model"},
-    "model": {"errors"},
-    "git": {"errors", "model"},
-    "search": {"errors", "model"},
-    "learning": {"errors", "model"},
-    "approval": {"errors", "model", "git"},
-    "connectors": {"errors", "model", "git"},
+    "__init__": set[str](), "__main__": {"interfaces"}, "errors": set[str](), "settings": {"errors", "model"},
+    "model": {"errors"}, "git": {"errors", "model"}, "search": {"errors", "model"}, "learning": {"errors", "model"},
+    "approval": {"errors", "model", "git"}, "connectors": {"errors", "model", "git"},
     "app": {"errors", "model", "git", "search", "learning", "approval", "connectors"},
     "interfaces": {"errors", "model", "app", "settings"},
-}
+}  # fmt: skip
 """Layer: the layers that it may import, besides itself."""
 
 HOMES = {
-    "lancedb": {"search/table.py"},
-    "pyarrow": {"search/table.py"},
-    "fastembed": {"search/embedding.py"},
-    "onnxruntime": {"search/embedding.py"},
-    "tokenizers": set[str](),
-    "numpy": {"search/embedding.py", "search/index.py"},
-    "huggingface_hub": set[str](),
-    "markdown_it": {"model/chunks.py", "interfaces/web/pages.py"},
-    "detect_secrets": {"app/secrets.py"},
-    "griffe": {"connectors/packages.py"},
-    "mcp": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
+    "lancedb": {"search/table.py"}, "pyarrow": {"search/table.py"}, "fastembed": {"search/embedding.py"},
+    "onnxruntime": {"search/embedding.py"}, "tokenizers": set[str](),
+    "numpy": {"search/embedding.py", "search/index.py"}, "huggingface_hub": set[str](),
+    "markdown_it": {"model/chunks.py", "interfaces/web/pages.py"}, "detect_secrets": {"app/secrets.py"},
+    "griffe": {"connectors/packages.py"}, "mcp": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
     "anyio": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
     "starlette": {"interfaces/mcp/server.py", "interfaces/web/server.py"},
-    "uvicorn": {"interfaces/mcp/server.py", "interfaces/web/server.py"},
-    "jinja2": {"interfaces/web/pages.py"},
-    "markupsafe": {"interfaces/web/pages.py"},
-    "nh3": {"interfaces/web/pages.py"},
+    "uvicorn": {"interfaces/mcp/server.py", "interfaces/web/server.py"}, "jinja2": {"interfaces/web/pages.py"},
+    "markupsafe": {"interfaces/web/pages.py"}, "nh3": {"interfaces/web/pages.py"},
     "packaging": {"connectors/packages.py"},
-}
+}  # fmt: skip
 """Slow package: the modules that may import it at their top."""
 
 LAYERS = {
-    "dulwich": {"git", "approval"},
-    "detect_secrets": {"app"},
-    "lancedb": {"search"},
-    "fastembed": {"search"},
-    "click": {"interfaces"},
-    "mcp": {"interfaces"},
-}
+    "dulwich": {"git", "approval"}, "detect_secrets": {"app"}, "lancedb": {"search"}, "fastembed": {"search"},
+    "click": {"interfaces"}, "mcp": {"interfaces"},
+}  # fmt: skip
 """Package: the only layers that may import it, at whatever place."""
 
 PURE = {"model", "learning", "errors"}

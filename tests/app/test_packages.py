@@ -140,15 +140,11 @@ def test_a_real_package_answers_a_real_question(world: World, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("names", "lock_file", "error"),
     [
-        ([], None, UsageError),
-        (["a b"], None, UsageError),
-        (["not-installed"], None, NotFound),
-        (["npm:click"], None, NotFound),
-        (["click==0.0.1"], None, Refused),
-        ([], "no.lock", NotFound),
+        ([], None, UsageError), (["a b"], None, UsageError), (["not-installed"], None, NotFound),
+        (["npm:click"], None, NotFound), (["click==0.0.1"], None, Refused), ([], "no.lock", NotFound),
         ([], "", NotFound),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_had_is_told_and_nothing_is_written(
     world: World, tmp_path: Path, names: list[str], lock_file: str | None, error: type[Exception]
 ) -> None:

@@ -34,16 +34,11 @@ TWIN = RULE.replace("01JD", "01JE")
 PATHS = (PATH, OTHER_PATH, "jira/rules/moved.md", "web/rules/x.md", "jira/lessons/a.md")
 TEXTS = (text("one"), text("two"), text("other", OTHER), text("twin", TWIN), "no frontmatter\n", "---\nid: [\n---\n")
 MESSAGES = (
-    "tidy",
-    f"Merge branch '{BRANCH}'",
-    f"Merge branch '{OTHER_BRANCH}'",
-    f"Merge branches '{BRANCH}' and '{OTHER_BRANCH}'",
-    f"Merge branch '{BRANCH}' into feature",
-    "Merge branch 'main' of hub",
-    "Use X (#7)",
-    f"Approve rule: X\n\nProposal: {BRANCH}",
+    "tidy", f"Merge branch '{BRANCH}'", f"Merge branch '{OTHER_BRANCH}'",
+    f"Merge branches '{BRANCH}' and '{OTHER_BRANCH}'", f"Merge branch '{BRANCH}' into feature",
+    "Merge branch 'main' of hub", "Use X (#7)", f"Approve rule: X\n\nProposal: {BRANCH}",
     f"Merge branch '{BRANCH}'\n\nAgent: claude",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

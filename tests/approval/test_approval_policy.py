@@ -130,17 +130,11 @@ def test_what_a_merge_says_it_merged(message: str, expected: tuple[str, ...] | N
 @pytest.mark.parametrize(
     ("branch", "end"),
     [
-        ("rules/R-8F3K2A-use-x", "8F3K2A"),
-        ("rules/r-8f3k2a-use-x", "8F3K2A"),
-        ("rules/8F3K2A-use-x", "8F3K2A"),
-        (f"rules/{RULE}-use-x", RULE),
-        ("rules/R-8F3K2A", "8F3K2A"),
-        ("rules/R-8F3K2-use-x", None),
-        ("rules/R-8F3K2A-use/x", None),
-        ("feature/rules/R-8F3K2A-use-x", None),
-        ("rules/use-x", None),
+        ("rules/R-8F3K2A-use-x", "8F3K2A"), ("rules/r-8f3k2a-use-x", "8F3K2A"), ("rules/8F3K2A-use-x", "8F3K2A"),
+        (f"rules/{RULE}-use-x", RULE), ("rules/R-8F3K2A", "8F3K2A"), ("rules/R-8F3K2-use-x", None),
+        ("rules/R-8F3K2A-use/x", None), ("feature/rules/R-8F3K2A-use-x", None), ("rules/use-x", None),
     ],
-)
+)  # fmt: skip
 def test_which_rule_a_branch_names(branch: str, end: str | None) -> None:
     assert rule_end(branch) == end
 

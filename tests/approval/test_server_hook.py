@@ -289,19 +289,14 @@ def a_proposal_that_is_too_long(w: World, mine: Clone) -> tuple[str, ...]:
 
 
 TAKEN: dict[str, Prepare] = {
-    "a lesson": a_lesson,
-    "a pull merge": a_pull_merge,
-    "a merged proposal": a_merged_proposal,
+    "a lesson": a_lesson, "a pull merge": a_pull_merge, "a merged proposal": a_merged_proposal,
     "a pull request mirrored from a forge": a_pull_request_mirrored_from_a_forge,
-    "an approved rule moved inside its project": at.renamed,
-    "another branch rewritten": another_branch_rewritten,
-    "a stricter policy": a_stricter_policy,
-    "signed: a signed merge": a_signed_merge_where_signatures_are_asked_for,
+    "an approved rule moved inside its project": at.renamed, "another branch rewritten": another_branch_rewritten,
+    "a stricter policy": a_stricter_policy, "signed: a signed merge": a_signed_merge_where_signatures_are_asked_for,
     "signed: asked for where rules are in force": signatures_asked_for_where_rules_are_in_force,
-    "a rejection": a_rejection,
-    "an executable script": executable("jira/scripts/unversioned/run.sh"),
+    "a rejection": a_rejection, "an executable script": executable("jira/scripts/unversioned/run.sh"),
     "a name with spaces and umlauts": files("jira/docs/\u00dcber uns (2).md"),
-}
+}  # fmt: skip
 
 REFUSED: dict[str, tuple[Prepare, str]] = {
     "a direct commit by an agent": (a_direct_commit, "committed without a proposal"),

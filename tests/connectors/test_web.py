@@ -201,14 +201,10 @@ def test_what_is_no_page_says_so(site: Site, reply: Reply, error: type[AiLessons
 @pytest.mark.parametrize(
     "url",
     [
-        "ftp://example.org/a",
-        "example.org",
-        "http://",
-        "http://[::1",
-        "https://ana:pw@example.org/",
+        "ftp://example.org/a", "example.org", "http://", "http://[::1", "https://ana:pw@example.org/",
         "http://exämple.org/",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_address_is_not_asked(url: str) -> None:
     with pytest.raises(UsageError):
         Web(allow_private=True).page(url)

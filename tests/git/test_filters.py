@@ -21,15 +21,8 @@ case $1 in clean) sed s/PENGUIN/WORDLESS/g;; smudge) sed s/WORDLESS/PENGUIN/g;; 
 """
 HIDDEN = "shop/** filter=hide\n.ai-lessons/rejected/** filter=hide\n"
 RULE = (
-    "contribute",
-    "suggest-rule",
-    "--project",
-    "shop",
-    "--rationale",
-    "because PENGUIN",
-    "--content",
-    "Ask PENGUIN.",
-)
+    "contribute", "suggest-rule", "--project", "shop", "--rationale", "because PENGUIN", "--content", "Ask PENGUIN.",
+)  # fmt: skip
 
 
 class Crypt:
@@ -158,17 +151,10 @@ def test_a_filter_that_is_not_set_up_here_changes_nothing_as_with_git(plain: Pat
 
 
 PUSHED = {
-    "working-tree-encoding=UTF-16": True,
-    "working-tree-encoding=ISO-8859-1": True,
-    "working-tree-encoding=no-such": True,
-    "ident": True,
-    "text eol=crlf": False,
-    "text=auto eol=lf": False,
-    "-text": False,
-    "binary": False,
-    "export-subst": False,
-    "filter=nobody-has-this": False,
-}
+    "working-tree-encoding=UTF-16": True, "working-tree-encoding=ISO-8859-1": True,
+    "working-tree-encoding=no-such": True, "ident": True, "text eol=crlf": False, "text=auto eol=lf": False,
+    "-text": False, "binary": False, "export-subst": False, "filter=nobody-has-this": False,
+}  # fmt: skip
 
 
 def stored(root: Path, file: Path) -> bytes:

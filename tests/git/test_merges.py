@@ -11,21 +11,10 @@ from ai_lessons.model.approval import REPORT_LIMIT, entry_end, merged_branches, 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)
 LINES = st.sampled_from(
     [
-        "",
-        " ",
-        "\t",
-        "Entry: x",
-        "Agent: helper",
-        "Rule: y",
-        "# Evaluation",
-        "\x1b[2J",
-        "\r",
-        "\u2028",
-        "-- ",
-        "...",
-        "\u202e",
+        "", " ", "\t", "Entry: x", "Agent: helper", "Rule: y", "# Evaluation", "\x1b[2J", "\r", "\u2028", "-- ",
+        "...", "\u202e",
     ]
-)
+)  # fmt: skip
 REPORTS = st.lists(LINES | WORDS, max_size=12).map("\n".join)
 GIVEN = (("Promoted-from", "user"), ("Entry", "01JD3Z8QK5W7M2X9V4T68F3K2A"))
 
@@ -64,17 +53,12 @@ def test_a_message_without_trailers_is_all_report() -> None:
 @pytest.mark.parametrize(
     ("branch", "end"),
     [
-        ("proposals/L-8F3K2A-use-x", "8F3K2A"),
-        ("proposals/l-8f3k2a", "8F3K2A"),
-        ("proposals/S-9XW2RB-put", "9XW2RB"),
-        ("proposals/8F3K2A-x", "8F3K2A"),
-        ("proposals/R-8F3K2A-x", None),
-        ("proposals/L-8F3K2-x", None),
-        ("proposals/L-8F3K2A-use/x", None),
-        ("proposals/use-words", None),
+        ("proposals/L-8F3K2A-use-x", "8F3K2A"), ("proposals/l-8f3k2a", "8F3K2A"),
+        ("proposals/S-9XW2RB-put", "9XW2RB"), ("proposals/8F3K2A-x", "8F3K2A"), ("proposals/R-8F3K2A-x", None),
+        ("proposals/L-8F3K2-x", None), ("proposals/L-8F3K2A-use/x", None), ("proposals/use-words", None),
         ("rules/R-8F3K2A-x", None),
     ],
-)
+)  # fmt: skip
 def test_which_entry_a_branch_names(branch: str, end: str | None) -> None:
     assert entry_end(branch) == end
 

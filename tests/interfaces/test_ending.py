@@ -38,17 +38,11 @@ def end(error: BaseException, *args: str) -> int:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (AiLessonsError("x"), 1),
-        (NotFound("entry", "x"), 3),
-        (InvalidEntry([Problem("a", "b")]), 4),
-        (Refused("no"), 8),
-        (click.UsageError("bad"), 2),
-        (click.ClickException("editor gone"), 1),
-        (click.Abort(), 130),
-        (KeyboardInterrupt(), 130),
-        (RuntimeError("oops"), 70),
+        (AiLessonsError("x"), 1), (NotFound("entry", "x"), 3), (InvalidEntry([Problem("a", "b")]), 4),
+        (Refused("no"), 8), (click.UsageError("bad"), 2), (click.ClickException("editor gone"), 1),
+        (click.Abort(), 130), (KeyboardInterrupt(), 130), (RuntimeError("oops"), 70),
     ],
-)
+)  # fmt: skip
 def test_every_error_has_its_exit_code(error: BaseException, code: int, capsys: Captured) -> None:
     assert end(error) == code
     assert capsys.readouterr().err

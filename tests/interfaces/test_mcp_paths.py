@@ -59,17 +59,11 @@ def test_no_name_leads_out_of_the_repository(agent: Agent, outside: Path, knowle
 @pytest.mark.parametrize(
     "address",
     [
-        "entry/..%2Foutside.md",
-        "entry/%2Fetc%2Fpasswd",
-        "entry/../outside.md",
-        "entry/linked.md",
-        "entry/folder%2Foutside.md",
-        "entry/.git%2Fconfig",
-        "entry/a%00%2Fb",
-        "entry/%FF",
+        "entry/..%2Foutside.md", "entry/%2Fetc%2Fpasswd", "entry/../outside.md", "entry/linked.md",
+        "entry/folder%2Foutside.md", "entry/.git%2Fconfig", "entry/a%00%2Fb", "entry/%FF",
         "entry/~nobody-of-this-name%2Fb",
     ],
-)
+)  # fmt: skip
 def test_no_address_leads_out_of_the_repository(agent: Agent, address: str) -> None:
     with pytest.raises(MCPError) as refused:
         agent.ask(agent.client.read_resource, f"lessons://{address}")

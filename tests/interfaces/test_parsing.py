@@ -41,14 +41,10 @@ def test_context_tags_carry_weights_where_they_are_given(text: str, expected: di
     ("text", "complaint"),
     [
         ("a=much", "the weight of 'a' must be a number from 0 to 999 like 1.5, not 'much'"),
-        ("a=", "the weight of 'a'"),
-        ("a=-1", "the weight of 'a'"),
-        ("a=nan", "the weight of 'a'"),
-        ("a=inf", "the weight of 'a'"),
-        ("=2", "no tag before"),
-        ("a,a=2", "'a' is given twice"),
+        ("a=", "the weight of 'a'"), ("a=-1", "the weight of 'a'"), ("a=nan", "the weight of 'a'"),
+        ("a=inf", "the weight of 'a'"), ("=2", "no tag before"), ("a,a=2", "'a' is given twice"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_context_tag_is_named(text: str, complaint: str) -> None:
     with pytest.raises(click.BadParameter, match=complaint):
         context_tags(text)

@@ -38,15 +38,10 @@ def test_an_import_tells_what_it_did_and_what_it_left_out(run: Run, knowledge: P
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        ("k.json", "groove"),
-        ("lessons.jsonl", "lessons-jsonl"),
-        ("knowledge.db", "ai-lessons-sqlite"),
-        ("AGENTS.md", "agents-md"),
-        ("x/.cursor/rules", "agents-md"),
-        ("note.md", "markdown"),
-        (".", "markdown"),
+        ("k.json", "groove"), ("lessons.jsonl", "lessons-jsonl"), ("knowledge.db", "ai-lessons-sqlite"),
+        ("AGENTS.md", "agents-md"), ("x/.cursor/rules", "agents-md"), ("note.md", "markdown"), (".", "markdown"),
     ],
-)
+)  # fmt: skip
 def test_a_name_says_what_a_file_is(name: str, form: str) -> None:
     assert guess(Path(name)) == form
 
@@ -60,17 +55,11 @@ def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> N
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        ("AGENTS.md", "agents-md"),
-        (".github/copilot-instructions.md", "copilot"),
-        (".cursor/rules", "cursor"),
-        (".windsurf/rules", "windsurf"),
-        (".claude/skills", "skills"),
-        (".qwen/team-memory", "qwen"),
-        ("docs/solutions", "compound"),
-        ("knowledge.json", "groove"),
-        ("my-agents.md", "groove"),
+        ("AGENTS.md", "agents-md"), (".github/copilot-instructions.md", "copilot"), (".cursor/rules", "cursor"),
+        (".windsurf/rules", "windsurf"), (".claude/skills", "skills"), (".qwen/team-memory", "qwen"),
+        ("docs/solutions", "compound"), ("knowledge.json", "groove"), ("my-agents.md", "groove"),
     ],
-)
+)  # fmt: skip
 def test_a_name_says_what_is_exported(name: str, form: str) -> None:
     assert target_of(Path("/home/you") / name) == form
 

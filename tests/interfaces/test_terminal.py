@@ -23,17 +23,13 @@ def test_nothing_that_a_terminal_would_obey_gets_through(text: str) -> None:
 @pytest.mark.parametrize(
     ("dangerous", "shown"),
     [
-        ("\x1b[2J", "\\x1b[2J"),
-        ("abc\rX", "abc\\rX"),
-        ("user\u202ecod.exe", "user\\u202ecod.exe"),
-        ("\U000e0041hidden", "\\U000e0041hidden"),
-        ("pay\u200dpal \u200c", "pay\\u200dpal \\u200c"),
-        ("go\ufe00od\ufe0f 1\ufe0f", "go\\ufe00od\\ufe0f 1\\ufe0f"),
-        ("\u1820\u180b\u180f", "\u1820\\u180b\\u180f"),
+        ("\x1b[2J", "\\x1b[2J"), ("abc\rX", "abc\\rX"), ("user\u202ecod.exe", "user\\u202ecod.exe"),
+        ("\U000e0041hidden", "\\U000e0041hidden"), ("pay\u200dpal \u200c", "pay\\u200dpal \\u200c"),
+        ("go\ufe00od\ufe0f 1\ufe0f", "go\\ufe00od\\ufe0f 1\\ufe0f"), ("\u1820\u180b\u180f", "\u1820\\u180b\\u180f"),
         ("\u043f\u200d\u0435\u200c\u0442", "\u043f\\u200d\u0435\\u200c\u0442"),
         ("\U0001f600\ufe0f\ufe0e\ufe0f\u200d\u200d", "\U0001f600\ufe0f\\ufe0e\\ufe0f\\u200d\\u200d"),
     ],
-)
+)  # fmt: skip
 def test_what_a_terminal_would_obey_is_shown_instead(dangerous: str, shown: str) -> None:
     assert clean(dangerous) == shown
 

@@ -57,29 +57,14 @@ def test_no_json_is_too_odd_to_read(value: object) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        b"{",
-        b"[]\n",
-        b'"text"\n',
-        GOOD[:40],
-        GOOD.rstrip() + b" " * LINE_BYTES + b"\n",
-        b"[" * 3000 + b"\n",
-        changed(id="01JD3Z8QK5W7M2X9V4T68F3K2U"),
-        changed(id="81JD3Z8QK5W7M2X9V4T68F3K2A"),
-        changed(id=None),
-        changed(at="2026-13-01T00:00:00Z"),
-        changed(at="yesterday"),
-        changed(entry="../../etc/passwd"),
-        changed(entry=7),
-        changed(event="HELPFUL"),
-        changed(session=["s"]),
-        changed(note={"a": 1}),
-        changed(value=True),
-        changed(value=1e300),
-        changed(edge={"injection_budget": "all"}),
-        GOOD.replace(b"}", b',"value":NaN}'),
-        GOOD.replace(b"}", b',"value":1e999}'),
+        b"{", b"[]\n", b'"text"\n', GOOD[:40], GOOD.rstrip() + b" " * LINE_BYTES + b"\n", b"[" * 3000 + b"\n",
+        changed(id="01JD3Z8QK5W7M2X9V4T68F3K2U"), changed(id="81JD3Z8QK5W7M2X9V4T68F3K2A"), changed(id=None),
+        changed(at="2026-13-01T00:00:00Z"), changed(at="yesterday"), changed(entry="../../etc/passwd"),
+        changed(entry=7), changed(event="HELPFUL"), changed(session=["s"]), changed(note={"a": 1}),
+        changed(value=True), changed(value=1e300), changed(edge={"injection_budget": "all"}),
+        GOOD.replace(b"}", b',"value":NaN}'), GOOD.replace(b"}", b',"value":1e999}'),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_or_hostile_line_is_counted_and_left_out(line: bytes) -> None:
     assert read_lines(GOOD + line) == ([EVENT], 1)
 

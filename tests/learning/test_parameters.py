@@ -61,15 +61,11 @@ def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event
 @pytest.mark.parametrize(
     "event",
     [
-        said("gravity", OBSERVED, 0.5),
-        said(BUDGET, OBSERVED),
-        said(BUDGET, OBSERVED, 1.5),
-        said(BUDGET, OBSERVED, 0.5, -1),
-        said(BUDGET, OBSERVED, 0.5, 1e6),
-        said(BUDGET, "bounds", 9, 3),
+        said("gravity", OBSERVED, 0.5), said(BUDGET, OBSERVED), said(BUDGET, OBSERVED, 1.5),
+        said(BUDGET, OBSERVED, 0.5, -1), said(BUDGET, OBSERVED, 0.5, 1e6), said(BUDGET, "bounds", 9, 3),
         said(BUDGET, "applauded", 1),
     ],
-)
+)  # fmt: skip
 def test_nonsense_changes_nothing(event: Event) -> None:
     assert fold_parameters([event]) == fold_parameters([])
 

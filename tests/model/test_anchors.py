@@ -99,23 +99,12 @@ def test_what_leads_out_of_the_repository_or_names_nothing_is_no_anchor(text: st
 @pytest.mark.parametrize(
     "about",
     [
-        "src/x.py",
-        ["src/x.py"],
-        [{"code": "../x"}],
-        [{"code": "pypi/click<8"}],
-        [{"package": "src/x.py"}],
-        [{"code": "a", "package": "pypi/b<1"}],
-        [{"code": "a", "sine": "x"}],
-        [{"code": 3}],
-        [{"code": "a", "seen": 12345678}],
-        [{"code": f"{n}.py"} for n in range(6)],
-        [{1: 2}],
-        [None],
-        [{"command": "--force"}],
-        [{"command": "a\nb"}],
-        [{"command": "a", "code": "b"}],
+        "src/x.py", ["src/x.py"], [{"code": "../x"}], [{"code": "pypi/click<8"}], [{"package": "src/x.py"}],
+        [{"code": "a", "package": "pypi/b<1"}], [{"code": "a", "sine": "x"}], [{"code": 3}],
+        [{"code": "a", "seen": 12345678}], [{"code": f"{n}.py"} for n in range(6)], [{1: 2}], [None],
+        [{"command": "--force"}], [{"command": "a\nb"}], [{"command": "a", "code": "b"}],
     ],
-)
+)  # fmt: skip
 def test_what_is_no_list_of_anchors_is_named_and_left_out(about: object) -> None:
     assert list(anchors.faults(about))
     assert len(anchors.anchors_of(about)) in {0, anchors.MOST}

@@ -167,15 +167,11 @@ def test_an_entry_in_the_wrong_folder_can_be_moved(kind: str, path: str, version
 @pytest.mark.parametrize(
     ("kind", "path", "versions"),
     [
-        ("doc", "p/docs/x.md", ...),
-        ("doc", "p/docs/guides/x.md", ...),
-        ("doc", "p/docs/unversioned/x.md", ...),
-        ("doc", "p/docs/release-1.0/x.md", ["release/1.0"]),
-        ("doc", "notes/1.0/x.md", ["2.0"]),
-        ("lesson", "p/lessons/x.md", ...),
-        ("lesson", "notes/x.md", ...),
+        ("doc", "p/docs/x.md", ...), ("doc", "p/docs/guides/x.md", ...), ("doc", "p/docs/unversioned/x.md", ...),
+        ("doc", "p/docs/release-1.0/x.md", ["release/1.0"]), ("doc", "notes/1.0/x.md", ["2.0"]),
+        ("lesson", "p/lessons/x.md", ...), ("lesson", "notes/x.md", ...),
     ],
-)
+)  # fmt: skip
 def test_an_entry_in_a_fitting_folder_stays(kind: str, path: str, versions: Any) -> None:
     assert fixes(make(kind, path, versions=versions)) == []
 

@@ -98,16 +98,12 @@ def test_the_programs_of_a_line(command: str, found: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("command", "found"),
     [
-        ("npm test -- --watch", ("npm test",)),
-        ("make -j4 all > log", ("make all",)),
-        ("python3 try_1.py", ("python3",)),
-        ("grep -rn foo . | head", ()),
-        ("ls missing; test -f x", ()),
-        ("git status", ()),
-        ("git push origin main", ("git push",)),
+        ("npm test -- --watch", ("npm test",)), ("make -j4 all > log", ("make all",)),
+        ("python3 try_1.py", ("python3",)), ("grep -rn foo . | head", ()), ("ls missing; test -f x", ()),
+        ("git status", ()), ("git push origin main", ("git push",)),
         ("cd app; pytest -q tests/a.py; pytest -q tests/a.py", ("pytest tests/a.py",)),
     ],
-)
+)  # fmt: skip
 def test_what_may_fail_in_earnest(command: str, found: tuple[str, ...]) -> None:
     assert attempts(command) == found
 

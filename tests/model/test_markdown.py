@@ -140,20 +140,13 @@ def test_what_we_do_not_read_is_refused_with_its_line(matter: str, line: int, wo
 @pytest.mark.parametrize(
     "matter",
     [
-        "a: " + "[" * 30_000,
-        "a: " + "[" * 30_000 + "]" * 30_000,
-        "- " * 30_000 + "x",
-        "? " * 30_000 + "x",
-        "a: " + "{a: " * 15_000,
-        "a:\n" + "".join(" " * n + "- b:\n" for n in range(1, 200)),
-        "a: [" + "1," * 6_000 + "]",
-        "a: " + "x" * 70_000,
-        "a: " + "é" * 40_000,
-        "a: &a [x,x]\nb: [*a,*a]",
+        "a: " + "[" * 30_000, "a: " + "[" * 30_000 + "]" * 30_000, "- " * 30_000 + "x", "? " * 30_000 + "x",
+        "a: " + "{a: " * 15_000, "a:\n" + "".join(" " * n + "- b:\n" for n in range(1, 200)),
+        "a: [" + "1," * 6_000 + "]", "a: " + "x" * 70_000, "a: " + "é" * 40_000, "a: &a [x,x]\nb: [*a,*a]",
         "".join(f"k{n}: 1\n" for n in range(6_000)),
     ],
     ids=lambda matter: matter[:12],
-)
+)  # fmt: skip
 def test_bombs_are_refused_before_they_go_off(matter: str) -> None:
     assert problems(f"---\n{matter}\n---\n")
 

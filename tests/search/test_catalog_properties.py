@@ -15,20 +15,11 @@ from search.catalog_world import A, B, C, World, everything, lesson
 
 PATHS = st.sampled_from(
     [
-        "p/lessons/a.md",
-        "p/lessons/2026-11/b.md",
-        "p/rules/r.md",
-        "p/docs/1.0/d.md",
-        "p/docs/d.txt",
-        "p/scripts/run.sh",
-        "p/scripts/run.sh.md",
-        "p/scripts/run.sh.md.md",
-        "q/lessons/a.md",
-        "notes/plain.md",
-        "root.md",
-        "notes/image.png",
+        "p/lessons/a.md", "p/lessons/2026-11/b.md", "p/rules/r.md", "p/docs/1.0/d.md", "p/docs/d.txt",
+        "p/scripts/run.sh", "p/scripts/run.sh.md", "p/scripts/run.sh.md.md", "q/lessons/a.md", "notes/plain.md",
+        "root.md", "notes/image.png",
     ]
-)
+)  # fmt: skip
 ALIKE = "01JD3Z8QK5W7M2X9V4XX8F3K2A"
 """Ends like A, so that both need longer handles."""
 TEXTS = st.sampled_from(

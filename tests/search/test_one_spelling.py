@@ -17,16 +17,11 @@ def both_shares(question: str, candidates: Candidates) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("written", "typed"),
     [
-        ("o\ufb03ce", "office"),
-        ("throt\u00adtle", "throttle"),
-        ("na\u00efve", "naive"),
-        ("isn\u2019t", "isn't"),
-        ("\uff21\uff30\uff29", "API"),
-        ("\uff76\uff9e", "\u30ac"),
-        ("well\u2011known", "well-known"),
+        ("o\ufb03ce", "office"), ("throt\u00adtle", "throttle"), ("na\u00efve", "naive"), ("isn\u2019t", "isn't"),
+        ("\uff21\uff30\uff29", "API"), ("\uff76\uff9e", "\u30ac"), ("well\u2011known", "well-known"),
         (unicodedata.normalize("NFD", "L\u00fcftung"), "L\u00fcftung"),
     ],
-)
+)  # fmt: skip
 def test_two_spellings_of_one_word_are_the_same(written: str, typed: str) -> None:
     assert fold(written) == fold(typed)
     assert with_parts(written) == with_parts(typed)

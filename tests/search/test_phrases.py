@@ -14,21 +14,13 @@ from ai_lessons.search.ranking import fold, hidden_parts, pattern, with_parts
 from search.index_world import World, entry
 
 TEXTS = {
-    "emphasis": "PUT replaces\n**the** _workflow_ as a whole",
-    "apart": "the workflow is what PUT replaces",
-    "flag": "git commit --no-verify skips the hooks",
-    "words": "there is no way to verify this",
-    "chinese": "使用git命令修改配置文件",
-    "stop": "To be, or not to be",
-    "odd": r"it's 100% a.b(c) C:\new [x] $1",
-    "oracle": "ORA-00942: table or view does not exist",
-    "rust": "error[E0382]: borrow of moved value",
-    "snake": "call is_not(user_name) of os.path.join",
-    "camel": "setUserName of HTTPServer",
-    "all": "git add --all",
-    "mail": "git log --author",
-    "dotted": "see a.b.c in /etc/nginx/nginx.conf",
-}
+    "emphasis": "PUT replaces\n**the** _workflow_ as a whole", "apart": "the workflow is what PUT replaces",
+    "flag": "git commit --no-verify skips the hooks", "words": "there is no way to verify this",
+    "chinese": "使用git命令修改配置文件", "stop": "To be, or not to be", "odd": r"it's 100% a.b(c) C:\new [x] $1",
+    "oracle": "ORA-00942: table or view does not exist", "rust": "error[E0382]: borrow of moved value",
+    "snake": "call is_not(user_name) of os.path.join", "camel": "setUserName of HTTPServer", "all": "git add --all",
+    "mail": "git log --author", "dotted": "see a.b.c in /etc/nginx/nginx.conf",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -46,22 +38,13 @@ def holding(world: World, *phrases: str) -> list[str]:
 @pytest.mark.parametrize(
     ("phrase", "found"),
     [
-        ("replaces the workflow", ["emphasis"]),
-        ("the workflow", ["apart", "emphasis"]),
-        ("the workflo", []),
-        ("--no-verify", ["flag"]),
-        ("no verify", ["flag"]),
-        ("git", ["all", "chinese", "flag", "mail"]),
-        ("配置文件", ["chinese"]),
-        ("配文", []),
-        ("to be not", []),
-        ("to be, or not to be", ["stop"]),
-        ("it's 100% a.b(c)", ["odd"]),
-        (r"C:\new [x] $1", ["odd"]),
-        ("' OR 1=1 --", []),
+        ("replaces the workflow", ["emphasis"]), ("the workflow", ["apart", "emphasis"]), ("the workflo", []),
+        ("--no-verify", ["flag"]), ("no verify", ["flag"]), ("git", ["all", "chinese", "flag", "mail"]),
+        ("配置文件", ["chinese"]), ("配文", []), ("to be not", []), ("to be, or not to be", ["stop"]),
+        ("it's 100% a.b(c)", ["odd"]), (r"C:\new [x] $1", ["odd"]), ("' OR 1=1 --", []),
         ("does not exist", ["oracle"]),
     ],
-)
+)  # fmt: skip
 def test_a_phrase_is_found_word_by_word(world: World, phrase: str, found: list[str]) -> None:
     assert holding(world, phrase) == found
 
@@ -78,20 +61,11 @@ def test_a_phrase_narrows_down_what_is_found_by_meaning_too(world: World) -> Non
 @pytest.mark.parametrize(
     ("query", "best"),
     [
-        ("user name of os path", "snake"),
-        ("os.path.join", "snake"),
-        ("setUserName", "camel"),
-        ("http server", "camel"),
-        ("--no-verify", "flag"),
-        ("--author", "mail"),
-        ("ORA-00942", "oracle"),
-        ("00942", "oracle"),
-        ("E0382", "rust"),
-        ("error 0382", "rust"),
-        ("a.b.c", "dotted"),
-        ("nginx", "dotted"),
+        ("user name of os path", "snake"), ("os.path.join", "snake"), ("setUserName", "camel"),
+        ("http server", "camel"), ("--no-verify", "flag"), ("--author", "mail"), ("ORA-00942", "oracle"),
+        ("00942", "oracle"), ("E0382", "rust"), ("error 0382", "rust"), ("a.b.c", "dotted"), ("nginx", "dotted"),
     ],
-)
+)  # fmt: skip
 def test_an_identifier_is_found_whole_and_by_part(world: World, query: str, best: str) -> None:
     assert world.found(query)[:1] == [best]
 
