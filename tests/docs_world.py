@@ -7,7 +7,6 @@ Ids, hashes, times, scores and sizes may differ; an id that a page shows stands 
 A line `…` stands for any lines. After a command that fails, the page must show `error: …` or `$ echo $?`.
 """
 
-import io
 import os
 import re
 import shlex
@@ -21,6 +20,7 @@ import pytest
 
 from ai_lessons.interfaces import cli, lesson
 from interfaces.world import LESSON_PROGRAM, environment
+from real_world import typed
 
 HOME = "/home/you"
 OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson.run}
@@ -209,9 +209,9 @@ class Session:
             self.monkeypatch.setenv(name, os.path.expanduser(value))
             return [], []
         if words[0] in OURS and not re.search(r"[|<>;&$~]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
-            self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), "utf-8"))
             self.capture()
-            self.code = OURS[words[0]](words[1:])
+            with typed():
+                self.code = OURS[words[0]](words[1:])
             out, err = self.capture()
         else:
             done = subprocess.run(

@@ -1,8 +1,14 @@
 """What tests use of the machine that they run on: git, files and programs, and where the embedding model lies."""
 
+import io
 import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NoReturn, Protocol
+
+import pytest
 
 from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
 
@@ -35,3 +41,36 @@ def put_program(file: Path, text: str | bytes) -> Path:
 def commit_all(git: Git, root: Path, message: str) -> None:
     git(root, "add", "-A")
     git(root, "commit", "-qm", message)
+
+
+@contextmanager
+def instead(place: str, does: Callable[..., Any]) -> Iterator[None]:
+    """Whoever calls the function of this dotted name calls another one: a fault, or a note of what was asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place, does)
+        yield
+
+
+@contextmanager
+def failing(place: str, error: BaseException) -> Iterator[None]:
+    """Whoever calls the function of this dotted name meets the error."""
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    with instead(place, fail):
+        yield
+
+
+@contextmanager
+def typed(data: str | bytes = b"") -> Iterator[None]:
+    """Standard input of this process, which is no terminal, has these bytes."""
+    known = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(data.encode() if isinstance(data, str) else data), "utf-8")
+    try:
+        yield
+    finally:
+        sys.stdin = known
+
+
+FULL = OSError(28, "No space left on device")

@@ -163,13 +163,6 @@ def test_reindex_waits_for_another_process_that_embeds_and_goes_on_where_it_ends
     assert ("Embedding", 0, 9) in seen
 
 
-def test_reindex_without_a_model_says_what_is_missing(world: World) -> None:
-    world.add("one", "text")
-    done = setup.reindex(world.library)
-    assert done.missing == 1
-    assert any("full text only" in note for note in done.notes)
-
-
 def test_scripts_kept_elsewhere_grow_stale(world: World, tmp_path: Path) -> None:
     for name in ("fresh", "newer", "gone"):
         (tmp_path / f"{name}.sh").write_text("#!/bin/sh\n")

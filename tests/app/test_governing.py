@@ -101,28 +101,6 @@ def verdict_of(tiers: Library, one: Move) -> PolicyVerdict:
 
 
 class TestWhatMayGo:
-    @pytest.mark.parametrize(
-        ("said", "way", "key"),
-        [
-            ({"outbound": "block_all"}, (ACME, "user"), "governance.outbound_policy is block_all"),
-            ({"context": "block_all"}, ("project", "user"), "promotion_from_enterprise_context is block_all"),
-            ({"context": "allow", "personal": "block"}, ("project", "user"), "personal_learning_during_enterprise is"),
-        ],
-    )
-    def test_a_refusal_says_which_policy_and_where_it_stands(
-        self, company: Company, said: dict[str, str], way: tuple[str, str], key: str
-    ) -> None:
-        company.state(**said)
-        with pytest.raises(Refused) as refused:
-            decide(company.tiers(here=ACME), move(*way))
-        commit = company.git(company.root(ACME), "rev-parse", "HEAD")
-        message = refused.value.message
-        assert refused.value.exit_code == 8
-        assert key in message
-        assert ACME in message
-        assert f".ai-lessons/config.yaml on main at {commit[:10]})" in message
-        assert refused.value.hint
-
     def test_a_script_and_a_block_of_code_are_code_wherever_they_stand(self) -> None:
         hidden = b"---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
         for path, data in (("x.md", f"---\ntitle: x\n---\n{CODE}".encode()), ("x.sh", b"echo\n"), ("x.md", hidden)):
@@ -275,17 +253,6 @@ class TestReleases:
         assert f"Test Person <person@example.com> asks to let lesson {theirs} go from {ACME} to user" in message
         assert "governance.outbound_policy is require_approval (the default, " in message
         assert str(company.root(ACME)) not in message
-
-    def test_what_was_turned_down_is_told_who_asks_again(self, company: Company, theirs: str) -> None:
-        first = self.ask(company, theirs)
-        review.reject_rule(company.library(writes=ACME), first.branch, reason="It names a customer")
-        assert "the same was rejected on 2026-11-21: It names a customer" in self.ask(company, theirs).warnings
-
-    def test_a_release_opens_no_gate_that_is_closed_for_good(self, company: Company, theirs: str) -> None:
-        company.approve(self.ask(company, theirs).branch)
-        company.state(outbound="block_all")
-        with pytest.raises(Refused):
-            self.go(company, theirs)
 
     def test_a_word_that_is_not_on_the_approval_branch_releases_nothing(self, company: Company, theirs: str) -> None:
         root, asked = company.root(ACME), self.ask(company, theirs)

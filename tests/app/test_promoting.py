@@ -70,10 +70,6 @@ class TestACopy:
         assert f"Promoted-from: project {lesson}" in message
         assert "Reason: holds everywhere" in message
 
-    def test_the_way_back_is_a_copy_too(self, company: Company) -> None:
-        done = go(company, add(company, "user"), "project")
-        assert fields_of(company, done, "project")["source"]["from_scope"] == "user:Test Person"
-
     def test_doing_it_again_says_so_and_makes_nothing(self, company: Company) -> None:
         lesson = add(company)
         first = go(company, lesson, "user")

@@ -10,7 +10,7 @@ import pytest
 from ai_lessons.app import entries, hints, review
 from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposals import make, open_proposals
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
 from ai_lessons.model.entries import Entry
 from ai_lessons.model.frontmatter import read_entry
 from app.world import DOC, LESSON, NOW, SCRIPT, World, lesson, options
@@ -422,16 +422,6 @@ def test_a_report_brings_no_secret_into_git(world: World) -> None:
     with pytest.raises(InvalidEntry):
         propose(world, report=f"It says glpat-{'aB3dE5gH7jK9mN1pQ3rS'}")
     assert waiting(world) == ()
-
-
-def test_where_the_user_edited_the_lesson_meanwhile_nothing_is_approved(world: World) -> None:
-    world.committed(PATH, lesson())
-    propose(world, {PATH: lesson(body="Seen thrice.\n")})
-    world.write(PATH, lesson(body="Mine.\n"))
-    with pytest.raises(UnsavedEdits, match=PATH):
-        review.approve_rule(world.fresh(), "L-8F3K2A")
-    assert world.read(PATH) == lesson(body="Mine.\n")
-    assert len(waiting(world)) == 1
 
 
 def test_hostile_branches_stop_nothing_and_write_nothing(world: World) -> None:

@@ -10,6 +10,7 @@ from ai_lessons.app import editing, entries, health, hints, proposals, review
 from ai_lessons.app.answers import RuleDraft, Suggested
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
 from app.world import LESSON, World, lesson
+from real_world import failing, instead
 
 AGENT = {"agent": "some agent", "session": "s1"}
 
@@ -35,13 +36,13 @@ def rules(world: World) -> list[str]:
     return [summary.title for summary in entries.list_entries(world.fresh()).entries if summary.kind == "rule"]
 
 
-def test_stats_tell_how_long_an_approval_took(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stats_tell_how_long_an_approval_took(world: World) -> None:
     assert health.stats(world.fresh()).approval_lead_time is None
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now - 2 * 3600)
-    made = suggest(world)
-    monkeypatch.setattr(time, "time", lambda: now)
-    review.approve_rule(world.fresh(), made.handle)
+    with instead("time.time", lambda: now - 2 * 3600):
+        made = suggest(world)
+    with instead("time.time", lambda: now):
+        review.approve_rule(world.fresh(), made.handle)
     assert health.stats(world.fresh()).approval_lead_time == 2 * 3600
 
 
@@ -208,13 +209,11 @@ def test_a_rule_that_links_a_wrong_kind_is_neither_proposed_nor_approved(world: 
         review.approve_rule(world.fresh(), made.handle)
 
 
-def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_try_after_a_crash_does_not_propose_twice(world: World) -> None:
     made = approved(world)
     world.write(made.path, world.read(made.path) + "More.\n")
-    with monkeypatch.context() as patch:
-        patch.setattr("ai_lessons.approval.decisions.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy")))
-        with pytest.raises(Conflict):
-            proposals.propose(world.fresh(cwd=world.root))
+    with failing("ai_lessons.approval.decisions.put_back", Conflict("busy")), pytest.raises(Conflict):
+        proposals.propose(world.fresh(cwd=world.root))
     (done,) = proposals.propose(world.fresh(cwd=world.root))
     assert [p.branch for p in review.pending_rules(world.fresh())] == [done.branch]
     assert world.status() == ""

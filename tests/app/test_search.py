@@ -15,15 +15,6 @@ from app.world import OTHER, CountingEmbedder, World, lesson, rule
 from real_world import Git
 
 
-def test_an_edit_is_found_by_the_next_search_and_the_old_text_is_not(world: World) -> None:
-    world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
-    assert world.found("pomology") == ["Apples"]
-    world.write("notes/a.md", "# Apples\n\nAbout viticulture.\n")
-    assert world.found("viticulture") == ["Apples"]
-    assert world.found("pomology") == []
-    assert world.commits() == ["first"]
-
-
 def test_a_renamed_moved_and_deleted_file_is_right_at_once(world: World) -> None:
     file = world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
     assert world.search("pomology").docs[0].entry.path == "notes/a.md"

@@ -15,7 +15,7 @@ from ai_lessons.errors import Conflict, NotFound, StorageFailed, Unreachable, Us
 from ai_lessons.search.index import SharedIndex
 from ai_lessons.search.model_files import ModelUnavailable
 from app.world import CountingEmbedder, World, options
-from real_world import Git
+from real_world import Git, failing
 
 EVERYWHERE = pytest.mark.parametrize("uri", ["folder", "s3"], indirect=True)
 
@@ -92,14 +92,10 @@ def test_a_clone_without_a_model_searches_text(
     world: World, clone: World, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup.index_push(world.library, uri)
-
-    def none(*_: object) -> None:
-        raise ModelUnavailable("tiny", [("cache", "not there")])
-
-    monkeypatch.setattr("ai_lessons.app.search_index.Embedders.embedder", none)
-    came = setup.index_pull(clone.library, uri)
-    assert (came.came, came.missing) == (3, 0)
-    assert clone.found("bread") == ["About bread"]
+    with failing("ai_lessons.app.search_index.Embedders.embedder", ModelUnavailable("tiny", [("cache", "not there")])):
+        came = setup.index_pull(clone.library, uri)
+        assert (came.came, came.missing) == (3, 0)
+        assert clone.found("bread") == ["About bread"]
 
 
 def in_place(uri: str, *worlds: World) -> None:
@@ -190,14 +186,10 @@ def test_an_address_that_nobody_answers_is_unreachable(clone: World, monkeypatch
             job(clone.fresh(offline=False))
 
 
-def test_half_a_push_is_nothing_for_those_who_read(
-    world: World, clone: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_push_is_nothing_for_those_who_read(world: World, clone: World, tmp_path: Path) -> None:
     place = str(tmp_path / "shared")
-    with monkeypatch.context() as patch:
-        patch.setattr("ai_lessons.search.table.Passages.finish", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            setup.index_push(world.library, place)
+    with failing("ai_lessons.search.table.Passages.finish", KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        setup.index_push(world.library, place)
     assert SharedIndex(place).state().passages == 0
     setup.index_push(world.library, place)
     assert setup.index_pull(clone.library, place).came == 3

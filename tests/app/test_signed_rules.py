@@ -188,26 +188,6 @@ def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_sig
         alice.approve(made.id)
 
 
-def test_an_unsigned_edit_changes_nothing_until_it_is_approved(alice: Team) -> None:
-    alice.trust(alice.has_key("alice"))
-    made = alice.suggest()
-    alice.approve(made.handle)
-    alice.committed(made.path, alice.read(made.path).replace("Do it.", "Do that."), message="tamper")
-    assert "Do it." in str(entries.show(alice.fresh(), made.handle).body)
-    assert len(alice.problems()) == 1
-    alice.approve(made.handle)
-    assert "Do that." in str(entries.show(alice.fresh(), made.handle).body)
-    assert alice.problems() == []
-
-
-def test_a_key_that_is_not_on_the_list_approves_nothing(alice: Team) -> None:
-    alice.trust(alice.has_key("alice"))
-    alice.has_key("mallory")
-    done = alice.approve(alice.suggest().handle)
-    assert "by a signer who is pinned here" in "\n".join(done.notes)
-    assert alice.in_force() == []
-
-
 def test_before_a_key_leaves_the_rules_that_would_change_are_named_and_can_be_approved_again(alice: Team) -> None:
     lines = [alice.has_key("bob"), alice.has_key("alice")]
     alice.trust(*lines)

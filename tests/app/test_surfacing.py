@@ -331,19 +331,6 @@ def test_the_clone_itself_may_name_the_branch(approved: World) -> None:
     assert entries.list_entries(approved.fresh()).notes == listing.notes
 
 
-def test_on_a_forge_the_protected_branch_decides(approved: World, tmp_path: Path) -> None:
-    git, root = approved.git, approved.root
-    approved.write(".ai-lessons/config.yaml", "approval:\n  require: forge\n")
-    approved.committed("jira/rules/direct.md", rule("Pushed past a review", entry_id=SECOND))
-    assert approved.titles(kinds=[Kind.RULE]) == []  # no such branch is known yet
-    git(tmp_path, "init", "-q", "--bare", "hub.git")
-    git(root, "remote", "add", "origin", str(tmp_path / "hub.git"))
-    git(root, "push", "-q", "origin", "main")
-    assert sorted(approved.titles(kinds=[Kind.RULE])) == ["Pushed past a review", "Sandbox first"]
-    approved.committed("jira/rules/direct.md", rule("Zanzibar", entry_id=SECOND))
-    assert "Zanzibar" not in approved.titles(kinds=[Kind.RULE])
-
-
 # --- alarms ---
 
 

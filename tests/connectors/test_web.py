@@ -2,7 +2,7 @@ import gzip
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -20,8 +20,18 @@ from a_server import Reply, Site, serving
 from ai_lessons.connectors import web
 from ai_lessons.connectors.web import Web
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, Unreachable, UsageError
+from real_world import instead
 
 PAGE = Reply(b"<p>Text.</p>")
+
+
+CONNECT = "urllib3.util.connection.create_connection"
+
+
+def named(*addresses: str) -> AbstractContextManager[None]:
+    """Every name has these addresses."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80)) for address in addresses]
+    return instead("socket.getaddrinfo", lambda *_, **__: found)
 
 
 @pytest.fixture
@@ -78,37 +88,29 @@ def test_nothing_is_sent_to_an_address_of_this_machine_or_its_network(site: Site
         ("ff02::1", False), ("4000::1", False),
     ],
 )  # fmt: skip
-def test_a_private_address_hides_in_no_other(monkeypatch: pytest.MonkeyPatch, address: str, public: bool) -> None:
-    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+def test_a_private_address_hides_in_no_other(address: str, public: bool) -> None:
     tried: list[Any] = []
 
     def connect(where: Any, *_: Any, **__: Any) -> socket.socket:
         tried.append(where)
         raise OSError("no network in tests")
 
-    monkeypatch.setattr("urllib3.util.connection.create_connection", connect)
-    with pytest.raises(Unreachable if public else Refused):
+    with named(address), instead(CONNECT, connect), pytest.raises(Unreachable if public else Refused):
         Web().page("http://example.org/a")
     assert tried == ([(address, 80)] if public else [])
 
 
-def test_one_private_address_of_a_name_is_enough_to_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 80)) for one in ("93.184.216.34", "127.0.0.1")]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: names)
-    with pytest.raises(Refused):
+def test_one_private_address_of_a_name_is_enough_to_refuse_it() -> None:
+    with named("93.184.216.34", "127.0.0.1"), pytest.raises(Refused):
         Web().page("http://example.org/a")
 
 
-def test_a_name_is_looked_up_once_and_what_was_looked_at_is_connected_to(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_is_looked_up_once_and_what_was_looked_at_is_connected_to(site: Site) -> None:
     answers = iter(["127.0.0.1", "127.0.0.1", "10.0.0.1"])  # for the page, its robots.txt, and nobody
 
     def resolved(*_: object, **__: object) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), 0))]
 
-    monkeypatch.setattr(socket, "getaddrinfo", resolved)
     asked: list[Any] = []
 
     def connect(where: Any, *_: Any, **__: Any) -> socket.socket:
@@ -118,8 +120,8 @@ def test_a_name_is_looked_up_once_and_what_was_looked_at_is_connected_to(
         return line
 
     port = int(site.url.rpartition(":")[2])
-    monkeypatch.setattr("urllib3.util.connection.create_connection", connect)
-    assert Web(allow_private=True).page(f"http://rebound.example:{port}/a")
+    with instead("socket.getaddrinfo", resolved), instead(CONNECT, connect):
+        assert Web(allow_private=True).page(f"http://rebound.example:{port}/a")
     assert asked == [("127.0.0.1", port)] * 2
 
 
@@ -304,7 +306,7 @@ def test_a_server_is_believed_by_its_certificate_alone(
 
 
 @pytest.fixture
-def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A proxy by which names are reached that nobody here knows."""
     known = socket.getaddrinfo
 
@@ -313,9 +315,9 @@ def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
             raise socket.gaierror("unknown")
         return known(host, *args, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", lookup)
     monkeypatch.setenv("HTTP_PROXY", site.url.replace("://", "://ann:p%40ss@"))
-    return site
+    with instead("socket.getaddrinfo", lookup):
+        yield site
 
 
 def test_a_page_is_asked_of_the_proxy_by_its_whole_address(proxy: Site) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app.setup import template_dir
-from ai_lessons.git import commit, files, objects
+from ai_lessons.git import commit, files
 from ai_lessons.git.store import Job, Store
 from git.conftest import Opened
 from git.steps import add, clean
-from real_world import Git
+from real_world import FULL, Git, failing, instead
 
 
 def dies_while(store: Store, job: Job, step: str, times: int = 1) -> None:
@@ -22,8 +22,7 @@ def dies_while(store: Store, job: Job, step: str, times: int = 1) -> None:
     if pid == 0:
         try:
             real, calls = pkgutil.resolve_name(step), itertools.count(1)
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(step, lambda *given: os._exit(9) if next(calls) == times else real(*given))
+            with instead(step, lambda *given: os._exit(9) if next(calls) == times else real(*given)):
                 store.apply(job)
         finally:
             os._exit(1)
@@ -81,50 +80,31 @@ WHERE = ("commit.changed", "commit.install", "commit.status_of", "objects.index_
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_ctrl_c_leaves_no_lock_and_loses_nothing(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    module, _, name = where.partition(".")
-
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(f"ai_lessons.git.{module}.{name}", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            store.apply(add("a.md"))
+def test_ctrl_c_leaves_no_lock_and_loses_nothing(store: Store, git: Git, where: str) -> None:
+    with failing(f"ai_lessons.git.{where}", KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        store.apply(add("a.md"))
     clean(git, store.root)
     assert len(store.save().commits) == 1
     assert git(store.root, "status", "--porcelain") == ""
 
 
-def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(store: Store, git: Git) -> None:
     put = commit._put
 
     def interrupted_late(lock: Path, target: Path) -> None:
         put(lock, target)
         os.kill(os.getpid(), signal.SIGINT)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(commit, "_put", interrupted_late)
-        with pytest.raises(KeyboardInterrupt):
-            store.apply(add("a.md"))
+    with instead("ai_lessons.git.commit._put", interrupted_late), pytest.raises(KeyboardInterrupt):
+        store.apply(add("a.md"))
     assert git(store.root, "status", "--porcelain") == ""
     clean(git, store.root)
 
 
-def test_a_disk_that_fills_up_while_committing_leaves_the_job_noted(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    for module, step in ((objects, "write_all"), (commit, "write_new")):
-        with monkeypatch.context() as patched:
-            patched.setattr(module, step, full)
-            done = store.apply(add(f"{module.__name__[-5:]}.md"))
+def test_a_disk_that_fills_up_while_committing_leaves_the_job_noted(store: Store, git: Git) -> None:
+    for step in ("objects.write_all", "commit.write_new"):
+        with failing(f"ai_lessons.git.{step}", FULL):
+            done = store.apply(add(f"{step}.md"))
         assert "no space left" in done.waiting
         clean(git, store.root)
     assert len(store.save().commits) == 2

@@ -12,6 +12,7 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, Storage
 from ai_lessons.git import files
 from ai_lessons.git.files import Staging, inside, read_file, remove_file, status_of, write_file
 from ai_lessons.git.worktree import walk
+from real_world import failing, instead
 
 
 def names(root: Path, skipped: list[str] | None = None) -> list[str]:
@@ -196,22 +197,16 @@ def test_a_disk_that_fills_up_half_way_leaves_everything_as_it_was(
     assert (tmp_path / "p/a.md").read_text() == "x"
 
 
-def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_writes_are_continued(tmp_path: Path) -> None:
     write = os.write
-    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data)[:3]))
-    write_file(tmp_path, "a.md", b"0123456789")
-    monkeypatch.undo()
+    with instead("os.write", lambda fd, data: write(fd, bytes(data)[:3])):
+        write_file(tmp_path, "a.md", b"0123456789")
     assert (tmp_path / "a.md").read_bytes() == b"0123456789"
 
 
 @pytest.mark.parametrize("code", [13, 30, 24, 5])
-def test_what_the_system_says_comes_back_as_our_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    def refuse(*_: object, **__: object) -> int:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(os, "open", refuse)
+def test_what_the_system_says_comes_back_as_our_error(tmp_path: Path, code: int) -> None:
     for act in (lambda: read_file(tmp_path, "a.md"), lambda: write_file(tmp_path, "a.md", b"")):
-        with pytest.raises(StorageFailed, match=os.strerror(code).lower()):
+        refuse = failing("os.open", OSError(code, os.strerror(code)))
+        with refuse, pytest.raises(StorageFailed, match=os.strerror(code).lower()):
             act()

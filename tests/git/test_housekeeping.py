@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-import pytest
-
 from ai_lessons.git import processes
 from ai_lessons.git.objects import Draft, opened
 from ai_lessons.git.store import Store
 from ai_lessons.git.worktree import locate
 from ai_lessons.model.layout import blob_id
 from git.steps import add, clean
-from real_world import Git
+from real_world import Git, failing, instead
 
 MANY = 30
 
@@ -52,7 +50,7 @@ def test_a_commit_lets_git_make_one_pack_of_many(store: Store, git: Git) -> None
     clean(git, store.root)
 
 
-def asked(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked(store: Store) -> list[str]:
     """What a write leaves running."""
     told: list[str] = []
     leave_running = processes.leave_running
@@ -61,27 +59,20 @@ def asked(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         told.extend(argv[1:])
         leave_running(argv, env=env, cwd=cwd)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(processes, "leave_running", noted)
+    with instead("ai_lessons.git.processes.leave_running", noted):
         assert store.apply(add(f"{time.time_ns()}.md")).commit
     return told
 
 
-def test_a_commit_where_little_lies_about_starts_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked(store, monkeypatch) == []
+def test_a_commit_where_little_lies_about_starts_nothing(store: Store) -> None:
+    assert asked(store) == []
 
 
-def test_a_program_that_cannot_be_started_is_not_the_writers_business(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_cannot_be_started_is_not_the_writers_business(store: Store, git: Git) -> None:
     assert store.apply(add("a.md")).commit
     scatter(store.root)
-
-    def no_more_processes(*_: object, **__: object) -> None:
-        raise BlockingIOError
-
-    monkeypatch.setattr(processes, "leave_running", no_more_processes)
-    done = store.apply(add("b.md"))
+    with failing("ai_lessons.git.processes.leave_running", BlockingIOError()):
+        done = store.apply(add("b.md"))
     assert (done.commit, done.waiting) == (git(store.root, "rev-parse", "HEAD"), "")
 
 

@@ -13,6 +13,7 @@ from approval.approval_world import PATH, text
 from approval.proposal_world import Desk
 from git.conftest import Opened
 from git.steps import add, clean
+from real_world import instead
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -41,7 +42,7 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(desk: Desk, opene
         clean(desk.git, desk.root)
 
 
-def test_ctrl_c_while_the_branch_moves_waits_for_git(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_branch_moves_waits_for_git(desk: Desk) -> None:
     desk.propose({PATH: text("Use X")})
     real = plumbing.run
 
@@ -50,10 +51,8 @@ def test_ctrl_c_while_the_branch_moves_waits_for_git(desk: Desk, monkeypatch: py
             os.kill(os.getpid(), signal.SIGINT)
         return real(*given, **named)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(plumbing, "run", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            desk.approve()
+    with instead("ai_lessons.git.plumbing.run", interrupt), pytest.raises(KeyboardInterrupt):
+        desk.approve()
     assert (desk.status(), desk.served()) == ("", "Use X")
     clean(desk.git, desk.root)
 

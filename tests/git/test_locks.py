@@ -13,6 +13,7 @@ import pytest
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git import store
 from ai_lessons.git.store import held
+from real_world import failing
 
 
 class Other:
@@ -79,15 +80,11 @@ def test_ctrl_c_ends_the_wait(lock: Path) -> None:
         assert mine
 
 
-def test_a_file_system_without_locks_is_told(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:
-
-    def unable(fd: int, what: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    with held(lock, patience=0.0):
-        monkeypatch.setattr(fcntl, "flock", unable)
-        with pytest.raises(StorageFailed, match="no locks available"), held(lock, patience=60.0):
-            pytest.fail("nobody has it")
+def test_a_file_system_without_locks_is_told(lock: Path) -> None:
+    unable = failing("fcntl.flock", OSError(errno.ENOLCK, "No locks available"))
+    refused = pytest.raises(StorageFailed, match="no locks available")
+    with held(lock, patience=0.0), unable, refused, held(lock, patience=60.0):
+        pytest.fail("nobody has it")
 
 
 def test_whoever_waits_for_a_job_to_be_done_goes_when_it_is(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:

@@ -138,12 +138,12 @@ def test_our_own_program_is_named_by_the_link_that_an_upgrade_keeps(
         (tmp_path / "bin").mkdir(exist_ok=True)
         (tmp_path / "bin" / name).symlink_to(made)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / called)])
+    monkeypatch.setattr(sys, "executable", python := str(tmp_path / "venv 1.0/bin/python"))
     assert processes.program_path("ai-lessons") == str(tmp_path / "bin/ai-lessons")
     monkeypatch.chdir(tmp_path / "bin")
     for start in ("-c", "-m", ""):  # python without a program of ours: the folder in which we stand says nothing
-        monkeypatch.setattr(sys, "argv", [start])
-        monkeypatch.setattr(sys, "executable", str(tmp_path / "venv 1.0/bin/python"))
+        sys.argv[:], sys.executable = [start], python
         assert processes.program_path("ai-lessons") == str(tmp_path / "venv 1.0/bin/ai-lessons")
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    sys.executable = str(tmp_path / "python")
     with pytest.raises(NotFound):
         processes.program_path("ai-lessons")

@@ -1,9 +1,7 @@
 """The program run in this process, and a knowledge repository to run it on."""
 
-import io
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,18 +12,17 @@ from ai_lessons.interfaces import cli
 from interfaces.a_terminal import Child, Spawn
 from interfaces.agent_host import Host
 from interfaces.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
-from real_world import Git, commit_all, put_file
+from real_world import Git, commit_all, put_file, typed
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
     """Run `ai-lessons` with these arguments; `text` is what comes through standard input."""
 
     def call(*args: str | Path, text: str | bytes = "") -> Outcome:
-        data = text if isinstance(text, bytes) else text.encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), "utf-8"))
         capfd.readouterr()
-        code = cli.run([str(arg) for arg in args])
+        with typed(text):
+            code = cli.run([str(arg) for arg in args])
         done = capfd.readouterr()
         return Outcome(code, done.out, done.err)
 

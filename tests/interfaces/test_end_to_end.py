@@ -99,16 +99,6 @@ def test_an_update_of_nothing_is_refused(run: Run, knowledge: Path) -> None:
     assert (done.code, "nothing to change" in done.err) == (2, True)
 
 
-def test_entries_are_linked_and_unlinked(run: Run, knowledge: Path) -> None:
-    done = run("contribute", "link", "L-8F3K2A", "S-9XW2RB", "--relation", "has-script", "--weight", "0.5")
-    assert done.code == 0, done.err
-    edges = run("recall", "related", "L-8F3K2A", "--json").json
-    assert {(edge["relation"], edge["target"], edge["weight"]) for edge in edges} >= {("has_script", SCRIPT, 0.5)}
-    assert "has_script -> [S-9XW2RB]" in run("recall", "show", "L-8F3K2A").out
-    assert run("contribute", "unlink", "L-8F3K2A", "S-9XW2RB").code == 0
-    assert SCRIPT not in {edge["target"] for edge in run("recall", "related", "L-8F3K2A", "--json").json}
-
-
 def test_a_link_between_wrong_kinds_is_refused_with_what_is_right(run: Run, knowledge: Path) -> None:
     done = run("contribute", "link", "L-8F3K2A", "D-4T7QZM", "--relation", "has_script")
     assert done.code == 2
@@ -160,33 +150,6 @@ def test_several_deletions_are_one_commit(run: Run, knowledge: Path, git: Git) -
     done = run("contribute", "delete-resource", "D-4T7QZM", "S-9XW2RB", "--yes", "--json")
     assert {one["id"] for one in done.json} == {DOC, SCRIPT}
     assert int(git(knowledge, "rev-list", "--count", "HEAD")) == int(before) + 1
-
-
-def test_a_doc_is_added_previewed_and_refreshed(run: Run, knowledge: Path, tmp_path: Path) -> None:
-    source = tmp_path / "guide.md"
-    source.write_text("# Guide\n\nFirst text about pagination.\n")
-    add = ("contribute", "add-resource", "--type", "doc", "--path", source, "--version", "v2,v3")
-    preview = run(*add, "--preview")
-    assert "1 passage" in preview.out
-    added = run(*add, "--json")
-    assert set(added.json) == {"id", "handle", "path", "commit"}
-    assert added.json["path"].startswith("global/docs/shared/")
-    source.write_text("# Guide\n\nSecond text about cursors.\n")
-    (refreshed,) = run("contribute", "refresh-resource", added.json["handle"], "--json").json
-    assert (refreshed["changed"], refreshed["added"], refreshed["removed"]) == (True, 1, 1)
-    assert run("recall", "search-resources", "cursors", "--json").json["docs"][0]["id"] == added.json["id"]
-
-
-def test_a_folder_is_imported_in_one_commit(run: Run, knowledge: Path, tmp_path: Path, git: Git) -> None:
-    for n in range(12):
-        (tmp_path / "notes" / f"n{n}.md").parent.mkdir(exist_ok=True)
-        (tmp_path / "notes" / f"n{n}.md").write_text(f"# Note {n}\n\nText {n}.\n")
-    (tmp_path / "notes/binary.md").write_bytes(b"\0\1")
-    before = int(git(knowledge, "rev-list", "--count", "HEAD"))
-    done = run("contribute", "add-resource", "--type", "doc", "--path", "notes", "--recursive", "--project", "n")
-    assert done.code == 0, done.err
-    assert "12 entries added, 0 unchanged, 1 skipped" in done.out
-    assert int(git(knowledge, "rev-list", "--count", "HEAD")) == before + 1
 
 
 def test_refreshing_needs_names_or_all(run: Run, knowledge: Path) -> None:

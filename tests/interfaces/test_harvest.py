@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
 from interfaces.agent_host import Host, add
 from interfaces.mcp_world import inside, over_stdio
 from interfaces.world import Run, environment, program_in
-from real_world import Git, commit_all, put_file
+from real_world import Git, commit_all, instead, put_file
 
 RECORDED = Path(__file__).parents[1] / "model/transcripts/claude-code.jsonl"
 EXAMPLES = Path(__file__).parents[2] / "template-repo/examples"
@@ -99,7 +100,7 @@ def test_a_folder_that_is_not_there_is_named(run: Run, knowledge: Path) -> None:
     assert (done.code, done.err.splitlines()[0]) == (3, "error: no folder of transcripts 'nowhere'")
 
 
-def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_is_new_is_read_again(run: Run, transcript: Path, closing: ExitStack) -> None:
     from ai_lessons.git import files
 
     first = run("contribute", "harvest", "--json").json
@@ -112,7 +113,7 @@ def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch:
         read.append(file.name)
         return every(file)
 
-    monkeypatch.setattr(files, "records", noted)
+    closing.enter_context(instead("ai_lessons.git.files.records", noted))
     shutil.copy(transcript, transcript.with_name("other.jsonl"))
     again = run("contribute", "harvest", "--json").json
     assert read == ["other.jsonl"]
@@ -177,7 +178,7 @@ def test_what_nobody_got_past_is_told_before_the_command_in_its_project_until_it
     assert host.hear("before_make_test", session_id="c", **words) == "", "it worked"
 
 
-def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path) -> None:
     from ai_lessons.git import files
 
     shutil.copy(transcript, transcript.with_name("older.jsonl"))
@@ -189,12 +190,13 @@ def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, mo
             raise KeyboardInterrupt
         return every(file)
 
-    monkeypatch.setattr(files, "records", until_pressed)
-    assert run("contribute", "harvest").code == 130
+    with instead("ai_lessons.git.files.records", until_pressed):
+        assert run("contribute", "harvest").code == 130
     assert left == []
     left[:] = ["older.jsonl"]
-    monkeypatch.setattr(files, "records", lambda file: every(file) if file.name == left.pop() else iter(()))
-    assert run("contribute", "harvest", "--json").json[0]["seen"]["sessions"] == 1
+    rest = instead("ai_lessons.git.files.records", lambda file: every(file) if file.name == left.pop() else iter(()))
+    with rest:
+        assert run("contribute", "harvest", "--json").json[0]["seen"]["sessions"] == 1
 
 
 def test_a_secret_in_an_output_is_shown_to_nobody(run: Run, transcript: Path) -> None:

@@ -3,13 +3,13 @@
 Where the specification has 001, 002 and so on, the commands get the handle of the lesson that is meant.
 """
 
-import io
 import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.lessons import parse
 from interfaces.a_terminal import Child
 from interfaces.world import LESSON, LESSON_PROGRAM, Outcome, environment
+from real_world import typed
 
 MINIMAL = "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"
 READ_FIRST = "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"
@@ -89,15 +90,21 @@ class Shell:
 
 
 @pytest.fixture
-def shell(git_repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
+def shell(
+    git_repo: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    closing: ExitStack,
+) -> Shell:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "lesson").write_text(f'#!/bin/sh\nexec {shlex.join(LESSON_PROGRAM)} "$@"\n')
     (programs / "lesson").chmod(0o755)
     monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.chdir(tmp_path)
+    closing.enter_context(typed())
     return Shell(tmp_path, environment(PATH=f"{programs}:{environment()['PATH']}"), capfd)
 
 

@@ -11,11 +11,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult, Implementation, ResourceTemplateReference
 
 from ai_lessons.interfaces.mcp import tools
-from ai_lessons.interfaces.mcp.tools import SessionPool
 from interfaces.mcp_world import Agent, inside, talking
 from interfaces.mcp_world import text as text_of
 from interfaces.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
-from real_world import Git, put_file
+from real_world import Git, failing, put_file
 
 BUDGET = 7_000  # characters of the list as it is sent
 FAILED = """$ git push
@@ -460,13 +459,10 @@ def test_arguments_that_are_wrong_are_named_without_decoration(agent: Agent) -> 
 
 
 def test_a_bug_is_told_without_its_words_and_the_log_is_named(
-    agent: Agent, log: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    agent: Agent, log: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_args: object, **_named: object) -> None:
-        raise ValueError("secret words")
-
-    monkeypatch.setattr(SessionPool, "read", broken)
-    told = agent.fails("search", query="x")
+    with failing("ai_lessons.interfaces.mcp.tools.SessionPool.read", ValueError("secret words")):
+        told = agent.fails("search", query="x")
     assert told == f"a bug in ai-lessons (ValueError)\nhint: the report is in {log}"
     assert "secret words" in caplog.text
 

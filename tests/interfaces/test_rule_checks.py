@@ -301,7 +301,6 @@ def test_a_check_is_drafted_from_a_fix(checked: Host, run: Run, git: Git, monkey
 def test_where_ast_grep_is_missing_validate_says_what_it_did_not_prove(
     run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     monkeypatch.setitem(__import__("sys").modules, "ast_grep_py", None)
     check = '{files: "*.py", pattern: f($A), bad: f(1), good: g(1)}'
     made = run("contribute", "suggest-rule", "--title", "x", "--rationale", "y", "--check", check, "--json")

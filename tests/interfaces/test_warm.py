@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
@@ -37,7 +37,7 @@ from ai_lessons.search.index import FEW
 from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson
 from interfaces.world import PATIENT, PROGRAM, Run, environment
-from real_world import Git, put_file
+from real_world import FULL, Git, failing, instead, put_file
 
 SECONDS = 60.0
 """Until a test gives up waiting."""
@@ -219,9 +219,9 @@ def test_servers_leave_searches_to_one_helper_and_open_no_index(both: Both) -> N
 
 
 def test_a_server_whose_helper_does_not_come_searches_itself_and_waits_once(
-    both: Both, monkeypatch: pytest.MonkeyPatch
+    both: Both, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
 ) -> None:
-    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: None)
+    closing.enter_context(instead("ai_lessons.git.processes.leave_running", lambda *_, **__: None))
     monkeypatch.setattr(daemon_client, "COMING", 0.1)
     both.write("notes/a.md", "# Apples\n\nAbout apples.\n")
     with Library(both.root, both.options._replace(warm=both.root.parent / "nowhere")) as held:
@@ -258,17 +258,14 @@ def test_only_values_of_ours_travel() -> None:
     assert daemon_client.unpacked(pickle.dumps(value)) == value
 
 
-def test_it_ends_when_idle_when_the_program_changes_and_when_its_folder_goes(
-    both: Both, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_ends_when_idle_when_the_program_changes_and_when_its_folder_goes(both: Both) -> None:
     helper = both.helper
     helper.look = 1e9
     assert not helper.over()
     helper.idle = 0.0
     assert helper.over()
     helper.idle = 1e9
-    with monkeypatch.context() as patch:
-        patch.setattr(daemon_client, "program", lambda: "another version")
+    with instead("ai_lessons.app.daemon_client.program", lambda: "another version"):
         assert helper.over()
     place = both.place
     place.unlink()
@@ -293,10 +290,10 @@ def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both) -
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
-def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, closing: ExitStack) -> None:
     folder = both.options.state_dir / "warm"
     started: list[object] = []
-    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1))
+    closing.enter_context(instead("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1)))
     folder.chmod(mode)
     with pytest.raises(daemon_client.DaemonUnavailable):
         daemon_client.ask(both.place, None, daemon_client.STATUS)
@@ -310,9 +307,9 @@ def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, monkey
         os.chown(folder, 0, -1)
 
 
-def test_who_is_no_user_of_ours_is_neither_asked_nor_answered(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daemon_client, "ours", lambda _line: False)
-    with pytest.raises(daemon_client.DaemonUnavailable):
+def test_who_is_no_user_of_ours_is_neither_asked_nor_answered(both: Both) -> None:
+    ours = "ai_lessons.app.daemon_client.ours"
+    with instead(ours, lambda _line: False), pytest.raises(daemon_client.DaemonUnavailable):
         daemon_client.ask(both.place, None, daemon_client.STATUS)
     assert both.helper.requests == 0
 
@@ -334,21 +331,18 @@ def test_on_a_mac_the_user_is_the_second_word_of_what_the_system_says(monkeypatc
     assert not daemon_client.ours(cast("socket.socket", Line(os.geteuid() + 1)))
 
 
-def test_two_never_start_within_a_moment(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_never_start_within_a_moment(state: Path) -> None:
     started: list[object] = []
-    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1))
-    for _ in range(3):
-        daemon_client.start(state / "warm" / daemon_client.program(), None)
+    with instead("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1)):
+        for _ in range(3):
+            daemon_client.start(state / "warm" / daemon_client.program(), None)
     assert started == [1]
 
 
 def test_a_full_disk_and_a_file_in_the_way_stop_no_search(
-    run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, knowledge: Path, state: Path, closing: ExitStack
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("ai_lessons.git.processes.leave_running", full)
+    closing.enter_context(failing("ai_lessons.git.processes.leave_running", FULL))
     assert run("recall", "search", "workflow").code == 0
     shutil.rmtree(state / "warm")
     (state / "warm").write_text("a file")

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.interfaces import cli
+from real_world import typed
 
 PROGRAM = (sys.executable, "-m", "ai_lessons")
 _PATIENTLY = (
@@ -58,12 +59,12 @@ class Outcome:
 def run_inside(words: Sequence[str], cwd: Path, stdin: str = "", **environ: str) -> Outcome:
     """Run `ai-lessons` in this process as if it were one of its own: a third of the time, but only Python's output."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(cwd):
+    with (
+        pytest.MonkeyPatch.context() as patch, contextlib.chdir(cwd), typed(stdin),
+        contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
+    ):  # fmt: skip
         for name, value in environ.items():
             patch.setenv(name, value)
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
-        patch.setattr(sys, "stdout", out)
-        patch.setattr(sys, "stderr", err)
         code = cli.run(list(words))
     said = []
     for stream in (out, err):

