@@ -20,7 +20,7 @@ from ai_lessons.app import answers, contexts, daemon_client, health, running, se
 from ai_lessons.app.harvest import HarvestedLesson
 from ai_lessons.app.hints import SessionTold
 from ai_lessons.errors import Problem
-from ai_lessons.git.history import FileRevision
+from ai_lessons.git.objects import FileRevision
 from ai_lessons.git.sync import EntryConflict
 from ai_lessons.interfaces.agent_text import LONGEST, NOTICE
 from ai_lessons.interfaces.cli import root

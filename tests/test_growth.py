@@ -68,7 +68,7 @@ def merge() -> None:
 
 
 def diff() -> None:
-    from ai_lessons.git.history import unified
+    from ai_lessons.git.objects import unified
 
     lines = [f"line {n}\n" for n in range(40_000)]
     changed = [line if n % 2 else f"new {n}\n" for n, line in enumerate(lines)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.git.history import History, unified
+from ai_lessons.git.objects import History, unified
 from ai_lessons.git.worktree import locate
 from ai_lessons.model.approval import trailers
 from real_world import Git

@@ -22,7 +22,7 @@ from ai_lessons.app.entries import list_entries
 from ai_lessons.app.open_repository import silent
 from ai_lessons.app.workspace import Library
 from ai_lessons.interfaces.mcp.tools import SessionPool
-from ai_lessons.interfaces.web import graph, pages, server
+from ai_lessons.interfaces.web import pages, server
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
@@ -479,16 +479,16 @@ def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(ru
         (knowledge / f"fruit/docs/1/{name}.md").parent.mkdir(parents=True, exist_ok=True)
         (knowledge / f"fruit/docs/1/{name}.md").write_text(f"# {name}\n\nThey grow.\n")
     pool = SessionPool(partial(settings.load, os.environ))
-    values = pool.read(lambda opened: graph.graph(opened, {})).values
+    values = pool.read(lambda opened: server.graph(opened, {})).values
     every = pool.read(list_entries).entries
     names = {tag for summary in every for tag in summary.tags} | {summary.project for summary in every}
     assert {topic.name for topic in values["topics"]} <= names
     unlinked = {topic.name: [summary.title for summary in topic.entries] for topic in values["unlinked"]}
     assert sorted(unlinked["fruit"]) == ["Apples", "Pears"]
     assert "Linked with nothing" in pages.render("graph.html", **values)
-    alone = pool.read(lambda opened: graph.graph(opened, {"project": "fruit"})).values
+    alone = pool.read(lambda opened: server.graph(opened, {"project": "fruit"})).values
     assert [(topic.name, len(topic.entries)) for topic in alone["topics"]] == [("fruit", 2)]
     assert "Nothing is linked here; 2 entries by project" in pages.render("graph.html", **alone)
-    drawn = pool.read(lambda opened: graph.graph_data(opened, {"project": "fruit"}))
+    drawn = pool.read(lambda opened: server.graph_data(opened, {"project": "fruit"}))
     assert sorted(node["label"] for node in drawn["nodes"]) == ["Apples", "Pears"]
     pool.close()

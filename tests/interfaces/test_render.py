@@ -21,7 +21,7 @@ from ai_lessons.app.answers import (
     Written,
 )
 from ai_lessons.errors import Problem
-from ai_lessons.git.history import FileRevision
+from ai_lessons.git.objects import FileRevision
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import BARE, View, clean

@@ -267,7 +267,7 @@ class CodeFolder:
 
     def diff(self, anchor: Anchor, row: AnchorVerdict) -> str:
         """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
-        from ai_lessons.git.history import unified
+        from ai_lessons.git.objects import unified
 
         old, new = self.sides(anchor, row)
         return unified(anchor.path, old.encode(), None if new is None else new.encode()) if old else ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.approval.proposals import TakenProposal
     from ai_lessons.errors import Problem
-    from ai_lessons.git.history import FileRevision
+    from ai_lessons.git.objects import FileRevision
     from ai_lessons.learning.selection import Effect, NotShown, ShownEntry
     from ai_lessons.learning.statistics import ParameterState, UsageTally
     from ai_lessons.model.chunks import TextSection

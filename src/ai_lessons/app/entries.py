@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Query
     from ai_lessons.app.workspace import Library, Reader, Reading, RepositorySession
     from ai_lessons.connectors.packages import Use
-    from ai_lessons.git.history import FileRevision
+    from ai_lessons.git.objects import FileRevision
     from ai_lessons.model.approval import BranchView, Evidence, Verdict
     from ai_lessons.model.chunks import TextSection as Cut
 
@@ -232,7 +232,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
 
 def difference(path: str, old: str, new: str) -> str:
     """How two texts differ, as a unified diff."""
-    from ai_lessons.git.history import unified  # a list shows no difference
+    from ai_lessons.git.objects import unified  # a list shows no difference
 
     return unified(path, old.encode(), new.encode())
 
@@ -334,7 +334,7 @@ def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     repo, summary = opened.holding(ref)
     path, store = repo.file_of(summary), repo.store
     if rev is None and store.head().commit is None:
-        from ai_lessons.git.history import unified
+        from ai_lessons.git.objects import unified
 
         return unified(path, None, store.read(path))
     return repo.history.diff(path, rev or "HEAD")
@@ -347,7 +347,7 @@ def change_of_rule(opened: Library, ref: str, commit: str) -> str:
     pair = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
     if pair is None:
         raise NotFound(f"commit of {summary.handle}", commit)
-    from ai_lessons.git.history import unified
+    from ai_lessons.git.objects import unified
 
     after, before = pair
     old = repo.history.text_at(before.commit, before.path) if before else None
@@ -462,7 +462,7 @@ def _unix(data: bytes) -> bytes:
 
 
 def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
-    from ai_lessons.git.history import unified  # most have none, and need not load what reads git's objects
+    from ai_lessons.git.objects import unified  # most have none, and need not load what reads git's objects
 
     other_name = f"{path} ({where})" if other is not None else f"removed from the {where}"
     return unified(path, approved, other, (f"{path} (in force)", other_name))

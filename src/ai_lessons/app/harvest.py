@@ -23,7 +23,7 @@ from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import expression, lessons, statements
+from ai_lessons.model import expression, lessons
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
@@ -150,10 +150,10 @@ def statements_of(of: Transcript, project: str, people: re.Pattern[str] | None =
         step = of.steps[at]
         edits = (later.text for later in of.steps[at + 1 : end] if later.sort == "edit")
         files = [file.removeprefix(f"{of.first_cwd}/") for file in edits]
-        much = statements.weight(step.text, len(files))
-        if much >= statements.BAR:
+        much = lessons.weight(step.text, len(files))
+        if much >= lessons.SAID_BAR:
             names = tuple(dict.fromkeys(files))[:MOST_EDITED]
-            pasted, place = statements.is_pasted(step.text), f"{of.file}:{step.line}"
+            pasted, place = lessons.is_pasted(step.text), f"{of.file}:{step.line}"
             rows.append(
                 Statement(quoted(step.text, people), much, pasted, names, of.session, project, place, step.at, of.host)
             )
@@ -718,7 +718,7 @@ def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
 
 def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
     """Words of a person as they are stored and shown: in short, without secrets and people."""
-    return without_people(secrets.masked(" ".join(text.split())), people)[: statements.LONGEST]
+    return without_people(secrets.masked(" ".join(text.split())), people)[: lessons.LONGEST_QUOTE]
 
 
 def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
@@ -801,7 +801,7 @@ def _contents(played: Iterable[Transcript], project: str = "", code: Path | None
         people = _people_at(code or Path(session.first_cwd)) if speaks and (code or session.first_cwd) else None
         seen.stated.extend(statements_of(session, name, people))
         for step in session.steps:
-            if step.sort == "edit" or (step.sort == "said" and statements.stated(step.text)):
+            if step.sort == "edit" or (step.sort == "said" and lessons.stated(step.text)):
                 text = step.text.removeprefix(f"{session.first_cwd}/")
                 text = text if step.sort == "edit" else " ".join(terms.asked_for(quoted(step.text, people)))
                 seen.moments.append(Moment(session.session, name, step.at, step.sort, text))

@@ -29,8 +29,8 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
+from ai_lessons.model.lessons import SAID_SURE_BAR, is_pasted, stated, weight
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
-from ai_lessons.model.statements import SURE_BAR, is_pasted, stated, weight
 from ai_lessons.search.terms import BAR, EDIT_BAR
 
 if TYPE_CHECKING:
@@ -692,7 +692,7 @@ def _stop(state_dir: Path, event: AgentEvent) -> Hints:
         return NOTHING
     with _memory(state_dir, event) as session:
         words, edited = session.stated, tuple(session.edited)
-        if words and not session.asked_for_statement and weight(words, len(edited)) >= SURE_BAR:
+        if words and not session.asked_for_statement and weight(words, len(edited)) >= SAID_SURE_BAR:
             session.asked_for_statement, session.stated = True, ""
             return Hints(Moment.STOP, stated=words, edited=edited)
         failure = next((failure for failure in session.failed if failure.solved and not failure.settled), None)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.commit import Committer
-    from ai_lessons.git.history import History
+    from ai_lessons.git.objects import History
     from ai_lessons.git.store import Store
     from ai_lessons.model.approval import BranchView
     from ai_lessons.model.config import RepositoryConfig
@@ -475,7 +475,7 @@ class OpenRepository:
     @cached_property
     def history(self) -> History:
         """Git's history of the files."""
-        from ai_lessons.git.history import History
+        from ai_lessons.git.objects import History
 
         return History(self.store.worktree)
 

@@ -31,8 +31,7 @@ from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import blob_at
 from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
-from ai_lessons.git.history import unified
-from ai_lessons.git.objects import opened, text_of
+from ai_lessons.git.objects import opened, text_of, unified
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown

@@ -38,7 +38,7 @@ from ai_lessons.errors import (
 )
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import READ_LIMIT, Outside, expanded, translated
-from ai_lessons.git.history import unified
+from ai_lessons.git.objects import unified
 from ai_lessons.git.store import AS_IT_IS, Change
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.chunks import estimate_tokens, split

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound
 from ai_lessons.git import files, hooks, processes
 from ai_lessons.git.files import translated
-from ai_lessons.git.history import unified
 from ai_lessons.git.hooks import holds_ours
+from ai_lessons.git.objects import unified
 from ai_lessons.model import expression, texts
 from ai_lessons.model.entries import json_fields
 

@@ -35,9 +35,8 @@ from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
-from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
+from ai_lessons.model.lessons import CONFIDENCE, place_of, prescribes, project_of
 from ai_lessons.model.markdown import REMOVE
-from ai_lessons.model.statements import prescribes
 from ai_lessons.model.texts import decode, one_line, split
 
 if TYPE_CHECKING:

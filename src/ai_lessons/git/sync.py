@@ -28,7 +28,6 @@ from ai_lessons.git import commits as git_commits
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commit import FAST_FORWARD, Author, check_out, committing, unshared
 from ai_lessons.git.files import READ_LIMIT, translated
-from ai_lessons.git.history import unified
 from ai_lessons.git.objects import (
     EXECUTABLE,
     Draft,
@@ -39,6 +38,7 @@ from ai_lessons.git.objects import (
     changed_each,
     opened,
     text_of,
+    unified,
 )
 from ai_lessons.git.plumbing import Network
 from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord

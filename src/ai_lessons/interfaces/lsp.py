@@ -24,9 +24,8 @@ from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces.cli.command import Call, Command, options
 from ai_lessons.interfaces.output import line
-from ai_lessons.model.anchors import Verdict
+from ai_lessons.model.anchors import Verdict, comment
 from ai_lessons.model.entries import Kind
-from ai_lessons.model.source_text import comment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

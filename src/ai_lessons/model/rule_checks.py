@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ai_lessons.model import expression
+from ai_lessons.model.anchors import names_comments, skeleton, without_comments
 from ai_lessons.model.layout import any_match, globs, stated
-from ai_lessons.model.source_text import names_comments, skeleton, without_comments
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 ASK, DENY = "ask", "deny"
