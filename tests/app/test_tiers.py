@@ -98,7 +98,7 @@ def test_a_word_that_is_common_in_a_small_tier_weighs_as_it_does_over_all(here: 
     assert first == ("project", "Frobnicate widgets with the blue lever")
 
 
-@pytest.mark.parametrize("sort", ["newest", "created", "title", "path"])
+@pytest.mark.parametrize("sort", ["newest", "created", "title", "path", "firm"])
 def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything(
     here: Here, sort: str, tmp_path: Path, git: Git
 ) -> None:

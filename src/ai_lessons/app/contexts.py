@@ -47,8 +47,9 @@ from ai_lessons.search.terms import ALIKE, likeness
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ai_lessons.app.workspace import Library, Reader, Reading
+    from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.model.links import Edge
+    from ai_lessons.search.catalog import CatalogReader
 
 _LESSONS = frozenset({Kind.LESSON})
 SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
@@ -59,7 +60,7 @@ SEE_ALSO = 3  # Results that are asked for what is related to them, and related 
 CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`; longer chains are mistakes
 
 
-def edges_of(catalog: Reader, entry_id: str, relation: str) -> list[Edge]:
+def edges_of(catalog: CatalogReader, entry_id: str, relation: str) -> list[Edge]:
     """The links of a relation that start or end at an entry."""
     return [edge for edge in catalog.edges(entry_id) if edge.relation == relation]
 
@@ -105,6 +106,22 @@ def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
     return ordered
 
 
+def usages_of(repo: Reading, summaries: Sequence[EntrySummary]) -> dict[str, statistics.UsageTally]:
+    """How entries have done, by id, as the repositories say in which they lie."""
+    usages: dict[str, statistics.UsageTally] = {}
+    for place in repo.every:
+        usages |= place.usages.several([summary for summary in summaries if summary.tier == place.options.tier])
+    return usages
+
+
+def silent(repo: Reading, summaries: Collection[EntrySummary]) -> dict[str, str]:
+    """Why entries are not shown unasked, by id, as the repositories say in which they lie."""
+    reasons: dict[str, str] = {}
+    for place in repo.every:
+        reasons |= place.usages.silent(summary for summary in summaries if summary.tier == place.options.tier)
+    return reasons
+
+
 def farther_copies(repo: Reading, summaries: Iterable[EntrySummary]) -> set[str]:
     """The ids of these that a nearer tier has as well: one was promoted from the other, or both from a third."""
     titled: dict[str, list[EntrySummary]] = {}
@@ -119,7 +136,7 @@ def farther_copies(repo: Reading, summaries: Iterable[EntrySummary]) -> set[str]
     return {max(pair, key=lambda summary: repo.tier_distance(summary.tier)).id for pair in twice}
 
 
-def origins(catalog: Reader, entry_id: str) -> list[GraphStep]:
+def origins(catalog: CatalogReader, entry_id: str) -> list[GraphStep]:
     """What an entry is derived from, over up to `CHAIN` links, the nearest first; each once."""
     steps, seen, border = list[GraphStep](), {entry_id}, [entry_id]
     for depth in range(1, CHAIN + 1):
@@ -305,7 +322,7 @@ def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySumm
     return opposed_lessons
 
 
-def related_of(catalog: Reader, steps: Collection[GraphStep]) -> tuple[Related, ...]:
+def related_of(catalog: CatalogReader, steps: Collection[GraphStep]) -> tuple[Related, ...]:
     """What these steps over the graph lead to."""
     summaries = catalog.many(step.target for step in steps)
     return tuple(
@@ -355,7 +372,7 @@ def graph(
     entries = tuple(summaries[name] for name in drawn.ids if name in summaries)
     groups = clusters(pair for pair in joined if {*pair} <= summaries.keys())
     lessons = [summary for summary in entries if summary.kind is Kind.LESSON]
-    confidence = {lesson: used.confidence for lesson, used in repo.usages.several(lessons).items()}
+    confidence = {lesson: used.confidence for lesson, used in usages_of(repo, lessons).items()}
     return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence, drawn.left_out)
 
 
@@ -467,7 +484,7 @@ def helping(
         alike[entry_id] = max(alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights))
     similar: dict[str, float] = {}
     if alike and not words:
-        repo.indexing.refresh()
+        app.search.refresh(repo)
         telling = f"{command}\n{transcripts.telling(output)}"
         similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
@@ -755,7 +772,7 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages, unasked = self._repo.usages.several([candidate.entry for candidate in fits]), shown_ids is not None
+        usages, unasked = usages_of(self._repo, [candidate.entry for candidate in fits]), shown_ids is not None
         every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
         ranked, left_out = fitting(moment, every, shown_ids, self._bars)
         could = [candidate for candidate in ranked if candidate.entry.id not in (shown_ids or ())]
@@ -799,6 +816,6 @@ def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = _LESSONS) -
     """Cosine similarity of the best passage of each entry that the vectors found."""
     filter_ = Filter(kinds=kinds)
     best: dict[str, float] = {}
-    for hit in repo.indexing.begin(words, filter_, DEPTH)().vectors:
+    for hit in app.search.begin(repo, words, filter_, DEPTH)().vectors:
         best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
     return best

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.answers import Query
-    from ai_lessons.app.workspace import Library, Reader, Reading, RepositorySession
+    from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.connectors.packages import Use
     from ai_lessons.git.objects import FileRevision
     from ai_lessons.model.approval import BranchView, Evidence, Verdict
     from ai_lessons.model.chunks import TextSection as Cut
+    from ai_lessons.search.catalog import CatalogReader
 
     Stored = Mapping[str, frozenset[str]]
 
@@ -118,7 +119,7 @@ def what_there_is(query: Query, stored: Stored) -> list[str]:
     return [f"nothing is stored at version {', '.join(query.versions)}; {listing}"]
 
 
-def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
+def not_here(catalog: CatalogReader, asked: Mapping[str, Iterable[str]]) -> list[str]:
     """A line for each project, tag or version that no entry has: what may have been meant, else what there is."""
     from difflib import get_close_matches
 
@@ -274,7 +275,7 @@ def list_entries(
     )
     if silent:
         summaries = catalog.select(replace(query, status=None, without=frozenset(), limit=0))
-        why = opened.reading.usages.silent(summaries)
+        why = app.contexts.silent(opened.reading, summaries)
         quiet = tuple(summary for summary in summaries if summary.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
     entries = tuple(summary for summary in catalog.select(query) if origin in {None, summary.from_})
@@ -507,7 +508,7 @@ WAYS: Final = {
 }
 
 
-def _linked(catalog: Reader, summary: EntrySummary) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
+def _linked(catalog: CatalogReader, summary: EntrySummary) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
     """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
     steps = links.reach(catalog.edges(summary.id), summary.id)
     near = [step for step in steps if not (step.relation == Relation.DERIVED_FROM and step.outgoing)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import app
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Context
-from ai_lessons.app.contexts import SYMBOL, Injecting, fit
+from ai_lessons.app.contexts import SYMBOL, Injecting, fit, usages_of
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git import files
 from ai_lessons.git import worktree as git_worktree
@@ -214,7 +214,7 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
     repo.current()
     project = _project(repo, cwd)
     holding = app.contexts.holding(repo, project)
-    usages, failures = repo.usages.several(holding), {entry for entry, _ in repo.catalog.failures()}
+    usages, failures = usages_of(repo, holding), {entry for entry, _ in repo.catalog.failures()}
     fits = []
     for summary in holding:
         tally = usages[summary.id].tallies
@@ -373,7 +373,7 @@ def _about_a_command(
     near = app.contexts.commands_here(repo, folders)
     named = app.contexts.about_command(near, calls, folders)
     inside = [x for x in app.contexts.about_inside(near, calls, folders[0]) if x not in named] if named else []
-    usages = repo.usages.several([*named, *inside]) if named else {}
+    usages = usages_of(repo, [*named, *inside]) if named else {}
     for summary in (*named, *inside):
         pattern = summary.pattern
         seen, why = commands.seen_in(summary.seen), "names this command"
@@ -739,5 +739,5 @@ def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, .
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
         raise NotFound("session", session, hint=hint)
     summaries = opened.reading.current().many(entry.id for entry in shown)
-    silent = opened.reading.usages.silent(summaries.values())
+    silent = app.contexts.silent(opened.reading, summaries.values())
     return tuple(entry._replace(silent=silent.get(entry.id, "")) for entry in shown)

@@ -9,7 +9,6 @@ from ai_lessons import app
 from ai_lessons.app import authorship
 from ai_lessons.app.answers import LessonDraft, Written
 from ai_lessons.app.contexts import superseded
-from ai_lessons.app.workspace import created
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import held
@@ -119,12 +118,16 @@ def load(opened: Library, scope: str | None = None, *, limit: int | None = None)
     ]
     pairs = [(summary, at.name) for at, kept in zip(places, filters, strict=True) for summary in catalog.select(kept)]
     total = len(pairs) if limit is None else sum(map(catalog.count, filters))
-    taken = sorted(pairs, key=lambda pair: (is_firm(pair[0]), created(pair[0])), reverse=True)[:limit]
+    taken = sorted(pairs, key=lambda pair: (is_firm(pair[0]), _made(pair[0])), reverse=True)[:limit]
     groups: dict[str, list[EntrySummary]] = {at.name: [] for at in places}
-    for summary, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
+    for summary, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), _made(pair[0]))):
         groups[name].append(summary)
     filled = tuple(LessonGroup(name, tuple(group)) for name, group in groups.items() if group)
     return Loaded(filled, total, tuple(reading.notes()))
+
+
+def _made(summary: EntrySummary) -> tuple[str, str]:
+    return summary.created, summary.id
 
 
 def show(opened: Library, ref: str) -> Shown:

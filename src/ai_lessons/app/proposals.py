@@ -192,7 +192,7 @@ def near_copies(opened: Library, text: str) -> dict[str, str]:
     """Active lessons and rules that say the same as a text in other words, the nearest first: by id, a sentence."""
     repo = opened.reading
     repo.current()
-    repo.indexing.refresh()
+    app.search.refresh(repo)
     similar = contexts.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
     ids = sorted((id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__)[::-1]
     summaries = repo.catalog.many(ids[:MOST_NAMED])

@@ -17,7 +17,7 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind,
 from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
-from ai_lessons.search.catalog import BESIDE_INDEX, gist, one_project, parse_query
+from ai_lessons.search.catalog import BESIDE_INDEX, CatalogReader, gist, one_project, parse_query
 from ai_lessons.search.ranking import (
     BAR,
     NEAR_BEST,
@@ -30,11 +30,11 @@ from ai_lessons.search.ranking import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from ai_lessons.app.open_repository import Options
-    from ai_lessons.app.workspace import Library, Reader, Reading
+    from ai_lessons.app.workspace import Library, Reading, RepositorySession
 
 RESULTS = 5  # Rules of one answer, and results at least where no limit is stated: agents read no more
 
@@ -132,7 +132,7 @@ def _answering(hit: Hit, query: Query, phrases: Sequence[str] = ()) -> Hit:
     return hit._replace(entry=entry._replace(snippet=text))
 
 
-def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
+def linked(catalog: CatalogReader, ids: Iterable[str]) -> set[str]:
     """Whatever a link joins with one of these entries, either way round."""
     return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
 
@@ -242,22 +242,61 @@ class Gathered(NamedTuple):
 
 def gather(repo: Reading, asked: Asking) -> Gathered:
     """Ask the index for passages by words and by vector, and the catalog for their entries."""
-    done, query, remark = repo.indexing.refresh(), asked.query, ""
+    done, query, remark = refresh(repo), asked.query, ""
     with_rules = not query.kinds and any(part.rules.count for part in repo.every)
-    begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if with_rules else None
+    begun = begin(repo, query.text, ALL_RULES, DEPTH) if with_rules else None
     depth, filters = max(DEPTH, query.limit), _of_index(repo, asked)
-    candidates = repo.indexing.begin(query.text, filters, depth)()
+    candidates = begin(repo, query.text, filters, depth)()
     if query.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(query):
         remark = f"nothing holds {_or(map(repr, query.phrases))} word by word: the words are looked for"
         asked, filters = asked._replace(query=replace(query, phrases=())), replace(filters, phrases=())
-        candidates = repo.indexing.begin(query.text, filters, depth)()
+        candidates = begin(repo, query.text, filters, depth)()
     # a score is of question (of which phrases are a part) and entry, whatever is filtered
     kinds = frozenset(Kind) - {Kind.RULE}
     unfiltered = Filter(kinds=kinds, spelled_in=filters.spelled_in, phrases=filters.phrases)
-    every = candidates if unfiltered == filters else repo.indexing.begin(query.text, unfiltered, depth)()
+    every = candidates if unfiltered == filters else begin(repo, query.text, unfiltered, depth)()
     rules = begun() if begun else NOTHING_FOUND
     hits = {hit.entry_id for each in (every, candidates, rules) for hit in (*each.text, *each.vectors)}
-    return Gathered(asked, done, candidates, every, rules, repo.catalog.many(hits), repo.indexing.passages(), remark)
+    passages = sum(part.indexing.passages() for part in repo.every)
+    return Gathered(asked, done, candidates, every, rules, repo.catalog.many(hits), passages, remark)
+
+
+def refresh(repo: Reading) -> IndexRefresh:
+    """Bring the indexes up to date with their catalogs (refresh those first), as far as one search has time for it."""
+    done = [part.indexing.refresh() for part in repo.every]
+    return IndexRefresh(
+        missing=sum(refresh.missing for refresh in done),
+        rebuilt=next((refresh.rebuilt for refresh in done if refresh.rebuilt), ""),
+        notes=tuple(dict.fromkeys(note for refresh in done for note in refresh.notes)),
+    )
+
+
+def begin(repo: Reading, text: str, filters: Filter, depth: int) -> Callable[[], Candidates]:
+    """As `Indexing.begin` of each at the same time, in one list of each sort; the model of the nearest decides."""
+    begun = [part.indexing.begin(text, filters, depth) for part in repo.every]
+    return lambda: _together(repo.every, [finish() for finish in begun], depth)
+
+
+def _together(repos: Sequence[RepositorySession], candidates: Sequence[Candidates], depth: int) -> Candidates:
+    model = next((result.model for result in candidates if result.model), "")
+    notes = [result.note for result in candidates if result.note]
+    pairs = zip(repos, candidates, strict=True)
+    other_tiers = [repo.options.tier for repo, result in pairs if result.vectors and result.model != model]
+    if other_tiers:
+        tiers = " and ".join(other_tiers)
+        notes.append(f"the vectors of {tiers} are of another model: only their texts are searched")
+    texts: list[list[Match]] = []
+    vectors: list[Match] = []
+    for place, result in enumerate(candidates):
+        ids = {hit.entry_id for hit in (*result.text, *result.vectors)} if place else ()
+        nearer = CatalogReader([repo.catalog for repo in repos[:place]]).many(ids) if ids else {}
+        texts.append([hit for hit in result.text if hit.entry_id not in nearer])
+        vectors += [hit for hit in result.vectors if hit.entry_id not in nearer and result.model == model]
+    sizes = [repo.indexing.passages() for repo in repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
+    blended = ranking.blend(list(zip(texts, sizes, strict=True)), depth)
+    nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
+    read = min((result.read for result in candidates if result.model == model), default=1.0)
+    return Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model, read)
 
 
 def _is_phrase(query: Query) -> bool:

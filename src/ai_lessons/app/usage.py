@@ -104,13 +104,13 @@ class UsageCache(Database):
 
     def damaged(self) -> int:
         """Lines of all logs that were left out."""
-        return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
+        return int(self.rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, statistics.Tallies]:
         """What happened to each entry (of these, or all), of those to which anything did."""
         every = "SELECT * FROM tallies"
         listed = f"{every} WHERE entry {_LISTED}"
-        rows = self._rows(every) if entries is None else self._rows(listed, (json.dumps(list(entries)),))
+        rows = self.rows(every) if entries is None else self.rows(listed, (json.dumps(list(entries)),))
         tally, words = statistics.Tallies, len(USES)
         return {entry: tally._make([*values[words:], tally(*values[:words])]) for entry, *values in rows}
 
@@ -118,12 +118,12 @@ class UsageCache(Database):
         """In how many sessions of this clone an entry was shown after a time (seconds since 1970)."""
         query = "SELECT count(DISTINCT session) FROM events WHERE entry = ? AND word = ? AND id > ?"
         values = entry, statistics.INJECTED, entries.ulid(int(seconds * 1000), bytes(10))
-        return int(self._rows(f"{query} AND clone = '' AND session <> ''", values)[0][0])
+        return int(self.rows(f"{query} AND clone = '' AND session <> ''", values)[0][0])
 
     def turns(self) -> list[Event]:
         """The events of this clone about parameters, in the order of their ids; none whose id says different things."""
         query = f"SELECT * FROM events WHERE entry {_LISTED} AND word <> '' AND clone = '' ORDER BY id"  # noqa: S608 - ours
-        rows = self._rows(query, (json.dumps(list(statistics.DEFINITIONS)),))
+        rows = self.rows(query, (json.dumps(list(statistics.DEFINITIONS)),))
         return [
             Event(i, at, word, name, who, value=value, weight=weight)
             for i, at, word, name, who, value, weight, _ in rows
@@ -132,11 +132,11 @@ class UsageCache(Database):
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event of this clone that says in which session it was."""
         where = "session <> '' AND clone = '' AND word <> ''"
-        return self._rows(f"SELECT DISTINCT session, entry, word FROM events WHERE {where}")  # noqa: S608 - our own words
+        return self.rows(f"SELECT DISTINCT session, entry, word FROM events WHERE {where}")  # noqa: S608 - our own words
 
     def history(self, entry: str) -> list[tuple[str, str]]:
         """(time, word) of every event of an entry, the oldest first."""
-        return self._rows("SELECT at, word FROM events WHERE entry = ? AND word <> '' ORDER BY at, id", (entry,))
+        return self.rows("SELECT at, word FROM events WHERE entry = ? AND word <> '' ORDER BY at, id", (entry,))
 
     def _refresh(self, logs: Mapping[str, LogFile]) -> None:
         if {name: stamp for name, (stamp, *_) in self._folded().items()} == {n: log.stamp for n, log in logs.items()}:
@@ -161,7 +161,7 @@ class UsageCache(Database):
 
     def _folded(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
         """Of each log its stamp, how many bytes are folded, and their digest."""
-        rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
+        rows = self.rows("SELECT name, mtime, size, inode, done, digest FROM logs")
         return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
     def _fold(self, log: LogFile, done: int) -> set[str]:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
-from itertools import islice, starmap
+from itertools import starmap
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
-from ai_lessons import app, search
+from ai_lessons import app
 from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
 from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
-from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind
+from ai_lessons.model.entries import Entry, EntrySummary, Kind
 from ai_lessons.model.layout import CONFIG_PATH
-from ai_lessons.search.catalog import Tally
+from ai_lessons.search.catalog import CatalogReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,17 +32,11 @@ if TYPE_CHECKING:
     from ai_lessons.app.search_index import Embedders, Indexing
     from ai_lessons.app.usage import Usages
     from ai_lessons.app.write_checks import Planned
-    from ai_lessons.learning.statistics import Event, UsageTally
+    from ai_lessons.learning.statistics import Event
     from ai_lessons.model.config import RepositoryConfig
-    from ai_lessons.model.links import Edge
-    from ai_lessons.model.transcripts import Shape
     from ai_lessons.search.catalog import Catalog, CatalogRefresh
     from ai_lessons.search.index import Index
-    from ai_lessons.search.ranking import Candidates, IndexRefresh, Match
-    from ai_lessons.search.terms import Posting
 
-    Key = Callable[[EntrySummary], tuple[object, ...]]
-    Reader: TypeAlias = "Catalog | Catalogs"  # What a job that reads asks: one catalog, or several as one
     Reading: TypeAlias = "RepositorySession | MultiRepository"
 
 
@@ -249,20 +242,21 @@ class MultiRepository:
 
     def __init__(self, repos: Sequence[RepositorySession], notes: Sequence[str] = ()) -> None:
         self.every, self._notes = tuple(repos), tuple(notes)
-        self.options = repos[0].options
-        self.catalog = Catalogs([repo.catalog for repo in repos])
-        self.indexing = SeveralIndexes(repos)
-        self.usages = SeveralUsages(repos)
+        self.catalog = CatalogReader([repo.catalog for repo in repos])
         self._place = {repo.options.tier: place for place, repo in enumerate(repos)}
 
-    def current(self) -> Catalogs:
+    @property
+    def options(self) -> Options:
+        """Those of the nearest."""
+        return self.every[0].options
+
+    def current(self) -> CatalogReader:
         """The catalogs, brought up to date with the files on disk and the rules in force."""
         # in the order of `Library._before`
         for repo in (
             each for same in (True, False) for each in self.every[::-1] if (each.options.tier == USER) is same
         ):
             repo.current()
-        self.catalog = Catalogs([repo.catalog for repo in self.every])
         return self.catalog
 
     def notes(self) -> list[str]:
@@ -305,189 +299,6 @@ class MultiRepository:
     def tier_distance(self, tier: str) -> int:
         """How far a tier is from the working directory: 0 is the nearest."""
         return self._place.get(tier, len(self._place))
-
-
-class SeveralIndexes:
-    """The search indexes of all, asked at the same time."""
-
-    def __init__(self, repos: Sequence[RepositorySession]) -> None:
-        self._repos = repos
-
-    def refresh(self) -> IndexRefresh:
-        """Bring them up to date with their catalogs (refresh those first), as far as one search has time for it."""
-        done = [repo.indexing.refresh() for repo in self._repos]
-        return search.ranking.IndexRefresh(
-            missing=sum(refresh.missing for refresh in done),
-            rebuilt=next((refresh.rebuilt for refresh in done if refresh.rebuilt), ""),
-            notes=tuple(dict.fromkeys(note for refresh in done for note in refresh.notes)),
-        )
-
-    def begin(self, text: str, filters: Filter, depth: int) -> Callable[[], Candidates]:
-        """As `Indexing.begin`, in one list of each sort. Where models differ, that of the nearest decides."""
-        begun = [repo.indexing.begin(text, filters, depth) for repo in self._repos]
-        return lambda: self._together([finish() for finish in begun], depth)
-
-    def _together(self, candidates: Sequence[Candidates], depth: int) -> Candidates:
-        model = next((result.model for result in candidates if result.model), "")
-        notes = [result.note for result in candidates if result.note]
-        pairs = zip(self._repos, candidates, strict=True)
-        other_tiers = [part.options.tier for part, result in pairs if result.vectors and result.model != model]
-        if other_tiers:
-            tiers = " and ".join(other_tiers)
-            notes.append(f"the vectors of {tiers} are of another model: only their texts are searched")
-        texts: list[list[Match]] = []
-        vectors: list[Match] = []
-        for place, result in enumerate(candidates):
-            ids = {hit.entry_id for hit in (*result.text, *result.vectors)}
-            nearer = {entry_id for part in self._repos[:place] for entry_id in part.catalog.many(ids)} if ids else set()
-            texts.append([hit for hit in result.text if hit.entry_id not in nearer])
-            vectors += [hit for hit in result.vectors if hit.entry_id not in nearer and result.model == model]
-        sizes = [part.indexing.passages() for part in self._repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
-        blended = search.ranking.blend(list(zip(texts, sizes, strict=True)), depth)
-        nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
-        read = min((result.read for result in candidates if result.model == model), default=1.0)
-        return search.ranking.Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model, read)
-
-    def passages(self) -> int:
-        """How many passages there are."""
-        return sum(repo.indexing.passages() for repo in self._repos)
-
-
-class SeveralUsages:
-    """What happened to entries, as the repositories say in which they lie."""
-
-    def __init__(self, repos: Sequence[RepositorySession]) -> None:
-        self._repos = repos
-
-    def several(self, summaries: Sequence[EntrySummary]) -> dict[str, UsageTally]:
-        """As `Usages.several`."""
-        usages: dict[str, UsageTally] = {}
-        for repo in self._repos:
-            usages |= repo.usages.several([summary for summary in summaries if summary.tier == repo.options.tier])
-        return usages
-
-    def silent(self, summaries: Iterable[EntrySummary]) -> dict[str, str]:
-        """As `Usages.silent`."""
-        summaries, reasons = list(summaries), dict[str, str]()
-        for repo in self._repos:
-            reasons |= repo.usages.silent([summary for summary in summaries if summary.tier == repo.options.tier])
-        return reasons
-
-
-class Catalogs:
-    """What jobs that read ask of one `Catalog`; the methods are those of it. For one job: links are remembered."""
-
-    def __init__(self, catalogs: Sequence[Catalog]) -> None:
-        self._all = tuple(catalogs)
-        self._edges: dict[str | None, list[Edge]] = {}
-
-    def many(self, ids: Iterable[str]) -> dict[str, EntrySummary]:
-        """The entries with these full ids; ids that do not exist are left out."""
-        unseen = set(ids)
-        summaries: dict[str, EntrySummary] = {}
-        for catalog in self._all:
-            summaries |= catalog.many(unseen - summaries.keys())
-        return summaries
-
-    def select(self, filters: Filter) -> list[EntrySummary]:
-        """The entries that pass a filter, in its order over all."""
-        summaries = _distinct(summary for catalog in self._all for summary in catalog.select(filters))
-        for key, backward in reversed(_ORDERS[filters.sort]):
-            summaries.sort(key=key, reverse=backward)
-        return summaries[: filters.limit or None]
-
-    def count(self, filters: Filter) -> int:
-        """How many entries pass a filter, whatever its limit; one that two have is counted twice."""
-        return sum(catalog.count(filters) for catalog in self._all)
-
-    def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
-        """The active entries of these kinds that say what files or code they are about."""
-        return _distinct(summary for catalog in self._all for summary in catalog.about_files(kinds))
-
-    def about_commands(self) -> list[EntrySummary]:
-        """The active rules and lessons that may name a command."""
-        return _distinct(summary for catalog in self._all for summary in catalog.about_commands())
-
-    def openings(self, ids: Iterable[str]) -> dict[str, str]:
-        """How the texts of these begin, by id."""
-        return {entry_id: text for catalog in reversed(self._all) for entry_id, text in catalog.openings(ids).items()}
-
-    def postings(self, terms: Sequence[str]) -> tuple[list[Posting], int]:
-        """Which active lessons and rules hold these words, and how many there are in all."""
-        every = [catalog.postings(terms) for catalog in self._all]
-        once = {(posting.term, posting.entry): posting for postings, _ in reversed(every) for posting in postings}
-        return list(once.values()), sum(entries for _, entries in every)
-
-    def failures(self) -> list[tuple[str, Shape]]:
-        """The failures that active entries keep, each with the entry's id."""
-        return [row for catalog in self._all for row in catalog.failures()]
-
-    def edges(self, entry_id: str | None = None) -> list[Edge]:
-        """The links that start or end at an entry, or the whole graph, also from one repository to another."""
-        if entry_id not in self._edges:
-            edges = (edge for catalog in self._all for edge in catalog.edges(entry_id))
-            self._edges[entry_id] = list(dict.fromkeys(edges))
-        return self._edges[entry_id]
-
-    def tags(self) -> list[Tally]:
-        """The tags of active entries, most used first."""
-        return _together(catalog.tags() for catalog in self._all)
-
-    def versions(self, project: str | None = None) -> list[Tally]:
-        """The versions of active entries, of one project or all, most used first."""
-        return _together(catalog.versions(project) for catalog in self._all)
-
-    def versions_of_projects(self) -> dict[str, frozenset[str]]:
-        """The versions of active entries, by project."""
-        projects: dict[str, frozenset[str]] = {}
-        for project, versions in (pair for catalog in self._all for pair in catalog.versions_of_projects().items()):
-            projects[project] = projects.get(project, frozenset()) | versions
-        return projects
-
-    def projects(self) -> list[Tally]:
-        """The projects of active entries, largest first."""
-        return _together(catalog.projects() for catalog in self._all)
-
-    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
-        """Values of `what` that start with `prefix`, each with a word of help, those of nearer repositories first."""
-        values: dict[str, str] = {}
-        for catalog in self._all:
-            values = dict(catalog.complete(what, prefix, limit)) | values
-        return list(islice(values.items(), limit))
-
-
-def created(summary: EntrySummary) -> tuple[object, ...]:
-    """A key that sorts entries by when they were made."""
-    return (summary.created, summary.id)
-
-
-# The orders of `search.catalog`, each a list of (key, backward), the first key deciding
-_ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
-    "newest": ((created, True),),
-    "created": ((created, False),),
-    "title": ((lambda summary: (summary.title.lower(), summary.id), False),),
-    "path": ((lambda summary: (summary.path, summary.id), False),),
-    "firm": ((lambda summary: (bool(summary.firm),), True), (created, True)),
-}
-
-
-def _distinct(summaries: Iterable[EntrySummary]) -> list[EntrySummary]:
-    """Each id once, as it comes first."""
-    by_id: dict[str, EntrySummary] = {}
-    for summary in summaries:
-        by_id.setdefault(summary.id, summary)
-    return list(by_id.values())
-
-
-def _together(several: Iterable[Sequence[Tally]]) -> list[Tally]:
-    sums: dict[str, Counter[str]] = {}
-    for tallies in several:
-        for tally in tallies:
-            sums.setdefault(tally.name, Counter()).update(tally.by_kind)
-    return sorted(
-        (Tally(name, by_kind.total(), dict(by_kind)) for name, by_kind in sums.items()),
-        key=lambda t: (-t.total, t.name),
-    )
 
 
 CODE = "code"  # Whose file says to which enterprise it belongs
@@ -553,7 +364,7 @@ class Library:
 
     def asked_by(self, options: Options) -> None:
         """Answer another caller from now on, with its own folder, name and session."""
-        self.options, self._reading = options, None
+        self.options = options
         for repo in self._opened.values():
             repo.options = repo.options._replace(
                 cwd=options.cwd, agent=options.agent, agent_by=options.agent_by, session=options.session

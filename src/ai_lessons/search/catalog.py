@@ -6,6 +6,7 @@ import json
 import posixpath
 import re
 import time
+from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import normalize
@@ -40,12 +41,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _KINDS = {kind.value: kind for kind in Kind}
+# What is compared, and in which direction
 _ORDERS = {
-    "newest": "created DESC, id DESC",
-    "created": "created, id",
-    "title": "title COLLATE NOCASE, id",
-    "path": "path, id",
-    "firm": "json_extract(summary, '$.firm') IS 1 DESC, created DESC, id DESC",
+    "newest": ("created", "id", "DESC"),
+    "created": ("created", "id", "ASC"),
+    "title": ("lower(title)", "id", "ASC"),
+    "path": ("path", "id", "ASC"),
+    "firm": ("json_extract(summary, '$.firm') IS 1", "created", "id", "DESC"),
 }
 _CONDITIONS = {
     "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
@@ -67,10 +69,10 @@ _CONDITIONS = {
 BESIDE_INDEX = ("since", "scopes", "title", "category", "without")
 """The filters that the index has no columns for."""
 
-_SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, summary FROM shown WHERE "
+_SUMMARY = "id, handle, kind, title, project, tags, versions, path, snippet, summary, :tier"
 # a match in the text leaves few rows to parse; the parsed fields decide
 _LIKELY_FILES = """
-status = 'active' AND kind IN (SELECT value FROM json_each(?)) AND (instr(summary, '"about":')
+status = 'active' AND kind IN (SELECT value FROM json_each(:kinds)) AND (instr(summary, '"about":')
 OR instr(summary, '"applies_to":'))
 """
 _LIKELY_COMMANDS = """
@@ -82,7 +84,7 @@ UNREADABLE = """
 SELECT count(DISTINCT file) FROM problems WHERE file NOT IN (SELECT path FROM entries)
 """
 AS_TEXT = "SELECT count(DISTINCT file) FROM problems WHERE file IN (SELECT path FROM entries)"
-_BY_IDS = "id IN (SELECT value FROM json_each(?))"
+_BY_IDS = "id IN (SELECT value FROM json_each(:ids))"
 _TAKEN = """
 SELECT e.path, e.stated, w.path, e.handle FROM entries e JOIN entries w ON w.id = e.stated AND w.standing = 0
 WHERE e.id <> e.stated
@@ -206,15 +208,16 @@ class Sizes(NamedTuple):
     newest: str | None = None
 
 
-class CatalogReader(Database):
-    """The queries of a catalog."""
+class CatalogReader:
+    """What is asked of one catalog or of several as one: of entries with the same id that of the first is taken."""
 
-    _tier: str
-    _memory: tuple[int, dict[object, Any]] = (-1, {})
+    def __init__(self, tiers: Sequence[Catalog]) -> None:
+        self.tiers = tuple(tiers)
+        self._memory: tuple[list[int], dict[object, Any]] = ([], {})
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        """A value that many questions need, kept until the catalog is written."""
-        now = self.generation
+        """A value that many questions need, kept until a catalog is written."""
+        now = [catalog.generation for catalog in self.tiers]
         if self._memory[0] != now:
             self._memory = now, {}
         if key not in self._memory[1]:
@@ -222,74 +225,57 @@ class CatalogReader(Database):
         value: T = self._memory[1][key]
         return value
 
-    def _one(self, query: str, values: Any = ()) -> int:
-        return int(self._rows(query, values)[0][0])
-
-    @property
-    def generation(self) -> int:
-        """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
-        return int(self._meta("generation") or 0)
-
-    def _meta(self, key: str) -> Any:
-        """A value of the catalog itself; None: not set."""
-        return next((value for (value,) in self._rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
+    def _select(self, query: str, same: int = 0, /, **values: object) -> list[Any]:
+        """The rows of all tiers; of those that agree in their first columns (so many as `same`) the nearest's only."""
+        nearest, *farther = (catalog.rows(query, values | {"tier": catalog.tier}) for catalog in self.tiers)
+        if not farther:
+            return nearest
+        rows = [*nearest, *(row for tier in farther for row in tier)]
+        by_columns: dict[object, Any] = {}
+        for row in rows if same else ():
+            by_columns.setdefault(row[:same], row)
+        return list(by_columns.values()) if same else rows
 
     def select(self, entry_filter: Filter) -> list[EntrySummary]:
-        """The entries that pass a filter, in its order, with handles that are unique in the repository.
+        """The entries that pass a filter, in its order, with handles that are unique in their repository.
 
         Raises UsageError: an unknown order.
         """
         if entry_filter.sort not in _ORDERS:
             raise UsageError(f"no order {entry_filter.sort!r}", hint="one of: " + ", ".join(_ORDERS))
-        values = _values(entry_filter)
-        query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[entry_filter.sort]} LIMIT :limit"
-        return self._lights(query, values | {"limit": entry_filter.limit or -1})
+        *keys, direction = _ORDERS[entry_filter.sort]
+        values, limit = _values(entry_filter), entry_filter.limit
+        several = len(self.tiers) > 1
+        columns = ", ".join([_SUMMARY, *keys] if several else [_SUMMARY])
+        order = ", ".join(f"{key} {direction}" for key in keys)
+        query = f"SELECT {columns} FROM shown WHERE {_passes(values)} ORDER BY {order} LIMIT :limit"  # noqa: S608
+        rows = self._select(query, 1, **values, limit=limit or -1)
+        if several:  # each is in order: they become one by what SQL compared, the last columns
+            rows = sorted(rows, key=lambda row: row[-len(keys) :], reverse=direction == "DESC")[: limit or None]
+        return _summaries(rows)
 
     def count(self, entry_filter: Filter) -> int:
-        """How many entries pass a filter, whatever its limit."""
+        """How many entries pass a filter, whatever its limit; one that two tiers have is counted twice."""
         values = _values(entry_filter)
         whole = entry_filter.scopes or entry_filter.title or entry_filter.category or entry_filter.since
-        return self._one(f"SELECT count(*) FROM {'shown' if whole else 'counted'} WHERE {_passes(values)}", values)  # noqa: S608
-
-    def get(self, entry_id: str) -> EntrySummary:
-        """The entry with this full id. Raises NotFound."""
-        if summary := self.many([entry_id]).get(entry_id):
-            return summary
-        raise NotFound("entry", entry_id)
+        query = f"SELECT count(*) FROM {'shown' if whole else 'counted'} WHERE {_passes(values)}"  # noqa: S608
+        return sum(number for (number,) in self._select(query, **values))
 
     def many(self, ids: Iterable[str]) -> dict[str, EntrySummary]:
         """The entries with these full ids; ids that do not exist are left out."""
-        return {summary.id: summary for summary in self._lights(_SELECT + _BY_IDS, (json.dumps(list(ids)),))}
-
-    def locate(self, entry_id: str) -> Location:
-        """The files of one entry. Raises NotFound."""
-        if locations := self.locations([entry_id]):
-            return locations[0]
-        raise NotFound("entry", entry_id)
-
-    def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
-        """The files of these entries, or of all."""
-        query = "SELECT id, path, side_path, hash, side_hash, source = 'approved' FROM shown"
-        rows = self._rows(query) if ids is None else self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),))
-        return [Location._make((*row[:5], bool(row[5]))) for row in rows]
-
-    def fields(self, entry_id: str) -> dict[str, Any]:
-        """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
-        rows = self._rows("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,))
-        fields: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
-        return fields
+        return {summary.id: summary for summary in self._entries(_BY_IDS, ids=json.dumps(list(ids)))}
 
     def openings(self, ids: Iterable[str]) -> dict[str, str]:
         """How the texts of these lessons and rules begin, by id: what stands before a failure that they keep."""
-        query = "SELECT id, opening FROM shown JOIN fields USING (key)"
-        return dict(self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),)))
+        query = f"SELECT id, opening FROM shown JOIN fields USING (key) WHERE {_BY_IDS}"  # noqa: S608 - our own words
+        return dict(self._select(query, 1, ids=json.dumps(list(ids))))
 
     def failures(self) -> list[tuple[str, Shape]]:
         """The id of every entry that keeps a failure and is not wrong, and its shape: one row for each failure."""
         query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status <> 'wrong'"
 
         def read() -> list[tuple[str, Shape]]:
-            rows = self._rows(query)
+            rows = self._select(query)
             return [(entry, tuple(frozenset(line.split()) for line in words.split("\n"))) for entry, words in rows]
 
         return self._once("failures", read)
@@ -299,42 +285,27 @@ class CatalogReader(Database):
         from ai_lessons.search.terms import Posting  # noqa: PLC0415  # lists do without
 
         kinds = "status = 'active' AND kind IN ('lesson', 'rule')"
-        rows = self._rows(
+        rows = self._select(
             "SELECT term, id, times, length FROM terms JOIN shown USING (key) JOIN fields USING (key)"  # noqa: S608
-            f" WHERE term IN (SELECT value FROM json_each(?)) AND {kinds}",
-            (json.dumps(terms),),
+            f" WHERE term IN (SELECT value FROM json_each(:terms)) AND {kinds}",
+            2,
+            terms=json.dumps(terms),
         )
-        entries = self._one(f"SELECT count(*) FROM counted WHERE {kinds}")  # noqa: S608 - our own words
-        return list(map(Posting._make, rows)), entries
-
-    def rules_in_force(self) -> dict[str, tuple[str, str]]:
-        """(path, blob hash) of every rule that was put in, by the id that it states."""
-        rows = self._rows("SELECT stated, path, hash FROM entries WHERE source = 'approved'")
-        return {entry_id: (path, blob) for entry_id, path, blob in rows}
-
-    def stated(self, ids: Iterable[str]) -> dict[str, str]:
-        """The ids that the texts of these entries state, by id: others where theirs are taken."""
-        query = f"SELECT id, stated FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
-        return dict(self._rows(query, (json.dumps(list(ids)),)))
-
-    def taken_of(self, ids: Iterable[str]) -> dict[str, str]:
-        """What the entries here hold that have these ids, as `yield_ids` compares it."""
-        what = "kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '')"
-        query = f"SELECT id, {what} FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
-        return dict(self._rows(query, (json.dumps(list(ids)),)))
+        counted = self._select(f"SELECT count(*) FROM counted WHERE {kinds}")  # noqa: S608 - our own words
+        return list(map(Posting._make, rows)), sum(number for (number,) in counted)
 
     def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
         """The active entries of these kinds that state globs of files, or the code that they speak of."""
 
         def read() -> list[EntrySummary]:
-            summaries = self._lights(_SELECT + _LIKELY_FILES, (_array(kinds) or "[]",))
+            summaries = self._entries(_LIKELY_FILES, kinds=_array(kinds) or "[]")
             return [summary for summary in summaries if summary.applies_to or summary.about]
 
         return self._once(("files", frozenset(kinds)), read)
 
     def about_commands(self) -> list[EntrySummary]:
         """The active rules and lessons that may name a command."""
-        return self._once("commands", lambda: self._lights(_SELECT + _LIKELY_COMMANDS))
+        return self._once("commands", lambda: self._entries(_LIKELY_COMMANDS))
 
     def tags(self) -> list[Tally]:
         """The tags of active entries, most used first."""
@@ -342,9 +313,8 @@ class CatalogReader(Database):
 
     def versions(self, project: str | None = None) -> list[Tally]:
         """The versions of active entries, of one project or all, most used first."""
-        only = "" if project is None else "AND project = ?"
-        query = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key)"
-        return self._tallies(query, only, () if project is None else (project,))
+        query, only = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key)", "AND project = :project"
+        return self._tallies(query, only if project is not None else "", project=project)
 
     def versions_of_projects(self) -> Mapping[str, frozenset[str]]:
         """The versions of active entries, by project; projects without any are left out."""
@@ -352,7 +322,7 @@ class CatalogReader(Database):
 
         def read() -> Mapping[str, frozenset[str]]:
             versions: dict[str, set[str]] = {}
-            for project, version in self._rows(query):
+            for project, version in self._select(query):
                 versions.setdefault(project, set()).add(version)
             return {project: frozenset(names) for project, names in sorted(versions.items())}
 
@@ -362,64 +332,52 @@ class CatalogReader(Database):
         """The projects of active entries, largest first."""
         return self._once("projects", lambda: self._tallies("SELECT project, kind, count(*) FROM shown"))
 
-    def _tallies(self, query: str, only: str = "", values: tuple[str, ...] = ()) -> list[Tally]:
-        by_name: dict[str, dict[str, int]] = {}
-        for name, kind, number in self._rows(f"{query} WHERE status = 'active' {only} GROUP BY 1, 2", values):
-            by_name.setdefault(name, {})[kind] = number
-        tallies = [Tally(name, sum(kinds.values()), kinds) for name, kinds in by_name.items()]
+    def _tallies(self, query: str, only: str = "", **values: object) -> list[Tally]:
+        by_name: dict[str, Counter[str]] = {}
+        for name, kind, number in self._select(f"{query} WHERE status = 'active' {only} GROUP BY 1, 2", **values):
+            by_name.setdefault(name, Counter())[kind] += number
+        tallies = [Tally(name, kinds.total(), dict(kinds)) for name, kinds in by_name.items()]
         return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
 
     def edges(self, entry_id: str | None = None) -> list[Edge]:
         """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
-        query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
-        order = " ORDER BY id, relation, target"
-        if entry_id is None:
-            return [Edge(*row) for row in self._rows(query + order)]
-        outgoing = self._rows(f"{query} WHERE id = ?{order}", (entry_id,))
-        incoming = self._rows(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id))
-        return [Edge(*row) for row in outgoing + incoming]
 
-    def fingerprints(self) -> dict[str, str]:
-        """What the passages of every entry were made from, by id: the files, their contents, and how we read them."""
-        query = "SELECT id, ? || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '') || ' ' || path FROM shown"
-        return dict(self._rows(f"{query} ORDER BY id", (VERSION,)))
+        def read(where: str = "TRUE") -> list[Edge]:
+            query = f"SELECT id, relation, target, weight FROM links JOIN shown USING (key) WHERE {where}"  # noqa: S608
+            return [Edge(*row) for row in self._select(f"{query} ORDER BY id, relation, target", 4, id=entry_id)]
 
-    def unreadable(self) -> list[Problem]:
-        """Why files give no entry, or only their text: they cannot be read, are invalid, or their id is taken."""
-        problems = [Problem(*row) for row in self._rows("SELECT path, message, line FROM problems")]
-        for path, stated, winner, name in self._rows(_TAKEN):
-            message = f"states the id {stated} of {winner}, so it goes by {name}: give it an id of its own"
-            problems.append(Problem(path, message))
-        return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.message))
+        ends = ("TRUE",) if entry_id is None else ("id = :id", "target = :id AND id <> :id")
+        return self._once(("edges", entry_id), lambda: [edge for end in ends for edge in read(end)])
 
-    def sizes(self) -> Sizes:
-        """Counts for statistics."""
-        ((files, size),) = self._rows("SELECT count(*), coalesce(sum(size), 0) FROM files")
-        ((oldest, newest),) = self._rows("SELECT min(created), max(created) FROM shown WHERE created <> ''")
-        return Sizes(
-            entries=dict(self._rows("SELECT kind, count(*) FROM shown GROUP BY kind")),
-            projects=self._one("SELECT count(DISTINCT project) FROM shown"),
-            tags=self._one("SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
-            files=files,
-            bytes=size,
-            unreadable=self._one(UNREADABLE),
-            oldest=oldest,
-            newest=newest,
+    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
+        """Values of `what` that start with `prefix`, each with a word of help, for the completion of a shell.
+
+        `what` is `id` (handles, by kind letter and beginning; without a letter any handle's end), `project`, `tag`,
+        `version`; anything else has no values.
+        """
+        like = re.sub(r"([\\%_])", r"\\\1", prefix) + "%"
+        query = _HANDLES if what == "id" else ""
+        if what in _COUNTED:
+            query = f"SELECT {what}, count(*) || ' entries' FROM {_COUNTED[what]} WHERE {what} LIKE :like ESCAPE '\\'"  # noqa: S608
+            query += " GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit"
+        return self._select(query, 1, like=like, limit=limit)[:limit] if query else []
+
+    def _entries(self, where: str, **values: object) -> list[EntrySummary]:
+        return _summaries(self._select(f"SELECT {_SUMMARY} FROM shown WHERE {where}", 1, **values))  # noqa: S608
+
+
+def _summaries(rows: Sequence[Any]) -> list[EntrySummary]:
+    """The entries of rows that begin with `_SUMMARY`."""
+    # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
+    fields = json.loads(f"[{','.join(row[9] for row in rows)}]")
+    return [
+        EntrySummary(
+            row[0], row[1], _KINDS[row[2]], row[3], row[4],
+            tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
+            row[7], row[8], row[10], **stated,
         )
-
-    def _lights(self, query: str, values: Any = ()) -> list[EntrySummary]:
-        """The entries of a query that begins with `_SELECT`."""
-        rows = self._rows(query, values)
-        # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
-        fields = json.loads(f"[{','.join(row[9] for row in rows)}]")
-        return [
-            EntrySummary(
-                row[0], row[1], _KINDS[row[2]], row[3], row[4],
-                tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
-                row[7], row[8], self._tier, **stated,
-            )
-            for row, stated in zip(rows, fields, strict=True)
-        ]  # fmt: skip
+        for row, stated in zip(rows, fields, strict=True)
+    ]  # fmt: skip
 
 
 def _passes(values: Mapping[str, str | int]) -> str:
@@ -551,7 +509,7 @@ class CatalogRefresh(NamedTuple):
     rebuilt: str = ""
 
 
-class Catalog(CatalogReader):
+class Catalog(Database, CatalogReader):
     """One catalog file, opened. A damaged file is replaced and filled again.
 
     `first`: of some files those in HEAD, the first to come first, asked where several state one id.
@@ -565,9 +523,15 @@ class Catalog(CatalogReader):
         clock: Callable[[], int] = time.time_ns,
         first: First = lambda _: (),
     ) -> None:
-        self._tier, self._clock, self._in_order = tier, clock, first
+        self.tier, self._clock, self._in_order = tier, clock, first
         self._disk: Disk | None = None
-        super().__init__(path, SCHEMA)
+        CatalogReader.__init__(self, [self])
+        Database.__init__(self, path, SCHEMA)
+
+    @property
+    def generation(self) -> int:
+        """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
+        return int(self._meta("generation") or 0)
 
     def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = lambda *_: None) -> CatalogRefresh:
         """Bring the catalog up to date with the files.
@@ -590,23 +554,93 @@ class Catalog(CatalogReader):
         records = [record(entry, entry.path, blob, None) for entry, blob in rules]
         return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
 
-    def yield_ids(self, tiers: Sequence[CatalogReader]) -> None:
+    def yield_ids(self, tiers: Sequence[Catalog]) -> None:
         """Leave their ids to the entries of these other tiers: what states one of them here goes by another."""
         now = " ".join(str(catalog.generation) for catalog in (self, *tiers)) if tiers else ""
         if (self._meta("yielded") or "") == now:
             return
-        here = [name for (name,) in self._rows("SELECT DISTINCT stated FROM entries")] if tiers else []
+        here = [name for (name,) in self.rows("SELECT DISTINCT stated FROM entries")] if tiers else []
         taken = {name: text for catalog in reversed(tiers) for name, text in catalog.taken_of(here).items()}
 
         def put(_: sqlite3.Connection) -> None:
             with self.transaction() as db:
                 if taken != dict(db.execute("SELECT id, text FROM taken")):
-                    set_taken(db, taken, self._tier)
+                    set_taken(db, taken, self.tier)
                     self._written()
                 after = " ".join(str(catalog.generation) for catalog in (self, *tiers)) if tiers else ""
                 self._put_meta("yielded", after)
 
         self.ask(put)
+
+    def get(self, entry_id: str) -> EntrySummary:
+        """The entry with this full id. Raises NotFound."""
+        if summary := self.many([entry_id]).get(entry_id):
+            return summary
+        raise NotFound("entry", entry_id)
+
+    def locate(self, entry_id: str) -> Location:
+        """The files of one entry. Raises NotFound."""
+        if locations := self.locations([entry_id]):
+            return locations[0]
+        raise NotFound("entry", entry_id)
+
+    def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
+        """The files of these entries, or of all."""
+        query = "SELECT id, path, side_path, hash, side_hash, source = 'approved' FROM shown"
+        rows = (
+            self.rows(query) if ids is None else self.rows(f"{query} WHERE {_BY_IDS}", {"ids": json.dumps(list(ids))})
+        )
+        return [Location._make((*row[:5], bool(row[5]))) for row in rows]
+
+    def fields(self, entry_id: str) -> dict[str, Any]:
+        """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
+        rows = self.rows("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,))
+        fields: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
+        return fields
+
+    def rules_in_force(self) -> dict[str, tuple[str, str]]:
+        """(path, blob hash) of every rule that was put in, by the id that it states."""
+        rows = self.rows("SELECT stated, path, hash FROM entries WHERE source = 'approved'")
+        return {entry_id: (path, blob) for entry_id, path, blob in rows}
+
+    def stated(self, ids: Iterable[str]) -> dict[str, str]:
+        """The ids that the texts of these entries state, by id: others where theirs are taken."""
+        query = f"SELECT id, stated FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
+        return dict(self.rows(query, {"ids": json.dumps(list(ids))}))
+
+    def taken_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """What the entries here hold that have these ids, as `yield_ids` compares it."""
+        what = "kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '')"
+        query = f"SELECT id, {what} FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
+        return dict(self.rows(query, {"ids": json.dumps(list(ids))}))
+
+    def fingerprints(self) -> dict[str, str]:
+        """What the passages of every entry were made from, by id: the files, their contents, and how we read them."""
+        query = "SELECT id, ? || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '') || ' ' || path FROM shown"
+        return dict(self.rows(f"{query} ORDER BY id", (VERSION,)))
+
+    def unreadable(self) -> list[Problem]:
+        """Why files give no entry, or only their text: they cannot be read, are invalid, or their id is taken."""
+        problems = [Problem(*row) for row in self.rows("SELECT path, message, line FROM problems")]
+        for path, stated, winner, name in self.rows(_TAKEN):
+            message = f"states the id {stated} of {winner}, so it goes by {name}: give it an id of its own"
+            problems.append(Problem(path, message))
+        return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.message))
+
+    def sizes(self) -> Sizes:
+        """Counts for statistics."""
+        ((files, size),) = self.rows("SELECT count(*), coalesce(sum(size), 0) FROM files")
+        ((oldest, newest),) = self.rows("SELECT min(created), max(created) FROM shown WHERE created <> ''")
+        return Sizes(
+            entries=dict(self.rows("SELECT kind, count(*) FROM shown GROUP BY kind")),
+            projects=self._one("SELECT count(DISTINCT project) FROM shown"),
+            tags=self._one("SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
+            files=files,
+            bytes=size,
+            unreadable=self._one(UNREADABLE),
+            oldest=oldest,
+            newest=newest,
+        )
 
     def resolve(self, ref: str) -> EntrySummary:
         """The entry that a person means: handle, id, unique end of an id, repository-relative path, or whole title.
@@ -615,7 +649,7 @@ class Catalog(CatalogReader):
         """
         name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
         path = posixpath.normpath(name)
-        rows = self._rows(
+        rows = self.rows(
             "SELECT id FROM shown WHERE path = ?1 UNION SELECT id FROM shown WHERE side_path = ?1", (path,)
         )
         match = re.fullmatch(_HANDLE, name.upper())
@@ -638,7 +672,7 @@ class Catalog(CatalogReader):
     def _ids_titled(self, name: str) -> list[str]:
         """The entries with this title, in any case, and scripts that are kept elsewhere, at this path."""
         title = " ".join(normalize("NFC", name).casefold().split())
-        rows = self._rows("SELECT id, title, json_extract(summary, '$.script_path') FROM shown")
+        rows = self.rows("SELECT id, title, json_extract(summary, '$.script_path') FROM shown")
         titled = [entry_id for entry_id, text, _ in rows if normalize("NFC", text).casefold() == title]
         return titled or [entry_id for entry_id, _, path in rows if path == name]
 
@@ -651,7 +685,7 @@ class Catalog(CatalogReader):
     def _ids_ending(self, end: str, kind: str | None = None) -> list[str]:
         tail = end[::-1]
         query = "SELECT id FROM shown WHERE tail >= ? AND tail < ? AND (? IS NULL OR kind = ?)"
-        return [row[0] for row in self._rows(query, (tail, tail + "~", kind, kind))]
+        return [row[0] for row in self.rows(query, (tail, tail + "~", kind, kind))]
 
     def _similar_ids(self, end: str) -> list[str]:
         """Ids that end so, of any kind; else ids one character away."""
@@ -659,7 +693,7 @@ class Catalog(CatalogReader):
             return ids
         from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped handle
 
-        handles = {name[2:]: entry_id for name, entry_id in self._rows("SELECT handle, id FROM shown")}
+        handles = {name[2:]: entry_id for name, entry_id in self.rows("SELECT handle, id FROM shown")}
         # Likeness of two ends of ids that differ in one character
         return [handles[match] for match in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, 0.8)]
 
@@ -671,7 +705,7 @@ class Catalog(CatalogReader):
             JOIN (SELECT value AS word FROM json_each(?)) ON instr(lower(title || ' ' || path), word)
             GROUP BY id HAVING count(*) * 2 >= ? ORDER BY count(*) DESC, id DESC LIMIT ?
         """
-        return [row[0] for row in self._rows(query, (json.dumps(words), len(words), SUGGESTIONS))]
+        return [row[0] for row in self.rows(query, (json.dumps(words), len(words), SUGGESTIONS))]
 
     def _described(self, ids: list[str]) -> list[str]:
         """Handle and title of the first few, and how many follow."""
@@ -682,19 +716,6 @@ class Catalog(CatalogReader):
         hidden = len(ids) - SUGGESTIONS
         return [*described, f"{hidden} more"] if hidden > 0 else described
 
-    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
-        """Values of `what` that start with `prefix`, each with a word of help, for the completion of a shell.
-
-        `what` is `id` (handles, by kind letter and beginning; without a letter any handle's end), `project`, `tag`,
-        `version`; anything else has no values.
-        """
-        like = re.sub(r"([\\%_])", r"\\\1", prefix) + "%"
-        query = _HANDLES if what == "id" else ""
-        if what in _COUNTED:
-            query = f"SELECT {what}, count(*) || ' entries' FROM {_COUNTED[what]} WHERE {what} LIKE :like ESCAPE '\\'"  # noqa: S608
-            query += " GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit"
-        return self._rows(query, {"like": like, "limit": limit}) if query else []
-
     def rules_tree(self) -> str:
         """The state that `set_rules_in_force` last got; empty in a new catalog."""
         return str(self._meta("rules_tree") or "")
@@ -704,7 +725,7 @@ class Catalog(CatalogReader):
         now = self.generation
         if self._meta("attested") == now:
             return []  # nothing was written since the last query
-        ids = [row[0] for row in self._rows(_UNATTESTED)]
+        ids = [row[0] for row in self.rows(_UNATTESTED)]
         if not ids:
             self._put_meta("attested", now)
         return ids
@@ -729,7 +750,7 @@ class Catalog(CatalogReader):
         with self.transaction():
             if self.generation != base and not (changes := self._survey()):
                 return self._refreshed()
-            write_folders(self.connection, changes, self._tier, self._in_order)
+            write_folders(self.connection, changes, self.tier, self._in_order)
             return self._written()
 
     def _survey(self) -> list[FolderChange]:
@@ -741,11 +762,18 @@ class Catalog(CatalogReader):
             self._put_meta("rules_tree", tree)
             if not records and keep >= self.rules_in_force().keys():
                 return self._refreshed()
-            write_approved(self.connection, records, keep, self._tier)
+            write_approved(self.connection, records, keep, self.tier)
             return self._written()
 
+    def _one(self, query: str) -> int:
+        return int(self.rows(query)[0][0])
+
+    def _meta(self, key: str) -> Any:
+        """A value of the catalog itself; None: not set."""
+        return next((value for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
+
     def _put_meta(self, key: str, value: object) -> None:
-        self._rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def _written(self) -> CatalogRefresh:
         # from the clock, so that a catalog made anew does not count through the numbers of the last one

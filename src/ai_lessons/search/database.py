@@ -46,7 +46,8 @@ class Database:
     def _refill(self) -> None:
         """Fill a new database, where its source is known."""
 
-    def _rows(self, query: str, values: Any = ()) -> list[Any]:
+    def rows(self, query: str, values: Any = ()) -> list[Any]:
+        """What a query finds; see `ask`."""
         return self.ask(lambda db: db.execute(query, values).fetchall())
 
     def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:

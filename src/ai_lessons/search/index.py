@@ -79,7 +79,7 @@ class VectorCache(Database):
         # Keys per query; SQLite allows 999 parameters in its oldest builds
         for part in slices([bytes.fromhex(key) for key in dict.fromkeys(keys)], 500):
             marks = ",".join("?" * len(part))
-            rows = self._rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
+            rows = self.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
             vectors.update((key.hex(), vector) for key, vector in rows)
         return vectors
 
