@@ -64,9 +64,7 @@ def test_a_conflict_prints_both_versions_and_the_next_command_and_leaves_with_5(
     assert "title: Theirs\n" in one["theirs"]
 
 
-def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
-    knowledge: Path, other: Path, run: Run
-) -> None:
+def test_the_last_choice_ends_the_sync_and_an_undo_takes_it_back(knowledge: Path, other: Path, run: Run) -> None:
     torn(knowledge, other, run)
     run("admin", "sync")
     wrong = run("admin", "conflicts", "L-AAAAAA", "--take", "ours")
@@ -75,6 +73,10 @@ def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
     assert settled.out.startswith("[L-8F3K2A] settled: mine"), "the only one"
     assert "origin/main: 0 commits came in, 2 commits went out." in settled.out, "which ends the sync"
     assert run("admin", "conflicts", "--take", "ours").code == 2
+    undone = run("undo")
+    assert f"Undone: Settle a conflict: mine for {PATH}" in undone.out, "the last thing that was done here"
+    assert "note: the next undo takes back “" in undone.err
+    assert "title: Theirs\n" in (knowledge / PATH).read_text()
 
 
 def test_history_that_was_rewritten_on_the_remote_stops_a_sync_and_theirs_can_be_taken(

@@ -14,7 +14,7 @@ from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.files import translated
-from ai_lessons.git.objects import EXECUTABLE, Draft, changed, opened, text_of
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, changed, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge
@@ -36,24 +36,32 @@ LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched f
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
-def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tuple[list[Undone], list[Change]]:
-    """The last jobs, newest first, and the changes that undo them: merges of the reverse of each into the current tree.
+def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tuple[list[Undone], list[Change], str]:
+    """The last jobs, newest first, the changes that undo them, and what the job before them was.
+
+    The changes are merges of the reverse of each job into the current tree.
 
     Raises as `undo`.
     """
     tip, draft, jobs = store.head().commit, Draft(repo), list[Undone]()
     if tip is None:
-        return [], []
+        return [], [], ""
+    before_them = ""
     head = now = draft.tree_of(tip)
     # events are a log, which stays as it is
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
     for commit in _jobs(store, tip, decisions):
-        if len(jobs) == count:
-            break
         subject, after = commit.info.message.partition("\n")[0], draft.tree_of(commit.id)
-        before = draft.tree_of(commit.parents[0]) if commit.parents else None
-        changes = changed(store.worktree, after, before or draft.edit(None, {}))
-        reverse = {p: was for p, (_, was) in changes.items() if p.startswith(prefix) and not p.startswith(events)}
+        if choices := _settled(store, commit):
+            subject, reverse = _other_sides(store, draft, commit, choices)
+        if len(jobs) == count:
+            before_them = subject
+            break
+        if not choices:
+            before = draft.tree_of(commit.parents[0]) if commit.parents else None
+            changes = changed(store.worktree, after, before or draft.edit(None, {}))
+            reverse = {p: was for p, (_, was) in changes.items()}
+        reverse = {p: was for p, was in reverse.items() if p.startswith(prefix) and not p.startswith(events)}
         paths = [os.fsdecode(path.removeprefix(prefix)) for path in reverse]
         if paths and all(map(is_rule, paths)):  # the proposal that a decision brought in
             decisions.append(subject)
@@ -73,7 +81,26 @@ def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tup
         if merged.tree != now:
             jobs.append(Undone(commit.id, subject, tuple(paths), None))
         now = merged.tree
-    return jobs, _changes(store, repo, head, now)
+    return jobs, _changes(store, repo, head, now), before_them
+
+
+def _settled(store: Store, commit: RawCommit) -> dict[str, str]:
+    """The choices between two versions that a person made here for a merge."""
+    return git_sync.Decisions(store.state_dir).settled(commit.id) if len(commit.parents) > 1 else {}
+
+
+def _other_sides(
+    store: Store, draft: Draft, merge: RawCommit, choices: Mapping[str, str]
+) -> tuple[str, dict[bytes, TreeEntry | None]]:
+    """What to call the choices of a merge, and the versions that were not taken, by path."""
+    after, not_taken, names = draft.tree_of(merge.id), dict[bytes, TreeEntry | None](), list[str]()
+    for take, parent in (("ours", merge.parents[1]), ("theirs", merge.parents[0])):
+        for path, pair in changed(store.worktree, after, draft.tree_of(parent)).items():
+            blobs = [side[1].decode() if side else None for side in (pair if take == "ours" else pair[::-1])]
+            if choices.get(git_sync.choice_key(blobs[0], blobs[1], os.fsdecode(path))) == take:
+                not_taken[path] = pair[1]
+                names.append(f"{'mine' if take == 'ours' else take} for {os.fsdecode(path)}")
+    return f"Settle a conflict: {', '.join(names)}", not_taken
 
 
 def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
@@ -91,7 +118,11 @@ def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
         if by_user and PROPOSAL_TRAILER in keys:
             decisions.append(commit.info.message.partition("\n")[0])
             continue
-        if commit.id in undone or TRAILER in keys or len(commit.parents) > 1:
+        if commit.id in undone or TRAILER in keys:
+            continue
+        if _settled(store, commit):
+            yield commit
+        if len(commit.parents) > 1:
             continue
         if commit.id in journalled or (by_user and keys & _OURS and commit.id in here):
             yield commit
@@ -278,16 +309,17 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     repo.save_first()
     decisions = list[str]()
     with opened(repo.store.worktree) as git:
-        jobs, changes = _reverted(repo.store, git, count, decisions)
+        jobs, changes, before_them = _reverted(repo.store, git, count, decisions)
     if not jobs and decisions:
         hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
         raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
     if len(jobs) < count:
-        many = f"only {len(jobs)}" if jobs else "none"
-        raise NotFound(
-            "job to undo", str(count), hint=f"of the jobs made here there is {many} that can be taken back: git log"
-        )
+        left = f", only {len(jobs)} of the {count}" if jobs else ""
+        error = NotFound("job to undo", str(count), hint="only jobs that were made here can be taken back: git log")
+        error.message = f"there is no job to undo{left}"
+        raise error
     stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"] if decisions else []
+    stay += [f"the next undo takes back “{before_them}”"] if before_them else []
     what = jobs[0].subject if count == 1 else f"{count} jobs"
     applied = repo.write(f"Undo: {what}", changes, [(TRAILER, job.undone) for job in jobs])
     repo.current()

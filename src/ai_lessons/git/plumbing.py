@@ -549,7 +549,9 @@ _NOISE = expression(
 """Lines of git and ssh that say nothing of the reason, or less than one above them."""
 
 _ADVICE = (
-    ("Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED",
+     "the server shows another key than before: compare it with the one that it publishes, then ssh-keygen -R SERVER"),
+    ("Host key verification failed",
      "ssh does not trust this server: connect to it once with ssh, and compare its key with the one that it publishes"),
     (r"Permission denied \(|Too many authentication failures",
      "the server took no key of yours: ssh-add -l lists those that ssh offers, and your account there has to know one"),
@@ -557,7 +559,10 @@ _ADVICE = (
      "git could not sign in: a credential helper or a token does, or an address over ssh"),
     ("(?i)repository .*not found|does not appear to be a git repository|does not exist|project .* not be found",
      "look at the address; a server also says so of a repository that you may not read"),
-    ("Could not resolve host|Network is unreachable|Connection (?:timed out|refused)|Operation timed out",
+    (r"Permission to \S+ denied|returned error: 403|[Nn]ot allowed to push|Write access to repository not granted",
+     "your account may not do that there: ask for the right, or sync with a copy of the repository that is yours"),
+    ("(?i)certificate", "git does not trust the certificate of this server: http.sslCAInfo names one that it may"),
+    ("Could not resolve host|Network is unreachable|Connection (?:timed|refused|closed by|reset by)|Operation timed",
      "look at the network and at the name of the server"),
 )  # fmt: skip
 
@@ -567,7 +572,7 @@ def why(err: str) -> tuple[str, str]:
 
     The reason of ssh or of the server stands above the last line, which only says that nothing could be read.
     """
-    lines = [line.strip() for line in err.splitlines()]
+    lines = [line.strip("@ \t") for line in err.splitlines()]
     reasons = list(dict.fromkeys(line for line in lines if not _NOISE.match(line)))
     blamed = [line for line in reasons if any(re.search(pattern, line) for pattern, _ in _ADVICE)]
     # Lines of git that are said

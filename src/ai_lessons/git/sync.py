@@ -262,14 +262,25 @@ class Decisions:
         self.made[_key(torn)] = take
         files.write_json(self._file, self.made, durable=True)
 
-    def forget(self) -> None:
-        """Drop all choices after their merge."""
+    def forget(self, merge: str = "") -> None:
+        """Drop all choices after their `merge`, which an undo may ask for."""
+        if merge and self.made:
+            files.write_json(self._file.with_name("settled.json"), {merge: self.made})
         self.made = {}
         self._file.unlink(missing_ok=True)
 
+    def settled(self, merge: str) -> dict[str, str]:
+        """The choices that made this merge; only of the last one that any did."""
+        return (files.read_json(self._file.with_name("settled.json")) or {}).get(merge) or {}
+
 
 def _key(torn: MergeConflict) -> str:
-    return f"{torn.ours} {torn.theirs} {torn.path}"
+    return choice_key(torn.ours, torn.theirs, torn.path)
+
+
+def choice_key(ours: str | None, theirs: str | None, path: str) -> str:
+    """What a choice is noted by: two versions of a file."""
+    return f"{ours} {theirs} {path}"
 
 
 AGAIN: Final = "ai-lessons admin sync"
@@ -402,7 +413,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 notes = author.notes
         received, ahead = _apart(store, head, tip)
         check_out(store.worktree, place.name, *FAST_FORWARD, target, log="sync")
-        decisions.forget()
+        decisions.forget(target if target != tip else "")
         return Brought(target, received, merged, notes=notes, ahead=ahead + (target != tip))
 
 
