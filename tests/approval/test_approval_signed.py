@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import Worktree, locate
 from ai_lessons.model.approval import APPROVES, ApprovalLine, Verdict
 from approval.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECOND, Clone, Who, text, world
-from real_world import put_program
+from real_world import instead, put_program
 
 CONFIG = ".ai-lessons/config.yaml"
 
@@ -76,7 +77,7 @@ def test_a_signed_line_does_and_says_who_and_when(mine: Clone) -> None:
     assert (evidence.commit, evidence.suggested_by[0].email) == (mine.head(), AGENT[1])
 
 
-def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(mine: Clone, closing: ExitStack) -> None:
     approve(mine)
     mine.has_key(SECOND)
     blob = mine.run("rev-parse", f"HEAD:{PATH}")
@@ -87,7 +88,7 @@ def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(mine: Clone, mon
         mine.run(
             "reset", "-q", "--hard", mine.run("commit-tree", tree, "-p", "HEAD", "-p", empty, "-m", words, by=SECOND)
         )
-    asked = programs_of(monkeypatch)
+    asked = programs_of(closing)
     assert (served(mine), len(asked) <= 6) == ("Use X", True)
 
 
@@ -196,7 +197,7 @@ def test_an_openpgp_signature_counts_by_the_fingerprint_on_the_list(
         subprocess.run(["gpgconf", "--kill", "all"], check=False, env=os.environ)
 
 
-def programs_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def programs_of(closing: ExitStack) -> list[str]:
     """What git is asked for about signatures, from now on."""
     asked: list[str] = []
     real = plumbing.run
@@ -205,13 +206,13 @@ def programs_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.extend(one for one in arguments if "%G?" in one)
         return real(worktree, *arguments, **more)
 
-    monkeypatch.setattr(plumbing, "run", run)
+    closing.enter_context(instead("ai_lessons.git.plumbing.run", run))
     return asked
 
 
-def test_verified_once_is_not_verified_again(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verified_once_is_not_verified_again(mine: Clone, closing: ExitStack) -> None:
     approve(mine)
-    asked = programs_of(monkeypatch)
+    asked = programs_of(closing)
     assert served(mine) == "Use X"
     mine.commit("work", {"jira/lessons/x.md": "x\n"}, SECOND)
     assert (served(mine), len(asked)) == ("Use X", 1)

@@ -1,6 +1,7 @@
 """Approving and rejecting: the working tree and git's index of whoever works there, and all that can go wrong."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from ai_lessons.git.worktree import Worktree
 from approval.approval_world import BRANCH, PATH, RULE, text
 from approval.proposal_world import Desk
 from git.steps import clean, dirty_everything
-from real_world import Git
+from real_world import Git, instead
 
 
 def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: Desk, git: Git) -> None:
@@ -150,7 +151,7 @@ def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(desk: Desk, git:
     assert (desk.run("rev-parse", "main"), desk.status()) == before
 
 
-def when_built(monkeypatch: pytest.MonkeyPatch, moment: Callable[[], object]) -> list[str]:
+def when_built(closing: ExitStack, moment: Callable[[], object]) -> list[str]:
     """Call `moment` once, between the making of the commit and the move of the branch; the commits that were made."""
     built: list[str] = []
     original = commit.check_out
@@ -161,13 +162,13 @@ def when_built(monkeypatch: pytest.MonkeyPatch, moment: Callable[[], object]) ->
             moment()
         original(worktree, what, *command, log=log)
 
-    monkeypatch.setattr(commit, "check_out", late)
+    closing.enter_context(instead("ai_lessons.git.commit.check_out", late))
     return built
 
 
-def test_work_that_lands_on_main_meanwhile_is_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch, git: Git) -> None:
+def test_work_that_lands_on_main_meanwhile_is_kept(desk: Desk, closing: ExitStack, git: Git) -> None:
     desk.propose()
-    built = when_built(monkeypatch, lambda: desk.commit("global/docs/unversioned/b.md"))
+    built = when_built(closing, lambda: desk.commit("global/docs/unversioned/b.md"))
     done = desk.approve()
     assert len(built) == 2
     assert built[1] == done.commit
@@ -176,21 +177,19 @@ def test_work_that_lands_on_main_meanwhile_is_kept(desk: Desk, monkeypatch: pyte
     clean(git, desk.root)
 
 
-def test_a_rule_that_changes_on_main_meanwhile_stops_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_changes_on_main_meanwhile_stops_it(desk: Desk, closing: ExitStack) -> None:
     desk.approved()
     desk.propose({PATH: text("Use Y")})
-    when_built(monkeypatch, lambda: desk.commit(PATH, text("Use Z")))
+    when_built(closing, lambda: desk.commit(PATH, text("Use Z")))
     with pytest.raises(Conflict, match="changed on main"):
         desk.approve()
     assert (desk.root / PATH).read_text() == text("Use Z")
     assert desk.status() == ""
 
 
-def test_a_proposal_taken_by_somebody_else_meanwhile_is_not_taken_twice(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proposal_taken_by_somebody_else_meanwhile_is_not_taken_twice(desk: Desk, closing: ExitStack) -> None:
     desk.propose()
-    when_built(monkeypatch, lambda: desk.run("merge", "-q", "--no-edit", BRANCH))
+    when_built(closing, lambda: desk.run("merge", "-q", "--no-edit", BRANCH))
     with pytest.raises(Conflict, match="taken meanwhile"):
         desk.approve()
     assert desk.run("rev-list", "--merges", "--count", "main") == "1"

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed
-from ai_lessons.git import files
 from ai_lessons.git.files import Staging, inside, read_file, remove_file, status_of, write_file
 from ai_lessons.git.worktree import walk
 from real_world import failing, instead
@@ -33,7 +33,7 @@ def write_plain(path: Path) -> None:
     path.write_text("x")
 
 
-def test_a_walk_names_what_it_cannot_read_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_walk_names_what_it_cannot_read_and_goes_on(tmp_path: Path, closing: ExitStack) -> None:
     write_plain(tmp_path / "a.md")
     write_plain(tmp_path / "closed" / "b.md")
     (tmp_path / os.fsdecode(b"\xff\xfe.md")).write_text("x")
@@ -44,16 +44,14 @@ def test_a_walk_names_what_it_cannot_read_and_goes_on(tmp_path: Path, monkeypatc
             raise PermissionError(13, "Permission denied")
         return real(path, flags)
 
-    monkeypatch.setattr(os, "open", guarded)
+    closing.enter_context(instead("os.open", guarded))
     skipped: list[str] = []
     assert names(tmp_path, skipped) == ["a.md"]
     assert sorted(skipped)[1] == "closed: permission denied"
     assert "not UTF-8" in sorted(skipped)[0]
 
 
-def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(tmp_path: Path, closing: ExitStack) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
     write_plain(root / "folder/a.md")
     write_plain(elsewhere / "b.md")
@@ -65,7 +63,7 @@ def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(
             (root / "folder").symlink_to(elsewhere)
         return real(path, flags)
 
-    monkeypatch.setattr(os, "open", swapped)
+    closing.enter_context(instead("os.open", swapped))
     skipped: list[str] = []
     assert names(root, skipped) == []
     assert len(skipped) == 1
@@ -173,9 +171,7 @@ def test_staged_files_are_invisible_until_they_are_published(tmp_path: Path) -> 
     assert sorted(os.listdir(tmp_path / "p")) == ["a.md", "b.md"]
 
 
-def test_a_disk_that_fills_up_half_way_leaves_everything_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_up_half_way_leaves_everything_as_it_was(tmp_path: Path, closing: ExitStack) -> None:
     write_plain(tmp_path / "p/a.md")
     written = 0
 
@@ -186,7 +182,7 @@ def test_a_disk_that_fills_up_half_way_leaves_everything_as_it_was(
             raise OSError(28, "No space left on device")
         os.write(fd, data)
 
-    monkeypatch.setattr(files, "write_all", small_disk)
+    closing.enter_context(instead("ai_lessons.git.files.write_all", small_disk))
     with Staging(tmp_path) as staging:
         staging.add("p/a.md", b"new")
         staging.add("new/b.md", b"new")

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import Change, Job, Store
 from git.conftest import Opened
 from git.steps import add, clean, note_only
-from real_world import Git
+from real_world import Git, instead
 
 SPAWN = multiprocessing.get_context("spawn")
 EDIT = Job("Edit README.md", [Change("README.md", b"ours\n")])
@@ -175,12 +176,10 @@ def test_what_the_user_removed_or_changed_stays_so(store: Store, git: Git) -> No
     assert not (store.root / A).exists()
 
 
-def test_a_file_that_a_stash_is_just_putting_back_is_waited_for(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_a_stash_is_just_putting_back_is_waited_for(store: Store, git: Git, closing: ExitStack) -> None:
     note_only(store, add("a.md"))
     (store.root / "a.md").write_bytes(b"")  # so it is for a moment
-    monkeypatch.setattr(time, "sleep", lambda _: (store.root / "a.md").write_bytes(b"text\n"))
+    closing.enter_context(instead("time.sleep", lambda _: (store.root / "a.md").write_bytes(b"text\n")))
     assert store.save().notes == ()
     assert git(store.root, "show", "HEAD:a.md") == "text"
 
@@ -194,9 +193,7 @@ def test_a_file_that_the_user_made_empty_is_committed_empty(store: Store, git: G
 
 
 @pytest.mark.parametrize("times", [3, 100])
-def test_a_folder_that_git_removes_under_a_write_is_made_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
+def test_a_folder_that_git_removes_under_a_write_is_made_again(store: Store, closing: ExitStack, times: int) -> None:
     publish = files.Staging.publish
     swept = iter(range(times))
 
@@ -205,7 +202,7 @@ def test_a_folder_that_git_removes_under_a_write_is_made_again(
             shutil.rmtree(store.root / "p")
         publish(staging)
 
-    monkeypatch.setattr(files.Staging, "publish", after_git)
+    closing.enter_context(instead("ai_lessons.git.files.Staging.publish", after_git))
     if times > 20:
         with pytest.raises(NotFound):
             store.apply(add("p/lessons/a.md"))

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from ai_lessons.git import files
 from ai_lessons.git.store import ANY, Actor, Change, Job, Store
 from ai_lessons.model.layout import blob_id
 from git.steps import add
-from real_world import Git
+from real_world import Git, instead
 
 
 def test_a_store_without_a_committing_half_notes_the_job_and_says_so(git_repo: Path) -> None:
@@ -90,9 +91,7 @@ def test_a_folder_that_is_a_repository_of_its_own_is_not_written_into(store: Sto
     assert os.listdir(store.root / "sub") == [".git"]
 
 
-def test_ctrl_c_in_the_middle_of_an_import_leaves_no_trace(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_in_the_middle_of_an_import_leaves_no_trace(store: Store, git: Git, closing: ExitStack) -> None:
     stage = files.Staging.add
 
     def interrupted(self: files.Staging, path: str, data: bytes, *, executable: bool | None = None) -> None:
@@ -100,7 +99,7 @@ def test_ctrl_c_in_the_middle_of_an_import_leaves_no_trace(
             raise KeyboardInterrupt
         stage(self, path, data, executable=executable)
 
-    monkeypatch.setattr(files.Staging, "add", interrupted)
+    closing.enter_context(instead("ai_lessons.git.files.Staging.add", interrupted))
     with pytest.raises(KeyboardInterrupt):
         store.apply(Job("Import", [Change(f"p/{n}.md", b"x") for n in range(20)]))
     assert not (store.root / "p").exists()

@@ -1,6 +1,6 @@
 """Finding a repository and its branch, and refusing what we cannot work with, without git and without dulwich."""
 
-import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import locate, read_head, read_settings
-from real_world import Git
+from real_world import Git, instead
 
 
 def test_a_repository_is_found_at_its_top(git_repo: Path) -> None:
@@ -31,9 +31,11 @@ def test_a_link_to_a_repository_is_the_repository(git_repo: Path, tmp_path: Path
     assert locate(tmp_path / "link").root == git_repo
 
 
-def test_sudo_may_open_the_callers_own_repository(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sudo_may_open_the_callers_own_repository(
+    git_repo: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
+) -> None:
     owner = git_repo.stat().st_uid
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    closing.enter_context(instead("os.geteuid", lambda: 0))
     monkeypatch.setenv("SUDO_UID", str(owner))
     assert locate(git_repo).root == git_repo
 

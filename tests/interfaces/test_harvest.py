@@ -79,9 +79,9 @@ def test_as_data_for_one_project_since_a_day_or_of_a_folder(
 
 
 def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_unpacked_beside(
-    run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, transcript: Path, closing: ExitStack
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda *_, **__: None)  # no program zstd
+    closing.enter_context(instead("shutil.which", lambda *_, **__: None))  # no program zstd
     folder = Path.home() / ".codex/sessions/2026/11/01"
     folder.mkdir(parents=True)
     for number in (1, 2, 3):

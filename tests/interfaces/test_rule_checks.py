@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ai_lessons.interfaces.web import pages
 from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
 from interfaces.world import RULE, Run, environment, run_inside
-from real_world import Git, commit_all, put_file
+from real_world import Git, commit_all, instead, put_file
 
 CHECK = '{files: ["**/workflows/*.py"], regex: requests\\.put\\(, unless: status, bad: requests.put(1), good: get(1)}'
 HANDLE = "R-5N1QTC"
@@ -65,9 +66,9 @@ def test_reading_a_file_does_not_tell_a_rule_that_checks_edits(checked: Host) ->
 
 
 def test_without_the_engine_of_its_pattern_a_rule_is_told_by_the_name_of_the_file(
-    checked: Host, monkeypatch: pytest.MonkeyPatch
+    checked: Host, closing: ExitStack
 ) -> None:
-    monkeypatch.setattr("ai_lessons.app.rule_checks.runs", lambda _check: False)
+    closing.enter_context(instead("ai_lessons.app.rule_checks.runs", lambda _check: False))
     assert f"[{HANDLE}]" in edit(checked, "x = 2")["hookSpecificOutput"]["additionalContext"]
 
 

@@ -121,8 +121,12 @@ class Both:
 
 
 @pytest.fixture
-def both(git_repo: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
-    monkeypatch.setattr("ai_lessons.app.search_index.Embedders.embedder", lambda _, _name: CountingEmbedder())
+def both(
+    git_repo: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
+) -> Iterator[Both]:
+    closing.enter_context(
+        instead("ai_lessons.app.search_index.Embedders.embedder", lambda _, _name: CountingEmbedder())
+    )
     monkeypatch.setattr(daemon_client, "GREETING", SECONDS)
     monkeypatch.setattr(daemon_client, "SILENT", SECONDS)
     options = Options(tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm")

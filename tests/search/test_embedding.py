@@ -1,6 +1,7 @@
 """The real model: pulled once into the cache of this machine, then found there."""
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tokenizers import Tokenizer
 from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.search.embedding import BGE_QUERY, FastEmbedder, dimensions_of, load_named, load_pinned
 from ai_lessons.search.model_files import PINNED, ModelUnavailable, pull
-from real_world import REAL_CACHE_HOME
+from real_world import REAL_CACHE_HOME, instead
 
 
 @pytest.fixture(scope="session")
@@ -113,7 +114,7 @@ def test_the_model_loads_from_a_folder_that_is_only_readable_and_nothing_is_left
 
 
 def test_a_hub_that_does_not_answer_is_asked_once_in_ten_minutes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
 ) -> None:
     asked: list[bool] = []
 
@@ -121,8 +122,10 @@ def test_a_hub_that_does_not_answer_is_asked_once_in_ten_minutes(
         asked.append(local_files_only)
         raise ValueError("no network")
 
-    monkeypatch.setattr("ai_lessons.search.embedding.reach_hub", lambda: None)
-    monkeypatch.setattr("ai_lessons.search.embedding.TextEmbedding.__init__", lambda _self, *a, **k: load(*a, **k))
+    closing.enter_context(instead("ai_lessons.search.embedding.reach_hub", lambda: None))
+    closing.enter_context(
+        instead("ai_lessons.search.embedding.TextEmbedding.__init__", lambda _self, *a, **k: load(*a, **k))
+    )
     for _ in range(3):
         with pytest.raises(ModelUnavailable, match="no network"):
             load_named("BAAI/bge-base-en-v1.5", tmp_path)

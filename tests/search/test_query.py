@@ -8,6 +8,7 @@ import pytest
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import index, table
 from ai_lessons.search.ranking import Match
+from real_world import instead
 from search.index_world import World, entry, many
 
 
@@ -55,11 +56,11 @@ def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_sam
 
 @pytest.mark.parametrize("wanted", [Filter(), Filter(project="own")], ids=["all", "a project"])
 def test_from_the_second_question_on_texts_are_taken_from_memory_with_the_same_answer(
-    world: World, monkeypatch: pytest.MonkeyPatch, wanted: Filter
+    world: World, closing: ExitStack, wanted: Filter
 ) -> None:
     by_table = world.index.candidates("number 7 of the project", wanted, 20).text
     world.index.candidates("another question")
-    monkeypatch.setattr(table.Passages, "by_text", lambda *_: pytest.fail("rows were read"))
+    closing.enter_context(instead("ai_lessons.search.table.Passages.by_text", lambda *_: pytest.fail("rows were read")))
     assert world.index.candidates("number 7 of the project", wanted, 20).text == by_table
     assert len(by_table) > 1
 
