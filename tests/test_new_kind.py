@@ -36,7 +36,7 @@ def test_the_example_of_a_new_kind_works_in_a_copy_of_the_source(tmp_path: Path)
         text, line = file.read_text(), f"{step['line']}\n"
         assert text.count(line) == 1, line
         file.write_text(text.replace(line, line + new))
-    tests = ["tests/app/test_decisions.py", "tests/model/test_kinds.py", "tests/interfaces/test_every_kind.py"]
+    tests = ["tests/app/test_decisions.py", "tests/model/test_layout.py", "tests/interfaces/test_every_kind.py"]
     environ = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
     # of the kinds that were there before, the other tests are enough
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "decision or letters"]

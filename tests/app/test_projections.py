@@ -1,15 +1,12 @@
 """Catalog and index may go at any time; vectors are made once for a text; processes do not get in each other's way."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from ai_lessons.app import editing, entries, search, sharing
+from ai_lessons.app import editing, entries, search
 from ai_lessons.app.answers import Query
 from app.world import DOC, LESSON, CountingEmbedder, World, lesson
 from real_world import Git
@@ -42,13 +39,6 @@ def child(world: World, job: str, count: int, name: str = "") -> subprocess.Pope
     )  # fmt: skip
 
 
-def finished(process: subprocess.Popen[str]) -> list[int]:
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    found: list[int] = json.loads(out)
-    return found
-
-
 def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(world: World, embedder: CountingEmbedder) -> None:
     made = world.add("Orchards", "pruning apple trees")
     world.write("notes/a.md", "# Cellars\n\nracking wine\n")
@@ -73,21 +63,6 @@ def test_projections_may_go_while_the_library_is_open(world: World) -> None:
     assert world.found("apple") == ["Orchards"]
     assert world.add("Another", "apple pie").commit
     assert set(world.found("apple")) == {"Orchards", "Another"}
-
-
-@pytest.mark.parametrize("part", ["catalog.sqlite", "index"])
-def test_a_damaged_projection_is_made_anew(world: World, part: str) -> None:
-    world.add("Orchards", "pruning apple trees")
-    assert world.found("apple") == ["Orchards"]
-    world.library.close()
-    place = world.root / ".git/ai-lessons" / part
-    files = [place] if place.is_file() else [file for file in place.rglob("*") if file.is_file()]
-    assert files
-    for file in files:
-        file.write_bytes(b"nonsense" * 100)
-    answer = search.search(world.fresh(), Query("apple"))
-    assert [hit.entry.title for hit in answer.lessons] == ["Orchards"]
-    assert any("damaged" in note or "rebuilt" in note for note in answer.notes), answer.notes
 
 
 def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: CountingEmbedder, git: Git) -> None:
@@ -125,18 +100,6 @@ def test_a_text_that_another_repository_of_this_user_has_is_not_embedded_again(
     with Library(tmp_path / "clone", world.options) as library:
         assert search.search(library, Query("apple")).notes == ()
     assert len(embedder.asked) == 1
-
-
-def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git) -> None:
-    writing = [child(world, "write", 3, name) for name in "ab"]
-    for process in writing:
-        finished(process)
-    sharing.save(world.library)
-    assert set(world.titles()) == {f"lesson {name} {n}" for name in "ab" for n in range(3)}
-    assert set(world.found("pomology", limit=50)) == set(world.titles())
-    assert len(world.commits()) == 7
-    assert world.status() == ""
-    git(world.root, "fsck", "--strict")
 
 
 def test_the_index_can_live_elsewhere(world: World, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -9,8 +10,10 @@ import pexpect
 import pytest
 
 from ai_lessons.app import running
+from ai_lessons.app.open_repository import Trust, fingerprint
 from ai_lessons.app.running import command, run_script_file, shebang
 from ai_lessons.errors import Refused
+from ai_lessons.git import processes
 
 SOURCE = Path(running.__file__).parents[2]
 RUN = f"""\
@@ -167,3 +170,68 @@ def test_ctrl_z_stops_the_script_and_us_and_both_go_on(tmp_path: Path) -> None:
         shell.expect("code=8")
         shell.sendline("exit")
         shell.expect(pexpect.EOF)
+
+
+FILE = "trusted-scripts.jsonl"
+
+
+def test_the_list_is_for_its_owner_only_and_names_no_text_twice(tmp_path: Path) -> None:
+    for _ in range(2):
+        Trust(tmp_path / "deep" / "state").add("a", b"x")
+    file = tmp_path / "deep" / "state" / FILE
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert len(file.read_text().splitlines()) == 1
+
+
+def test_a_damaged_line_trusts_nothing_and_swallows_nothing(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('[]\n{"script": 7}\nnot json\n{"script": "' + fingerprint(b"cut")[:30])
+    Trust(tmp_path).add("a", b"new")
+    assert Trust(tmp_path).knows(b"new")
+    assert not Trust(tmp_path).knows(b"cut")
+
+
+def test_two_processes_add_at_the_same_time_and_none_is_lost(tmp_path: Path) -> None:
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from pathlib import Path; from ai_lessons.app.open_repository import Trust\n"
+        "for n in range(100): Trust(Path(sys.argv[1])).add(f'{sys.argv[2]}{n}', f'{sys.argv[2]}{n}'.encode())"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("a", "b")]
+    assert [process.wait() for process in running] == [0, 0]
+    assert all(Trust(tmp_path).knows(f"{name}{n}".encode()) for name in "ab" for n in range(100))
+
+
+class Enough(BaseException):
+    pass
+
+
+def sh(code: str, **how: object) -> processes.Captured:
+    return processes.run_captured(["sh", "-c", code], **how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("more", [0, 1, 1000, 500_000])
+def test_long_output_keeps_its_beginning_and_its_end(more: int) -> None:
+    half = processes.KEPT // 2
+    code = f"import sys; sys.stdout.write('a' * {half} + 'm' * {more} + 'z' * {half})"
+    done = processes.run_captured([sys.executable, "-c", code])
+    assert done.omitted == more
+    assert done.stdout.startswith("a" * half)
+    assert done.stdout.endswith("z" * half)
+    assert len(done.stdout) < processes.KEPT + 100
+    assert (f"{more} bytes left out" in done.stdout) == bool(more)
+
+
+def test_the_caller_can_end_it(tmp_path: Path) -> None:
+    def look() -> None:
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+            raise Enough
+
+    with pytest.raises(Enough):
+        sh(f"echo $$ > {tmp_path}/pid; sleep 60", interrupted=look)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_what_it_leaves_behind_is_not_waited_for() -> None:
+    done = sh("echo here; sleep 60 & exit 3", timeout=30)
+    assert (done.code, done.timed_out, done.stdout) == (3, False, "here\n")

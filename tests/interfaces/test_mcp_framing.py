@@ -1,6 +1,10 @@
+import json
 import os
+import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,11 +17,14 @@ from ai_lessons.errors import UsageError
 from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli.command import Tool
-from ai_lessons.interfaces.mcp import server
+from ai_lessons.interfaces.mcp import FirstAnswers, mcp, server
 from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool
 from ai_lessons.interfaces.output import BARE
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
+from interfaces.mcp_world import inside, over_stdio
+from interfaces.world import DOC, LESSON, SCRIPT, Run
+from real_world import put_program
 
 ESCAPE = "\x1b]0;owned\x07\u202e"
 ENTRY = EntrySummary(
@@ -128,3 +135,170 @@ def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
             desk.read(job)
     desk.close()
     assert [seen.index(one) for one in seen] == [0, 0, 2, 2, 2]
+
+
+# --- the first answers of the MCP server, which a later start gives before it loads the SDK ---
+
+
+INITIALIZE = {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}}}
+READY = {"method": "notifications/initialized"}
+LIST = {"id": "two", "method": "tools/list", "params": {"_meta": {"progressToken": 1}}}
+CALL = {"id": 3, "method": "tools/call", "params": {"name": "search"}}
+GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "é"}}
+TOOLS = {"tools": [{"name": "search"}]}
+
+
+def row(message: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", **message}) + "\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """What a start has kept in which the SDK answered everything, though all was sent at once."""
+    place = tmp_path / "cache/mcp-default.json"
+    first = FirstAnswers(place)
+    for message in (INITIALIZE, READY, LIST, CALL):
+        first.hear(row(message))
+    assert first.passes(row({"id": 1, "result": GREETING}))
+    assert first.passes(row({"id": "two", "result": TOOLS}))
+    assert first.passes(row({"id": 3, "result": {}}))
+    return place
+
+
+def talk(first: FirstAnswers, *messages: Any, more: bytes = b"", gone: bool = True) -> tuple[bool, list[Any]]:
+    """Whether the client counts as gone, and what it has got."""
+    (receive, client), (got, send) = os.pipe(), os.pipe()
+    os.write(client, "".join(map(row, messages)).encode() + more)
+    if gone:
+        os.close(client)
+    done = first.answer(receive, send)
+    os.close(send)
+    with os.fdopen(got, "rb") as answers:
+        found = [json.loads(line) for line in answers]
+    for end in (receive, *(() if gone else (client,))):
+        os.close(end)
+    return done, found
+
+
+def test_a_client_that_asks_for_the_tools_and_goes_is_answered_without_the_sdk(file: Path) -> None:
+    done, found = talk(FirstAnswers(file), INITIALIZE, READY, LIST)
+    assert done
+    assert found == [
+        {"jsonrpc": "2.0", "id": 1, "result": GREETING}, {"jsonrpc": "2.0", "id": "two", "result": TOOLS},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        INITIALIZE | {"params": {"protocolVersion": "2024-11-05"}},
+        {"id": 1, "method": "tools/list"},  # the protocol of 2026-07-28 has no handshake
+        {"id": 1, "method": "server/discover", "params": {}},
+        {"id": [1], "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+        {"id": 1, "method": "initialize", "params": "x"},
+    ],
+)
+def test_any_other_beginning_is_for_the_sdk(file: Path, message: Any) -> None:
+    first = FirstAnswers(file)
+    assert talk(first, message) == (False, [])
+    assert len(first.rows) == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"program": "another", "answers": {}}', b'{"answers": 1}'])
+def test_what_another_program_kept_or_broke_is_not_said(file: Path, data: bytes) -> None:
+    file.write_bytes(data)
+    assert talk(FirstAnswers(file), INITIALIZE) == (False, [])
+
+
+def test_a_second_start_says_the_same_and_works_on(knowledge: Path, hermetic: Path) -> None:
+    with over_stdio(mode="legacy") as agent:
+        tools = agent.tools()
+    assert (hermetic / ".cache/ai-lessons/mcp-default.json").exists()
+    with over_stdio(mode="legacy") as agent:
+        assert agent.tools() == tools
+        assert agent.call("search", query="workflows")["lessons"]
+
+
+WAITING = """#!/bin/sh
+# Waits for a file.
+n=0
+while [ ! -e "$1" ]; do
+    n=$((n + 1))
+    [ $n -gt 1000 ] && exit 9
+    sleep 0.05
+done
+echo "came"
+"""
+
+
+def word(agent: int, n: int) -> str:
+    return f"zq{'abcdefgh'[agent]}{'abcdefgh'[n]}x"
+
+
+@pytest.fixture
+def waiting(knowledge: Path) -> Path:
+    """A script that ends when the file that it is told of is there."""
+    return put_program(knowledge.parent / "waiting.sh", WAITING)
+
+
+def test_calls_beside_each_other_are_answered_right(knowledge: Path, run: Run, tmp_path: Path) -> None:
+    assert run("admin", "trust-script", SCRIPT).code == 0
+
+    def call(n: int) -> Any:
+        match n % 4:
+            case 0:
+                return [hit["id"] for hit in agent.call("search", query="workflow statuses", type="lesson")["lessons"]]
+            case 1:
+                return agent.call("add_lesson", title=f"The {word(0, n // 4)} of {n}", content="C")["handle"]
+            case 2:
+                return agent.call("get_resource", resource_id=(DOC, LESSON)[n // 4 % 2])["id"]
+            case _:
+                return agent.call("run_script", resource_id=SCRIPT, args=[str(n)])["stdout"]
+
+    with inside(tmp_path / "mcp.log") as agent, ThreadPoolExecutor(8) as threads:
+        done = list(threads.map(call, range(24)))
+        for n, answer in enumerate(done):
+            match n % 4:
+                case 0:
+                    assert answer == [LESSON]
+                case 1:
+                    found = agent.call("search", query=word(0, n // 4))["lessons"]
+                    assert [hit["handle"] for hit in found] == [answer]
+                case 2:
+                    assert answer == (DOC, LESSON)[n // 4 % 2]
+                case _:
+                    assert answer == f"workflow {n}\n"
+
+
+def test_a_script_that_runs_keeps_nobody_waiting(knowledge: Path, waiting: Path, tmp_path: Path) -> None:
+    with inside(tmp_path / "mcp.log") as agent, ThreadPoolExecutor(8) as threads:
+        added = agent.call("add_resource", type="script", path=str(waiting))["written"][0]["id"]
+        come = tmp_path / "come"
+        running = [threads.submit(agent.call, "run_script", resource_id=added, args=[str(come)]) for _ in range(4)]
+        assert agent.call("search", query="workflow")["lessons"]
+        assert agent.call("add_lesson", title="Meanwhile", content="C")["commit"]
+        assert agent.call("get_resource", resource_id=DOC)["id"] == DOC
+        assert not any(one.done() for one in running)
+        come.touch()
+        assert [one.result()["stdout"] for one in running] == ["came\n"] * 4
+
+
+# --- the how-to page about MCP names what exists ---
+
+
+HOW_TO = Path(__file__).parents[2] / "docs/how-to/use-with-agent-hosts.md"
+
+
+def test_the_how_to_page_names_options_that_exist() -> None:
+    text = HOW_TO.read_text(encoding="utf-8")
+    known = {option for param in mcp.params for option in param.opts}
+    called = re.findall(r"^ai-lessons-mcp (.*)$", text, re.MULTILINE)
+    assert called
+    assert {word for row in called for word in row.split() if word.startswith("--")} <= known
+    assert {f"--{name}" for name in ("http", "token-file", "allow-host", "tools")} <= known
+
+
+def test_the_snippet_for_hosts_is_valid() -> None:
+    text = HOW_TO.read_text(encoding="utf-8")
+    found = json.loads(text.partition("```json\n")[2].partition("```")[0])
+    assert found["mcpServers"]["ai-lessons"]["command"] == "ai-lessons-mcp"

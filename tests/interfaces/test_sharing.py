@@ -1,10 +1,11 @@
 """Sharing from the command line: two clones of one hub, what is printed, and the exit codes."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from interfaces.world import LESSON, Run
+from interfaces.world import LESSON, Run, program_in
 from real_world import Git
 
 PATH = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
@@ -110,3 +111,93 @@ def test_save_names_what_still_waits_and_why(knowledge: Path, git: Git, run: Run
     git(knowledge, "switch", "-q", "main")
     assert run("admin", "save").out.startswith("committed ")
     assert run("admin", "save").out == "Nothing waits for a commit.\n"
+
+
+ZERO = "0" * 40
+
+
+@pytest.fixture
+def hub(tmp_path: Path, git: Git) -> Path:
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    return tmp_path / "hub.git"
+
+
+def test_the_server_hook_comes_and_goes(run: Run, hub: Path) -> None:
+    assert run("admin", "hooks", "status", "--server", str(hub)).out == "pre-receive: not installed\n"
+    assert run("admin", "hooks", "install", "--server", str(hub)).out == "pre-receive: installed\n"
+    assert (hub / "hooks" / "pre-receive").exists()
+    assert run("admin", "hooks", "status", "--server", str(hub), "--json").json == ["pre-receive: installed"]
+    assert run("admin", "hooks", "uninstall", "--server", str(hub)).out == "pre-receive: removed\n"
+    assert not (hub / "hooks" / "pre-receive").exists()
+
+
+def test_a_place_that_is_no_hub_is_said(run: Run, tmp_path: Path) -> None:
+    done = run("admin", "hooks", "install", "--server", str(tmp_path))
+    assert done.code == 3
+    assert str(tmp_path) in done.err
+
+
+def test_a_push_is_refused_with_reasons_and_the_code_of_a_policy(
+    run: Run, hub: Path, monkeypatch: pytest.MonkeyPatch, git: Git, git_repo: Path
+) -> None:
+    git(git_repo, "push", "-q", str(hub), "main")
+    head = git(git_repo, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(hub))
+    done = run("admin", "check-push", text=f"{head} {ZERO} refs/heads/main\n")
+    assert (done.code, done.out) == (8, "refused: main is the approval branch and cannot be deleted\n")
+    assert run("admin", "check-push", text=f"{ZERO} {head} refs/heads/topic\n").out == ""
+    assert run("admin", "check-push", text="").code == 8
+
+
+NOTE = "git/lessons/pull.md"
+BASE = "---\nkind: lesson\ntitle: Pull\ntags: [git]\nconfidence: low\n---\nOne.\n\nTwo.\n\nThree.\n"
+
+
+@pytest.fixture
+def clones(tmp_path: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two clones of one repository that have set us up, each with an edit of the same note; ours is on the PATH."""
+    monkeypatch.setenv("PATH", f"{program_in(tmp_path / 'programs')}{os.pathsep}{os.environ['PATH']}")
+    ann, bob = tmp_path / "ann", tmp_path / "bob"
+    assert run("--repo", ann, "admin", "init", "--no-hooks").code == 0
+    (ann / NOTE).parent.mkdir(parents=True, exist_ok=True)
+    (ann / NOTE).write_text(BASE)
+    git(ann, "add", NOTE)
+    git(ann, "commit", "-qm", "Note")
+    git(tmp_path, "clone", "-q", str(ann), str(bob))
+    assert "merge driver: installed" in run("--repo", bob, "admin", "hooks", "install").out
+    return ann, bob
+
+
+def edit(clone: Path, git: Git, *changes: tuple[str, str]) -> None:
+    text = (clone / NOTE).read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (clone / NOTE).write_text(text)
+    git(clone, "commit", "-qam", "Edit", "--no-verify")
+
+
+def test_a_pull_merges_tags_and_lines_that_two_people_added(clones: tuple[Path, Path], git: Git) -> None:
+    ann, bob = clones
+    edit(ann, git, ("[git]", "[git, pull]"), ("One.", "1."))
+    edit(bob, git, ("[git]", "[git, remote]"), ("Three.", "3."))
+    git(bob, "pull", "-q", "--no-rebase", "--no-edit")
+    text = (bob / NOTE).read_text()
+    assert all(tag in text.partition("confidence")[0] for tag in ("git", "pull", "remote"))
+    assert text.endswith("---\n1.\n\nTwo.\n\n3.\n")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_has_no_merge_is_a_conflict_as_git_writes_it(
+    clones: tuple[Path, Path], git: Git, installed: bool, tmp_path: Path
+) -> None:
+    ann, bob = clones
+    edit(ann, git, ("low", "high"))
+    edit(bob, git, ("low", "medium"))
+    if not installed:
+        (tmp_path / "programs/ai-lessons").unlink()
+    told = git(bob, "pull", "-q", "--no-rebase", "--no-edit", check=False)
+    assert "conflict" in told.casefold()
+    lines = (bob / NOTE).read_text().splitlines()
+    assert lines[4:9] == ["<<<<<<< ours", "confidence: medium", "=======", "confidence: high", ">>>>>>> theirs"]
+    assert git(bob, "status", "--porcelain", NOTE) == f"UU {NOTE}"

@@ -3,7 +3,11 @@
 import subprocess
 from pathlib import Path
 
-from interfaces.world import Run
+from ai_lessons.app.answers import Judged, Stats
+from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces.output import View
+from ai_lessons.learning.selection import Effect
+from interfaces.world import LESSON, Run
 
 
 def test_status_says_in_six_lines_what_waits_with_what_to_do(
@@ -46,3 +50,69 @@ def test_a_worktree_whose_repository_moved_is_named_with_what_mends_it(
     assert (done.code, f"git worktree repair {side}" in done.err, "admin init" in done.err) == (3, True, False)
     subprocess.run(["git", "worktree", "repair", side], cwd=moved, check=True, capture_output=True)
     assert run("--repo", side, "list", "--type", "lesson").code == 0
+
+
+# --- feedback, parameters and what was left out, through the door: as text and as data ---
+
+
+PLAIN = View()
+
+
+def test_feedback_says_how_the_lesson_stands_now(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "feedback", "L-8F3K2A", "helpful", "--note", "saved an hour")
+    assert done.code == 0
+    assert done.out.splitlines()[:2] == [
+        "[L-8F3K2A] PUT /workflows replaces the entire resource: helpful",
+        "  learned confidence: 0.80",
+    ]
+    data = run("contribute", "feedback", "L-8F3K2A", "ignored", "--json").json
+    assert (data["id"], data["outcome"]) == (LESSON, "ignored")
+    assert data["usage"] == run("recall", "show", "L-8F3K2A", "--json").json["usage"]
+    assert set(data["usage"]) == {
+        "times_injected", "times_helpful", "times_ignored", "times_contradicted", "last_used", "alpha", "beta",
+        "confidence", "seen_helpful", "seen_again",
+    }  # fmt: skip
+    assert "learned confidence: 0.77" in run("recall", "show", "L-8F3K2A").out
+
+
+def test_context_explains_what_it_left_out(run: Run, knowledge: Path) -> None:
+    run("contribute", "feedback", "L-8F3K2A", "contradicted")
+    shown = run("recall", "context", "--project", "jira-api", "--explain").out
+    assert "Left out:\n  [L-8F3K2A] PUT /workflows replaces the entire resource: contradicted more often (1)" in shown
+    data = run("recall", "context", "--project", "jira-api", "--explain", "--json").json
+    assert [(one["handle"], one["reason"]) for one in data["left_out"]] == [("L-8F3K2A", "harm")]
+    assert "left_out" not in run("recall", "context", "--project", "jira-api", "--json").json
+
+
+def test_parameters_are_shown_and_reset(run: Run, knowledge: Path) -> None:
+    first = run("admin", "params", "--json").json
+    assert [one["name"] for one in first] == [
+        "injection_budget", "confidence_threshold", "semantic_similarity_threshold", "assessment_sample_rate",
+        "ablation_frequency",
+    ]  # fmt: skip
+    assert "1 to 20" in run("admin", "params", "injection_budget", "--reset").out
+    assert run("admin", "params", "--reset").code == 0
+    assert "no parameter 'gravity'" in run("admin", "params", "gravity").err
+    assert [one["value"] for one in run("admin", "params", "--json").json] == [one["value"] for one in first]
+
+
+STATS = Stats(
+    entries={}, projects=0, tags=0, files=0, unreadable=0, bytes=0, catalog_bytes=0, index_bytes=0, passages=0,
+    vectors=0, pending=0, taken_away=0, commits_30_days=0, oldest=None, newest=None,
+)  # fmt: skip
+
+
+def test_stats_name_the_useful_and_the_effect_with_its_interval() -> None:
+    told = STATS._replace(
+        most_useful=(Judged("L-1", "Good \x1b[31mtitle", 3, 1, 0, 0.8),),
+        least_useful=(Judged("L-2", "Bad", 0, 0, 2, 0.2),),
+        damaged_events=2,
+        ablation=Effect(120, 10, 0.083, -0.12, 0.25),
+    )
+    text = "\n\n".join(interfaces_text.learned(told, PLAIN))
+    assert "\x1b" not in text
+    assert "Most useful:\n  [L-1] Good" in text
+    assert "helpful 3, ignored 1, contradicted 0, confidence 0.80" in text
+    assert "Least useful:\n  [L-2] Bad" in text
+    assert "by +8%\n  95 % interval -12% to +25%, from 120 sessions with and 10 without" in text
+    assert "2 lines of event logs cannot be read" in text

@@ -1,9 +1,30 @@
 """What a command says of an entry that was told, and what a user's prompt does."""
 
-import pytest
+import json
 
-from ai_lessons.learning.selection import ShownEntry, carried_out, corrects, judged, same_job
-from ai_lessons.learning.statistics import FOLLOWED, RECURRED
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.learning import statistics
+from ai_lessons.learning.selection import ShownEntry, carried_out, corrects, effect, judged, measured, same_job
+from ai_lessons.learning.statistics import (
+    FOLLOWED,
+    LINE_BYTES,
+    NOTE_LENGTH,
+    NOTHING,
+    RECURRED,
+    Event,
+    Tallies,
+    line_of,
+    prior,
+    read_line,
+    read_lines,
+    standing,
+    usage,
+)
+from ai_lessons.model.entries import ulid
+from learning.events_world import ENTRIES, IDS, TIMES, chance, turns, uses
 
 PYTHON3 = "WHEN running `python` here -> DO use `python3` -> BECAUSE `python` is Python 2"
 UPSTREAM = "WHEN a branch is new -> DO `git push -u origin <branch>` -> BECAUSE it has no upstream"
@@ -98,3 +119,184 @@ SERVER = told(
 )  # fmt: skip
 def test_a_prompt_takes_back_what_it_says_no_to_and_names(prompt: str, no: bool) -> None:
     assert corrects(prompt, SERVER) is no
+
+
+# --- counts to numbers, by the rules of the specification ---
+
+
+some = st.integers(0, 50)
+counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some, some, some)
+
+
+@pytest.mark.parametrize(
+    ("word", "start"),
+    [("very-low", 0.1), ("low", 0.3), ("medium", 0.5), ("high", 0.7), ("very-high", 0.9), ("sure", 0.5), (None, 0.5)],
+)
+def test_a_lesson_starts_where_its_author_puts_it(word: object, start: float) -> None:
+    used = usage(NOTHING, prior(word))
+    assert used.confidence == pytest.approx(start)
+    assert used.alpha + used.beta == pytest.approx(2)
+
+
+def test_outcomes_count_as_the_specification_says() -> None:
+    used = usage(Tallies(helpful=7, ignored=2, contradicted=1), 0.5)
+    assert used.alpha == pytest.approx(8.0)
+    assert used.beta == pytest.approx(1 + 0.2 + 1.5)
+    assert used.confidence == pytest.approx(8 / 10.7)
+
+
+def test_what_a_session_showed_counts_less_than_what_somebody_said() -> None:
+    used = usage(Tallies(followed=1, recurred=4), 0.5)
+    assert used.alpha == pytest.approx(1 + 1.0)
+    assert used.beta == pytest.approx(1 + 4 * 0.25 * 1.5)
+
+
+@given(counts, st.sampled_from(list(statistics.PRIOR.values())))
+def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(had: Tallies, start: float) -> None:
+    before = usage(had, start).confidence
+    assert 0 < before < 1
+    assert usage(had._replace(helpful=had.helpful + 1), start).confidence > before
+    ignored = usage(had._replace(ignored=had.ignored + 1), start).confidence
+    assert usage(had._replace(contradicted=had.contradicted + 1), start).confidence < ignored < before
+
+
+@given(counts, st.sampled_from(list(statistics.PRIOR.values())))
+def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> None:
+    used = usage(had, start)
+    factor = standing(used, start)
+    assert 0.85 <= factor <= 1.15
+    assert (factor > 1) == (used.confidence > start)
+
+
+# --- the effect of showing a lesson, told from chance ---
+
+
+Rows = list[tuple[str, str, str]]
+
+
+def session(name: str, lesson: str, *said: str) -> Rows:
+    """A session in which a lesson was shown or left out, and other things happened to another entry."""
+    return [(name, "lesson", lesson), *((name, f"other {n}", word) for n, word in enumerate(said))]
+
+
+def test_sessions_with_and_without_are_compared() -> None:
+    rows = [
+        *session("a", "injected", "helpful"),
+        *session("b", "injected", "script_ok", "script_ok", "contradicted"),
+        *session("c", "injected", "script_failed"),
+        *session("d", "left_out", "script_failed", "helpful"),
+        *session("e", "left_out", "helpful"),
+    ]
+    found = measured(rows)
+    assert found is not None
+    assert (found.shown, found.left_out) == (3, 2)
+    assert found.difference == pytest.approx(2 / 3 - 1 / 2)
+    assert measured(list(reversed(rows))) == found
+
+
+def test_an_effect_needs_sessions_of_both_sorts_and_an_interval_of_few_is_wide() -> None:
+    assert effect(3, 5, 0, 0) is None
+    few = effect(3, 4, 1, 2)
+    assert few is not None
+    assert few.low < 0 < few.difference < few.high
+    many = effect(800, 1000, 60, 100)
+    assert many is not None
+    assert many.difference == pytest.approx(0.2)
+    assert 0.1 < many.low < 0.2 < many.high < 0.31
+
+
+def test_the_interval_of_an_effect_holds_the_truth_as_often_as_it_says() -> None:
+    dice = chance(11)
+    held = 0
+    for _ in range(1500):
+        shown, without = (sum(dice.random() < p for _ in range(n)) for p, n in ((0.8, 60), (0.65, 12)))
+        found = effect(shown, 60, without, 12)
+        held += found is not None and found.low <= 0.15 <= found.high
+    assert held / 1500 >= 0.93
+
+
+# --- lines of event logs: what is written is read back, and nothing that is read does harm ---
+
+
+EVENT = Event(IDS[0], TIMES[0], "helpful", ENTRIES[0], edge={})
+GOOD = line_of(EVENT)
+
+odd = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def changed(**keys: object) -> bytes:
+    """The good line with other values; None takes a key away."""
+    said = json.loads(GOOD) | keys
+    return json.dumps({key: value for key, value in said.items() if value is not None}).encode() + b"\n"
+
+
+@given(st.lists(uses | turns))
+def test_every_line_that_we_write_is_read_back(events: list[Event]) -> None:
+    read, damaged = read_lines(b"".join(map(line_of, events)))
+    assert damaged == 0
+    assert [event[:5] for event in read] == [event[:5] for event in events]
+
+
+@given(uses | turns)
+def test_a_line_keeps_all_that_was_said(event: Event) -> None:
+    read = read_line(line_of(event).decode())
+    assert read is not None
+    assert read._replace(edge={}) == event._replace(edge={})
+    assert read.edge == pytest.approx(event.edge, abs=1e-6)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_are_too_odd_to_read(data: bytes) -> None:
+    events, damaged = read_lines(data)
+    assert len(events) + damaged <= data.count(b"\n") + 1
+    assert EVENT in read_lines(data + b"\n" + GOOD)[0]
+
+
+@given(odd)
+def test_no_json_is_too_odd_to_read(value: object) -> None:
+    for line in (json.dumps(value), json.dumps({**json.loads(GOOD), "note": value}), json.dumps({"id": value})):
+        events, damaged = read_lines(line.encode())
+        assert len(events) + damaged <= 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{", b"[]\n", b'"text"\n', GOOD[:40], GOOD.rstrip() + b" " * LINE_BYTES + b"\n", b"[" * 3000 + b"\n",
+        changed(id="01JD3Z8QK5W7M2X9V4T68F3K2U"), changed(id="81JD3Z8QK5W7M2X9V4T68F3K2A"), changed(id=None),
+        changed(at="2026-13-01T00:00:00Z"), changed(at="yesterday"), changed(entry="../../etc/passwd"),
+        changed(entry=7), changed(event="HELPFUL"), changed(session=["s"]), changed(note={"a": 1}),
+        changed(value=True), changed(value=1e300), changed(edge={"injection_budget": "all"}),
+        GOOD.replace(b"}", b',"value":NaN}'), GOOD.replace(b"}", b',"value":1e999}'),
+    ],
+)  # fmt: skip
+def test_a_damaged_or_hostile_line_is_counted_and_left_out(line: bytes) -> None:
+    assert read_lines(GOOD + line) == ([EVENT], 1)
+
+
+def test_a_word_of_a_newer_program_is_not_damage() -> None:
+    assert read_lines(changed(event="applauded") + GOOD)[1] == 0
+
+
+def test_other_keys_order_and_spaces_make_no_difference() -> None:
+    said = json.loads(GOOD) | {"mood": "good"}
+    turned = json.dumps(dict(reversed(said.items()))).encode()
+    assert read_lines(b"\n \r\n" + turned) == ([EVENT], 0)
+
+
+def test_a_long_note_is_cut_so_that_its_line_can_be_read() -> None:
+    line = line_of(Event(IDS[0], TIMES[0], "helpful", ENTRIES[0], session="s" * 900, note="\u2603" * 9000))
+    read = read_line(line.decode())
+    assert read is not None
+    assert len(read.note) == NOTE_LENGTH
+    assert read_lines(line)[1] == 0
+
+
+def test_ids_sort_by_time_and_are_ulids() -> None:
+    early, late = ulid(1_700_000_000_000, b"\xff" * 10), ulid(1_700_000_000_001, b"\0" * 10)
+    assert early < late
+    assert early == "01HF7YAT00ZZZZZZZZZZZZZZZZ"
+    assert ulid(0, b"\0" * 10) == "0" * 26

@@ -1,16 +1,22 @@
 import json
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ulid import ULID
 
 from ai_lessons.connectors.exporters import Item, learning, read
+from ai_lessons.errors import UsageError
 from ai_lessons.learning.statistics import NOTHING, UsageTally
-from ai_lessons.model import lessons, markdown
+from ai_lessons.model import frontmatter, lessons, markdown
 from ai_lessons.model.checks import check_entry, check_together
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import new_path
+from ai_lessons.model.lessons import Scope, of_entry, place_of, read_scope
+from ai_lessons.model.markdown import parse, render
 
 LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 ORIGINAL = "01JD3Z8QK5W7M2X9V4T6QQQ111"
@@ -160,3 +166,126 @@ def test_where_it_came_from_need_not_lie_here() -> None:
     assert [one.message for one in check_together([entry])] == [
         f"related_to leads to {LESSON[:-1]}B, and no entry has that id"
     ]
+
+
+SCOPES = st.just(Scope("global")) | st.builds(Scope, st.sampled_from(["user", "project"]), st.text())
+
+
+@given(SCOPES)
+def test_every_scope_is_read_back_from_both_of_its_spellings(scope: Scope) -> None:
+    assert read_scope(scope.tagged) == scope
+    assert read_scope(str(scope)) == scope
+
+
+@given(st.text() | st.from_regex(r"(global|user|project|planet):?.{0,5}", fullmatch=True))
+def test_what_is_read_is_written_as_it_was(text: str) -> None:
+    try:
+        assert str(read_scope(text)) == (text if text not in {"", "Global"} else "global")
+    except UsageError:
+        assert not lessons.is_scope(text)
+        assert text != "global"
+        assert text.partition(":")[:2] not in {("user", ":"), ("project", ":")}
+
+
+@given(SCOPES)
+def test_the_place_of_a_scope_gives_the_scope_back_where_it_states_it(scope: Scope) -> None:
+    try:
+        project = scope.project
+    except UsageError:
+        return  # no folder can be named so
+    assert of_entry(project, str(scope)) == scope
+    assert of_entry(project).project == project
+
+
+@pytest.mark.parametrize(
+    ("text", "project"),
+    [
+        ("global", "global"),
+        ("user:alex", "global"),
+        ("project:/home/alex/myrepo", "myrepo"),
+        ("project:C:\\code\\myrepo\\", "myrepo"),
+    ],
+)
+def test_a_scope_has_a_project(text: str, project: str) -> None:
+    assert read_scope(text).project == project
+
+
+@pytest.mark.parametrize("text", ["planet:x", "user", "project", " global", "globally"])
+def test_what_is_no_scope_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no scope"):
+        read_scope(text)
+
+
+def test_an_entry_that_was_moved_has_the_scope_of_its_place() -> None:
+    assert str(of_entry("web", "user:alex")) == "project:web"
+    assert str(of_entry("web", "nonsense")) == "project:web"
+    assert str(of_entry("global", "project:/x/web")) == "global"
+
+
+@pytest.mark.parametrize(
+    ("said", "project"), [("jira-api", "jira-api"), ("project:/x/jira-api", "jira-api"), ("user:alex", "global")]
+)
+def test_where_a_project_is_named_a_scope_is_understood(said: str, project: str) -> None:
+    assert place_of(said).project == project
+
+
+NOW = datetime(2026, 11, 21, 20, 14, 7, 999_000, tzinfo=UTC)
+ID = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+OTHER = "01JD3Z8QK5W7M2X9V4T68F3K2B"
+
+
+def test_an_id_holds_its_moment_and_a_stamp_is_utc_to_the_second() -> None:
+    assert ULID.from_str(frontmatter.new_id(NOW)).datetime == NOW
+    assert frontmatter.new_id(NOW) != frontmatter.new_id(NOW)
+    assert frontmatter.stamp(NOW) == "2026-11-21T20:14:07Z"
+    assert frontmatter.stamp(NOW.astimezone(timezone(timedelta(hours=-8)))) == "2026-11-21T20:14:07Z"
+
+
+def test_a_full_lesson_passes_all_checks() -> None:
+    fields = frontmatter.lesson_fields(
+        ID, frontmatter.stamp(NOW), title="  PUT\nreplaces ", tags=["b", "a", "b"], confidence="high", source="tested",
+        origin="ai", category="solution", contexts=["jira cloud"], applies_to=["src/**/*.py"],
+        links=[("has_script", OTHER)], when="w", dont="d", because="b",
+    )  # fmt: skip
+    text = render(fields, frontmatter.body_of("Free text.\n\n"))
+    entry = read_entry(new_path(Kind.LESSON, "jira", "PUT replaces", ID, frontmatter.stamp(NOW)), text.encode())
+    assert check_entry(entry) == []
+    assert (entry.title, entry.tags, entry.body) == ("PUT replaces", ("a", "b"), "Free text.\n")
+    assert str(entry.pattern) == "WHEN w -> DO NOT d -> BECAUSE b"
+    assert list(parse(text).fields) == [
+        "id", "kind", "title", "tags", "confidence", "source", "from", "status", "created", "category", "contexts",
+        "applies_to", "pattern", "links",
+    ]  # fmt: skip
+
+
+def test_the_identity_of_a_plain_file_is_what_it_was_read_as() -> None:
+    entry = read_entry("p/docs/1.0/x.md", b"# Title\n")
+    assert frontmatter.identity(entry) == {"id": entry.id, "kind": "doc", "title": "Title", "versions": ["1.0"]}
+    adopted = read_entry("p/docs/1.0/x.md", render(frontmatter.identity(entry), entry.body).encode())
+    assert (adopted.id, adopted.title, adopted.derived) == (entry.id, "Title", False)
+    assert check_entry(adopted) == []
+    assert frontmatter.versions_of_place("p/docs/shared/x.md") == frontmatter.versions_of_place("notes/1.0/x.md") == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (b"#!/bin/sh\n# Does it.\n#\n# More.\nset -e\n# not this\n", "Does it.\n\nMore."),
+        (b"// Does it.\ncode\n", "Does it."),
+        (b"-- SQL\nSELECT 1;\n", "SQL"),
+        (b"@echo off\nREM x\n", ""),
+        (b"echo\n# late\n", ""),
+        (b"", ""),
+        (b"\xff\xfe# x\n", ""),
+        (
+            b'#!/usr/bin/env python3\n# (c) 2026\n"""Does it.\n\n    More.\n    """\nx = """not this"""\n',
+            "Does it.\n\nMore.",
+        ),
+        (b"r'''Does it.'''\r\n", "Does it."),
+        (b"/**\n * Does it.\n *\n * More.\n */\ncode()\n", "Does it.\n\nMore."),
+        (b'x = 1\n"""Late."""\n', ""),
+        (b'# Does it.\n"""never closed\n', "Does it."),
+    ],
+)
+def test_a_script_is_described_by_its_docstring_or_leading_comment(code: bytes, said: str) -> None:
+    assert frontmatter.description(code) == said
