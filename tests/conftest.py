@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from real_world import AGENTS, Git, put_program
+from real_world import AGENTS, Git, at_rest, put_program
 
 # The same examples in every run, so that a change is judged by what it changes.
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=20)  # a busy machine is slow
@@ -103,10 +103,7 @@ def git_repo(tmp_path: Path, git: Git, tmp_path_factory: pytest.TempPathFactory)
         (made / "README.md").write_text("# Knowledge\n")
         git(made, "add", "-A")
         git(made, "commit", "-qm", "first")
-    copied = shutil.copytree(made, tmp_path / "repo", copy_function=shutil.copyfile)
-    for sign in ("HEAD", "logs/HEAD", "refs/heads/main", "COMMIT_EDITMSG"):
-        os.utime(copied / ".git" / sign, (0, 0))  # nobody is at work there, so that no write waits for them
-    return copied
+    return at_rest(shutil.copytree(made, tmp_path / "repo", copy_function=shutil.copyfile))
 
 
 @pytest.fixture

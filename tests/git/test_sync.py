@@ -182,8 +182,10 @@ def test_a_lock_of_gits_is_named_and_nothing_is_merged(team: Team) -> None:
     assert team.bob.sync().received == 1
 
 
-@pytest.mark.parametrize("state", ["edited", "staged", "untracked", "ignored"])
-@pytest.mark.parametrize("diverged", [False, True])
+@pytest.mark.parametrize(
+    ("state", "diverged"),
+    [("edited", True), ("staged", False), ("untracked", True), ("untracked", False), ("ignored", False)],
+)
 def test_an_edit_in_the_way_stops_the_sync_before_anything_has_changed(team: Team, state: str, diverged: bool) -> None:
     path = LESSON if state in {"edited", "staged"} else "p/new.md"
     team.ann.write(path, "from ann\n")
@@ -326,8 +328,7 @@ def test_an_entry_that_both_moved_ends_where_the_hub_has_it(team: Team) -> None:
     assert "  - bb\n" in merged
 
 
-@pytest.mark.parametrize("runs", [False, True])
-@pytest.mark.parametrize("mover", ["ann", "bob"])
+@pytest.mark.parametrize(("mover", "runs"), [("ann", True), ("bob", False)])
 def test_moved_here_and_removed_there_is_a_conflict_about_the_new_place(team: Team, mover: str, runs: bool) -> None:
     moving, removing = (team.ann, team.bob) if mover == "ann" else (team.bob, team.ann)
     new = "q/lessons/2026-11/renamed.md"
@@ -774,8 +775,7 @@ def erased(team: Team) -> str:
     return gone
 
 
-@pytest.mark.parametrize("by_hand", [False, True])
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize(("by_hand", "own"), [(False, True), (True, False)])
 def test_history_that_was_erased_on_the_hub_stays_erased(team: Team, by_hand: bool, own: bool) -> None:
     gone, hub = erased(team), team.ann.head
     if own:

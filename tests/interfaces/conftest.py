@@ -12,7 +12,7 @@ from ai_lessons.interfaces import cli
 from interfaces.a_terminal import Child, Spawn
 from interfaces.agent_host import Host
 from interfaces.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
-from real_world import Git, commit_all, put_file, typed
+from real_world import Git, at_rest, commit_all, put_file, typed
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def knowledge(
         commit_all(git, git_repo, "knowledge")
         shutil.copytree(git_repo, made)
     shutil.rmtree(git_repo)
-    shutil.copytree(made, git_repo, copy_function=shutil.copy)
+    at_rest(shutil.copytree(made, git_repo, copy_function=shutil.copy))
     (hermetic / "source").mkdir()
     (hermetic / "source/workflows-api.md").write_text("# Workflows API\n\nAs it stands today.\n")
     monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))
@@ -60,6 +60,7 @@ def proposal(knowledge: Path, git: Git) -> str:
     git(knowledge, "add", path)
     git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@example.com", "commit", "-qm", "Propose rule")
     git(knowledge, "switch", "-q", "main")
+    at_rest(knowledge)
     return "R-5N1QTC"
 
 
@@ -75,6 +76,7 @@ def signed(knowledge: Path, git: Git, tmp_path: Path) -> Path:
     signers.write_text(f"person@example.com {key.with_suffix('.pub').read_text()}")
     git(knowledge, "add", ".ai-lessons")
     git(knowledge, "commit", "-qm", "policy", "--no-verify")
+    at_rest(knowledge)
     return signers
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from interfaces.a_terminal import Spawn, editor, finish, reply
 from interfaces.world import DOC, LESSON, Run
-from real_world import Git
+from real_world import Git, at_rest
 
 FILE = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
 ASKED = r"\[q\]uit, \[\?\]: "
@@ -19,6 +19,7 @@ def overdue(knowledge: Path, git: Git) -> Path:
     file = knowledge / FILE
     file.write_text(file.read_text().replace("from: ai\n", "from: ai\nreview_by: 2020-01-01\n"))
     git(knowledge, "commit", "-qam", "review by")
+    at_rest(knowledge)
     return file
 
 

@@ -1,12 +1,15 @@
 # Makes real repositories below $OUT: sourced before each history of flows.sh and attacks.sh.
 set -u
-export HOME=$OUT/home GIT_CONFIG_NOSYSTEM=1 GIT_MERGE_AUTOEDIT=no
+export HOME=$OUT/home GIT_CONFIG_NOSYSTEM=1 GIT_MERGE_AUTOEDIT=no FILTER_BRANCH_SQUELCH_WARNING=1
 W0=$OUT/w
-mkdir -p "$HOME/.ssh" "$W0"
+mkdir -p "$HOME/.ssh" "$HOME/template/info" "$W0"
 cp "$KEYS"/* "$HOME/.ssh/"
 cat > "$HOME/.gitconfig" <<'S'
 [init]
 defaultBranch = main
+templateDir = ~/template
+[core]
+fsync = none
 [pull]
 rebase = false
 [protocol "file"]
