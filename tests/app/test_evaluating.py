@@ -45,7 +45,7 @@ def test_what_says_much_the_same_is_found_by_words_(target: RepositorySession, w
         "web/lessons/b.md", text_of(title="PUT replaces the whole workflow", body="Twice.\n").replace(OTHER, LESSON)
     )
     report = evaluated(target, text_of())
-    assert messages(report)[0].startswith("much like L-8F3K2A 'PUT replaces the whole workflow' (user), ")
+    assert messages(report)[0].startswith("close to L-8F3K2A 'PUT replaces the whole workflow' (user), ")
     assert report.recommendation == "revise"
 
 

@@ -89,7 +89,7 @@ class TestACopy:
             editing.update(library, lesson, content="Seen three times by now, with version 9.13.\n")
         again = go(company, lesson, "user")
         assert again.outcome == "copied"
-        assert again.evaluation.findings[0].message.startswith("much like L-")
+        assert again.evaluation.findings[0].message.startswith("close to L-")
 
     def test_links_lead_to_what_is_there_and_the_others_stay_behind(self, company: Company) -> None:
         left, goes = add(company, title="Left here"), add(company, title="Goes too")

@@ -64,7 +64,7 @@ def test_a_lesson_that_says_what_an_older_one_does_is_named_until_it_is_kept_or_
     place(world, OTHER, title="First raise the limits", body=SAID, project="shop")
     place(world, SCRIPT, title="Raise the limit of memory", body="Nothing else helped when the kernel ran out of it.\n")
     handle = f"L-{LESSON[-6:]}"
-    assert found(world) == [(OTHER, "repeats", f"much like {handle} 'Raise the limit first', 1.00: update it?")]
+    assert found(world) == [(OTHER, "repeats", f"close to {handle} 'Raise the limit first', 1.00: update it?")]
     editing.keep(world.library, OTHER)
     assert found(world) == []
     place(world, OTHER, title="First raise the limits", body=SAID, links=f"\n  - supersedes: {LESSON}", project="shop")

@@ -59,7 +59,7 @@ def test_what_a_lesson_says_already_is_named_before_it_is_said_again(run: Run) -
     first = run("--json", *add, "Never rebase what was pushed, or others lose their work.").json["handle"]
     again = run(*add, "Never rebase what was pushed, or others lose work.")
     assert again.code == 5
-    assert f"much like {first} 'Rebase rewrites every id of the branch', 1.00" in again.err
+    assert f"close to {first} 'Rebase rewrites every id of the branch', 1.00" in again.err
     assert f"ai-lessons contribute update {first}" in again.err
     assert run(*add, "Never rebase what was pushed, or others lose work.", "--anyway").code == 0
     pattern = ("--when", "merging a branch", "--do", "pull with rebase=merges", "--because", "a flat pull drops it")

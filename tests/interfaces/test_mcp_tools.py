@@ -379,10 +379,10 @@ def test_the_person_is_asked_whether_a_lesson_like_another_one_is_kept(log: Path
 
     with talking(log, elicitation_callback=answer) as agent:
         first = agent.call("add_lesson", **lesson)["handle"]
-        assert f"much like {first}" in agent.fails("add_lesson", **lesson)
+        assert f"close to {first}" in agent.fails("add_lesson", **lesson)
         assert agent.call("add_lesson", **lesson)["handle"] != first
     assert len(asked) == 2
-    assert asked[0].startswith(f"The new lesson is much like {first}")
+    assert asked[0].startswith(f"The new lesson is close to {first}")
 
 
 def test_the_server_says_what_it_is_and_what_holds_how_long(log: Path, knowledge: Path) -> None:

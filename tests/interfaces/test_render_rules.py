@@ -39,7 +39,7 @@ SUGGESTED = Suggested(
     RULE.path,
     BRANCH,
     COMMIT,
-    ("much like R-000009 'GET first' (in force), 0.93: update it?",),
+    ("close to R-000009 'GET first' (in force), 0.93: update it?",),
 )
 NEW = Pending(
     id=RULE.id,

@@ -226,7 +226,7 @@ def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     rule = ["--title", "GET a workflow before you PUT it back", "--rationale", "PUT replaces the whole resource"]
     assert run("contribute", "suggest-rule", *rule, "--project", "jira-api", "--content", "Send all back.").code == 0
     child = asked(spawn, PAGER="cat")
-    assert "warning: much like R-5N1QTC" in shown(child)
+    assert "warning: close to R-5N1QTC" in shown(child)
     assert "-Send back every status that GET returned.\n+Send all back." in shown(child)
     assert "changes: agents in project jira-api are told this\n" in shown(child)
     assert "  r  reject: turn it down with a reason" in press(child, "?")

@@ -15,7 +15,7 @@ def test_status_says_in_six_lines_what_waits_with_what_to_do(
 ) -> None:
     rows = {row["name"]: row for row in run("status", "--json").json}
     assert list(rows) == ["repository", "writes", "proposals", "stale", "conflicts", "shared"]
-    assert rows["proposals"]["detail"] == "1 wait for a person"
+    assert rows["proposals"]["detail"] == "1 waits for a person"
     assert rows["proposals"]["remedy"] == "ai-lessons admin review-rules"
     assert rows["stale"]["detail"] == "none speak of code that changed"
     assert rows["shared"]["detail"] == "not shared: this branch follows no remote branch"
@@ -24,7 +24,7 @@ def test_status_says_in_six_lines_what_waits_with_what_to_do(
         subprocess.run(["git", *command], cwd=knowledge, check=True)
     assert run("add", "--title", "Otters", "--content", "They swim.").code == 0
     out = run("status").out
-    assert "commits that others lack: 1, that are not here: 0" in out
+    assert "commits to send: 1, to fetch: 0" in out
     assert "-> ai-lessons sync" in out
     assert len([row for row in out.splitlines() if "->" not in row]) == 6
 

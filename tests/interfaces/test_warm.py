@@ -190,7 +190,7 @@ def test_a_helper_answers_while_the_caller_does_something_else(both: Both) -> No
     client = daemon_client.DaemonClient(both.root, both.options, lambda: pytest.fail("the helper did not answer"))
     finish = client.begin_if_warm("near_copies", "Apples rot in the orchard")
     both.write("notes/a.md", "# Pears\n")
-    assert [note.partition(", ")[0] for note in finish().values()] == ["much like L-8F3K2A 'Apples rot in the orchard'"]
+    assert [note.partition(", ")[0] for note in finish().values()] == ["close to L-8F3K2A 'Apples rot in the orchard'"]
 
 
 def test_settings_that_change_hold_for_the_next_answer(both: Both) -> None:

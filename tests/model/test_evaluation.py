@@ -10,7 +10,7 @@ from ai_lessons.app.answers import EvaluationFinding, EvaluationReport, render, 
     [((), "approve"), (("note",), "approve"), (("note", "warning"), "revise"), (("warning", "stop", "note"), "reject")],
 )
 def test_the_gravest_finding_recommends(severities: tuple[str, ...], recommendation: str) -> None:
-    found = tuple(EvaluationFinding("duplicates", one, "much like L-1") for one in severities)
+    found = tuple(EvaluationFinding("duplicates", one, "close to L-1") for one in severities)
     assert EvaluationReport(found).recommendation == recommendation
 
 

@@ -477,7 +477,7 @@ def why(library: Library, ref: str) -> Why:
     approval = approval_of(repo, summary) if summary.kind is Kind.RULE else None
     stated = {key: lessons.source_line(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
     chain, neighbours = _linked(library.reading.catalog, summary)
-    lines = [*_author_lines(approval, revisions)]
+    lines = [*_author_lines(approval, revisions, summary.stated_by)]
     if summary.stated_by:
         lines.append(f"stated by {summary.stated_by}")
     prefix = "its file says " if summary.kind is Kind.LESSON else ""
@@ -517,7 +517,7 @@ def _linked(catalog: CatalogReader, summary: EntrySummary) -> tuple[tuple[Relate
     )
 
 
-def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision]) -> Iterator[str]:
+def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision], stated_by: str) -> Iterator[str]:
     """Who said it: the author of the first commit, of a rule those of its proposal."""
     if revisions:
         first, agent = revisions[-1], revisions[-1].trailers.get("Agent")
@@ -525,7 +525,7 @@ def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision]) 
     elif approval:
         by, at = "", approval.approved_at
     else:
-        yield "not committed yet: git does not know who said it"
+        yield "not committed yet" + ("" if stated_by else ": git does not know who said it")
         return
     yield f"written by {(approval.suggested_by if approval else by) or 'an unknown author'} on {at}"
     if len(revisions) > 1:

@@ -348,8 +348,8 @@ def status(library: Library) -> tuple[Check, ...]:
     return (
         Check("repository", state, f"{where}, entries: {entries:,}", remedy),
         Check("writes", *_pending(repo)),
-        _counted("proposals", waiting, "wait for a person", "ai-lessons admin review-rules"),
-        _counted("stale", changed, f"speak of code that changed{not_here}", "ai-lessons review"),
+        _counted("proposals", waiting, f"wait{'s' * (waiting == 1)} for a person", "ai-lessons admin review-rules"),
+        _counted("stale", changed, f"speak{'s' * (changed == 1)} of code that changed{not_here}", "ai-lessons review"),
         _conflicts(library),
         _shared(repo),
     )
@@ -372,7 +372,7 @@ def _shared(repo: RepositorySession) -> Check:
     if done.code:
         return Check("shared", "ok", "not shared: this branch follows no remote branch")
     theirs, ours = done.text.split()
-    detail = f"commits that others lack: {ours}, that are not here: {theirs}, as of the last fetch"
+    detail = f"commits to send: {ours}, to fetch: {theirs}, as of the last fetch"
     return Check("shared", "ok" if ours == theirs == "0" else "warning", detail, "ai-lessons sync")
 
 

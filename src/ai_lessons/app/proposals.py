@@ -143,7 +143,7 @@ def evaluate(
     findings += (EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same)
     if not same:
         near = alike(comparable(entry), _like(target, entry))
-        findings += (EvaluationFinding("duplicates", WARNING, f"much like {name}") for name in near)
+        findings += (EvaluationFinding("duplicates", WARNING, f"close to {name}") for name in near)
         findings += (EvaluationFinding("contradictions", WARNING, sentence) for sentence in _opposed(target, entry))
     findings += specific(files, projects)
     return EvaluationReport(tuple(finding._replace(message=one_line(finding.message, LONGEST)) for finding in findings))
@@ -185,7 +185,7 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
         share = likeness(text, f"{summary.title}\n{_text(repo, summary.id)}")
         if share == 1.0:
             hint = f"update it: `ai-lessons contribute update {summary.handle}`; or add this one with --anyway"
-            raise Conflict(_much_like(summary, share), hint=hint)
+            raise Conflict(_nearly_the_same(summary, share), hint=hint)
 
 
 def near_copies(opened: Library, text: str) -> dict[str, str]:
@@ -196,7 +196,7 @@ def near_copies(opened: Library, text: str) -> dict[str, str]:
     similar = contexts.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
     ids = sorted((id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__)[::-1]
     summaries = repo.catalog.many(ids[:MOST_NAMED])
-    return {id_: _much_like(summaries[id_], similar[id_]) for id_ in ids if id_ in summaries}
+    return {id_: _nearly_the_same(summaries[id_], similar[id_]) for id_ in ids if id_ in summaries}
 
 
 def repetitions(repo: RepositorySession) -> dict[str, str]:
@@ -216,7 +216,7 @@ def repetitions(repo: RepositorySession) -> dict[str, str]:
             ((likeness(text(summary.id), text(other.id)), other) for other in near), default=(0.0, summary)
         )
         if share >= ALIKE:
-            repeated[summary.id] = _much_like(first, share)
+            repeated[summary.id] = _nearly_the_same(first, share)
         for word in telling:
             holding[word].append(summary)
     return repeated
@@ -227,8 +227,8 @@ def _text(repo: RepositorySession, entry_id: str) -> str:
     return f"{entry.opening}\n{entry.body}"
 
 
-def _much_like(summary: EntrySummary, share: float) -> str:
-    return f"much like {summary.handle} {summary.title!r}, {share:.2f}: update it?"
+def _nearly_the_same(summary: EntrySummary, share: float) -> str:
+    return f"close to {summary.handle} {summary.title!r}, {share:.2f}: update it?"
 
 
 def copies(repo: RepositorySession, entry: Entry) -> list[str]:
@@ -597,7 +597,7 @@ class Objections(NamedTuple):
     def warnings(self) -> tuple[str, ...]:
         """All of it, as sentences."""
         rejected = [f"the same was rejected {self.rejected_before}"] if self.rejected_before else []
-        return (*rejected, *self.contradictions, *(f"much like {name}: update it?" for name in self.similar))
+        return (*rejected, *self.contradictions, *(f"close to {name}: update it?" for name in self.similar))
 
 
 def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:

@@ -642,6 +642,8 @@ def replay_rows(value: harvest.Replay) -> list[str]:
 
 def replayed(value: harvest.Replay, view: View) -> str:
     """The same with what nothing helps with."""
+    if not value.sessions:
+        return "No session of an agent is kept on this machine, so that there is nothing to replay."
     rows = replay_rows(value)
     if value.unhelped:
         rows += ["", view.paint("Nothing stored helps with:", "heading")]

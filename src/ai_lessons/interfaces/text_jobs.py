@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ai_lessons.app.answers import Answer, Context, Hit, Why, finding_line
@@ -229,7 +230,7 @@ def stats(value: answers.Stats, view: View) -> str:
         ("newest entry", view.when(value.newest or "-")),
     ]
     if value.approval_lead_time is not None:
-        rows.append(("approval lead time", f"{timedelta(seconds=value.approval_lead_time)} (median)"))
+        rows.append(("from a proposal to its approval", f"{timedelta(seconds=value.approval_lead_time)} (median)"))
     if value.clusters:
         rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
     return "\n\n".join([pairs(dict(rows), view), *interfaces_text.learned(value, view)])
@@ -247,15 +248,21 @@ def indexed(value: answers.Indexed, _view: View) -> str:
 
 
 def stale(values: Sequence[answers.Stale], view: View) -> str:
-    """Scripts whose file outside the repository moved on."""
-    rows = [(resource.handle, resource.title, resource.path, resource.reason) for resource in values]
-    return table(("ID", "TITLE", "PATH", "REASON"), rows, view, "Nothing is stale.", flexible=(2, 1))
+    """What moved on that an entry speaks of: a file outside the repository, code, a package."""
+    return _reasoned([(resource, resource.reason) for resource in values], view) or "Nothing is stale."
 
 
 def outdated(values: Sequence[answers.Outdated], view: View) -> str:
-    """What a person should look at again, a line for each reason."""
-    rows = [(finding.entry.handle, finding.entry.title, finding.detail) for finding in values]
-    return table(("ID", "TITLE", "WHY"), rows, view, "Nothing is to be reviewed.", flexible=(1,))
+    """What a person should look at again, and below it why."""
+    return _reasoned([(finding.entry, finding.detail) for finding in values], view) or "Nothing is to be reviewed."
+
+
+def _reasoned(values: Sequence[tuple[Any, str]], view: View) -> str:
+    """Each entry with its reasons below."""
+    reasons = defaultdict[str, list[str]](list)
+    for entry, reason in values:
+        reasons[view.named(entry)].append(line(reason))
+    return "\n".join(block(name, rows) for name, rows in reasons.items())
 
 
 def config(value: Mapping[str, object], view: View) -> str:
@@ -412,31 +419,37 @@ def synced(value: sharing.Synced, view: View) -> str:
     return "\n".join([moved, *merged, *rows])
 
 
-def _torn(conflict: sharing.EntryConflict, view: View) -> Iterator[str]:
-    """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
+def _torn(conflict: sharing.EntryConflict, view: View, most: int = 12) -> Iterator[str]:
+    """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours.
+
+    Of each change the first `most` lines are shown.
+    """
     yield ""
     yield f"{view.paint(f'[{line(conflict.id)}]', 'handle')} {line(conflict.title)}"
     yield f"  path: {view.place(conflict.path)}"
     yield f"  both changed: {line(', '.join(conflict.reasons))}"
     yield "  yours:"
-    yield from _diff(conflict.our_diff, conflict.ours)
+    yield from _diff(conflict.our_diff, conflict.ours, most)
     yield "  theirs:"
-    yield from _diff(conflict.their_diff, conflict.theirs)
+    yield from _diff(conflict.their_diff, conflict.theirs, most)
     yield f"  choose: {CHOOSE.format(line(conflict.id))}"
 
 
-def _diff(diff: str, text: str | None) -> Iterator[str]:
+def _diff(diff: str, text: str | None, most: int) -> Iterator[str]:
     if not diff:
         yield f"{INDENT}(no such file)" if text is None else f"{INDENT}(as it was)"
-    rows = clean(diff).splitlines()
-    yield from (f"{INDENT}{row}" for row in rows if not row.startswith(("--- ", "+++ ")))
+    rows = [row for row in clean(diff).splitlines() if not row.startswith(("--- ", "+++ "))]
+    yield from (f"{INDENT}{row}" for row in rows[:most])
+    if len(rows) > most:
+        yield f"{INDENT}… {count(len(rows) - most, 'more line')}: ai-lessons admin conflicts ID"
 
 
 def conflicts(value: sharing.Conflicts, view: View) -> str:
     """Every file that needs a person, with both versions."""
     if not value.entries:
         return f"No conflict with {line(value.theirs)}, as of the last sync."
-    return "\n".join(row for conflict in value.entries for row in _torn(conflict, view)).lstrip("\n")
+    most = sys.maxsize if len(value.entries) == 1 else 12
+    return "\n".join(row for conflict in value.entries for row in _torn(conflict, view, most)).lstrip("\n")
 
 
 def resolved(value: sharing.Resolved, view: View) -> str:
@@ -706,7 +719,7 @@ def _doubts(proposal: Pending) -> Iterator[str]:
     if proposal.kind == "rule" and proposal.change == "new" and not proposal.rationale:
         yield "no reason is stated: edit it and say why"
     if proposal.similar:
-        yield f"much like {', '.join(map(line, proposal.similar))}: update it?"
+        yield f"close to {', '.join(map(line, proposal.similar))}: update it?"
     if proposal.rejected_before:
         yield f"the same was rejected {line(proposal.rejected_before)}"
 
@@ -831,7 +844,15 @@ def audit(value: Audit, view: View) -> str:
 def why(value: Why, view: View) -> str:
     """Where an entry comes from, one reason a line, and how it has done if anything happened to it."""
     done = interfaces_text.usage(value.usage, view) if value.usage.tallies.last_used else []
-    return block(view.named(value.entry), [*map(line, value.lines), *done])
+    stated = [row.removeprefix(STATED_BY_FILE) for row in value.lines if row.startswith(STATED_BY_FILE)]
+    rows = [row for row in value.lines if not row.startswith(STATED_BY_FILE)]
+    rows += [STATED_BY_FILE + ", ".join(stated)] if stated else []
+    dated = (_STAMP.sub(lambda stamp: view.when(stamp[0]), line(row)) for row in rows)
+    return block(view.named(value.entry), [*dated, *done])
+
+
+STATED_BY_FILE = "its file says "
+_STAMP = expression(r"\d{4}-\d\d-\d\dT[\d:]+(?:Z|[+-]\d\d:\d\d)")
 
 
 def context(value: Context, view: View) -> str:
