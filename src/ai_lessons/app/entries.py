@@ -398,7 +398,7 @@ _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "so
 
 def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
     """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
-    view = repo.rules.readable_view()
+    view = repo.rules.view(readable=True)
     verdict = view.verdicts.get(repo.catalog.stated([rule.id]).get(rule.id, "")) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
@@ -410,7 +410,7 @@ def approvals_of(repo: Reading, rules: Iterable[EntrySummary]) -> dict[str, Appr
     summaries, approvals = list(rules), dict[str, Approval]()
     tiers = {rule.tier for rule in summaries}
     places = {place.options.tier: place for place in repo.every if place.options.tier in tiers}
-    views = {tier: place.rules.readable_view() for tier, place in places.items()}
+    views = {tier: place.rules.view(readable=True) for tier, place in places.items()}
     stated = {tier: place.catalog.stated([rule.id for rule in summaries]) for tier, place in places.items()}
     for rule in summaries:
         view = views.get(rule.tier)

@@ -606,7 +606,7 @@ def stats(library: Library) -> Stats:
 
 
 def _lead_time(repo: RepositorySession) -> int | None:
-    view = repo.rules.readable_view()
+    view = repo.rules.view(readable=True)
     verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force] if view else []
     merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "line", "signed"}}
     if not merged:

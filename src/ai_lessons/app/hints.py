@@ -21,7 +21,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git import files
 from ai_lessons.git import worktree as git_worktree
 from ai_lessons.git.files import read_file, translated, write_all
-from ai_lessons.git.worktree import proposal_refs, read_ref, signature
+from ai_lessons.git.worktree import proposal_refs, signature
 from ai_lessons.learning.selection import FEW, Candidate, NotShown, ShownEntry, carried_out, corrects, judged, same_job
 from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, UNHEEDED, Event
 from ai_lessons.model import command_patterns as commands
@@ -236,19 +236,13 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
 
 def pending_count(repo: RepositorySession) -> int:
     """How many proposals wait; with nothing new since the last question it reads a few small files."""
-    worktree, ref = repo.store.worktree, repo.rules.ref()
-
-    def key() -> str:
-        """Everything that the number depends on."""
-        tip = read_ref(worktree, ref or "") or ""
-        return f"{ref} {git_worktree.key_of(worktree, tip)} {signature(proposal_refs(worktree))}"
-
-    if ref is None or not proposal_refs(worktree):
+    worktree = repo.store.worktree
+    if repo.rules.ref() is None or not proposal_refs(worktree):
         return 0
     from ai_lessons.approval import state
 
     place = git_worktree.folder(repo.store.state_dir) / "pending.json"
-    noted = state.kept(place, key())
+    noted = state.kept(place, f"{repo.rules.state()} {signature(proposal_refs(worktree))}")
     if isinstance(noted, int):
         return noted
     try:
@@ -257,7 +251,7 @@ def pending_count(repo: RepositorySession) -> int:
     except NotFound:
         return 0
     with suppress(StorageFailed):  # a repository that cannot be written is counted anew every time
-        state.keep(place, key(), count)
+        state.keep(place, f"{repo.rules.state()} {signature(proposal_refs(worktree))}", count)
     return count
 
 

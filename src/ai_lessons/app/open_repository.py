@@ -207,6 +207,18 @@ def _below(folder: Path, text: str | None) -> Iterator[str]:
 _FORMAT = "3"  # Raise it when the same history would be read into other rules
 
 
+class Snapshot(NamedTuple):
+    """The approval branches as judged, the one that counts last, and the `state` of the clone that this holds for."""
+
+    state: str
+    views: tuple[BranchView, ...] = ()
+
+    @property
+    def view(self) -> BranchView | None:
+        """The one that counts."""
+        return self.views[-1] if self.views else None
+
+
 class RulesInForce:
     """The rules of one repository as its approval branch has them. For one thread at a time."""
 
@@ -217,6 +229,7 @@ class RulesInForce:
         self.count = 0
         self._texts: dict[str, bytes] = {}
         self._asked = False
+        self._snapshot = Snapshot("-")
 
     def signers(self, ref: str) -> PinnedSigners:
         """Whose signatures count under the policy `signed`."""
@@ -249,41 +262,50 @@ class RulesInForce:
             f"{fetch}git config {git.worktree.SETTING} BRANCH"
         )
 
-    def view(self) -> BranchView | None:
-        """The approval branch as judged now (under `forge` the remote's), or None. Raises UnsupportedRepository."""
-        looks = self.looks()
-        ask = None if self._options.agent or self._asked else self._options.ask_keys
-        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
-        if looks and ask and looks[-1].policy.require == "signed" and not looks[-1].alarms:
-            self._asked = True
-            if app.review.pinned_first(self._worktree, looks[-1], self.signers(looks[-1].ref), ask):
-                looks = self.looks()
-        return looks[-1] if looks else None
+    def snapshot(self) -> Snapshot:
+        """The approval branches as judged now, kept while their state holds. Raises UnsupportedRepository."""
+        # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
+        for _ in range(4):
+            before = self.state()
+            if before == self._snapshot.state:
+                return self._snapshot
+            views = self._judged()
+            now = self.state()
+            # a look without an alarm notes tip and policy, which changes nothing about what it found
+            quiet = bool(views) and not views[-1].alarms
+            if before == now or (quiet and before.partition(" ")[2] == now.partition(" ")[2]):
+                self._snapshot = Snapshot(now, views)
+                return self._snapshot
+        return Snapshot("", views)
 
-    def readable_view(self) -> BranchView | None:
-        """The same for readers: None also where the branch cannot be judged, as a note of `bring` says."""
+    def view(self, *, readable: bool = False) -> BranchView | None:
+        """The branch that counts (under `forge` the remote's) as judged now, or None. Raises UnsupportedRepository.
+
+        `readable`: None also where it cannot be judged, as a note of `bring` says.
+        """
         try:
-            return self.view()
+            return self.snapshot().view
         except UnsupportedRepository:
-            return None
+            if readable:
+                return None
+            raise
 
-    def looks(self) -> tuple[BranchView, ...]:
-        """The branches looked at, the one that counts last. Raises UnsupportedRepository."""
+    def _judged(self) -> tuple[BranchView, ...]:
         from ai_lessons.approval import state
 
-        ref = self.ref()
-        if ref is None:
+        if (ref := self.ref()) is None:
             return ()
-        view = self.judged(ref)
-        forge = view.policy.require == "forge"
-        return (view, self.judged(state.forge_ref(self._worktree, ref))) if forge else (view,)
-
-    def judged(self, ref: str) -> BranchView:
-        """One branch as judged now. Raises UnsupportedRepository."""
-        from ai_lessons.approval import state
-
-        signers = self.signers(ref)
-        return state.remembered_approval(self._worktree, ref, signers) or state.derive(self._worktree, ref, signers)
+        views: tuple[BranchView, ...] = (state.derive(self._worktree, ref, self.signers(ref)),)
+        if views[0].policy.require == "forge":
+            forge = state.forge_ref(self._worktree, ref)
+            views += (state.derive(self._worktree, forge, self.signers(forge)),)
+        view, ask = views[-1], None if self._options.agent or self._asked else self._options.ask_keys
+        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
+        if ask and view.policy.require == "signed" and not view.alarms:
+            self._asked = True
+            if app.review.pinned_first(self._worktree, view, self.signers(view.ref), ask):
+                return self._judged()
+        return views
 
     def bring(self, catalog: Catalog) -> None:
         """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""
@@ -291,8 +313,8 @@ class RulesInForce:
         noted_state: dict[str, Any] = json.loads(summary) if summary else {"rules": 0, "notes": []}
         self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
         try:
-            if self._stamp() != noted:
-                self._put(catalog, *self._settled())
+            if self.state() != noted:
+                self._put(catalog, self.snapshot())
             if missing := self.missing():
                 self.notes = (missing, *self.notes)
         except AiLessonsError as error:
@@ -310,8 +332,8 @@ class RulesInForce:
         missing = {blob: path for blob, path in paths.items() if blob not in self._texts}
         self._texts |= self._read(missing) if missing else {}
 
-    def _stamp(self) -> str:
-        """Names everything that the rules in force depend on, in one line; empty where there is no approval branch."""
+    def state(self) -> str:
+        """All that rules in force depend on as it is now, in one line; empty where there is no approval branch."""
         ref = self.ref()
         if ref is None:
             return ""
@@ -334,21 +356,8 @@ class RulesInForce:
         policy = state.load(self._worktree.state_dir).policies.get(ref)
         return policy is not None and policy.require == "signed"
 
-    def _settled(self) -> tuple[str, BranchView | None]:
-        """The view, and the stamp that it belongs to; an empty stamp if the branches kept moving."""
-        view = None
-        # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
-        for _ in range(4):
-            before = self._stamp()
-            view = self.view()
-            now = self._stamp()
-            # a look without an alarm notes tip and policy, which changes nothing about what it found
-            quiet = view is not None and not view.alarms
-            if before == now or (quiet and before.partition(" ")[2] == now.partition(" ")[2]):
-                return now, view
-        return "", view
-
-    def _put(self, catalog: Catalog, stamp: str, view: BranchView | None) -> None:
+    def _put(self, catalog: Catalog, snapshot: Snapshot) -> None:
+        view, state = snapshot.view, snapshot.state
         verdicts = view.verdicts.values() if view else ()
         places = {
             verdict.rule: (verdict.path, verdict.blob)
@@ -362,8 +371,8 @@ class RulesInForce:
         entries = list(self._entries(fresh, notes))
         self.notes, self.count = tuple(notes), len(keep) + len(entries)
         self._texts = {}
-        state = f"{stamp}\n{json.dumps({'rules': self.count, 'notes': notes})}" if stamp else ""
-        catalog.set_rules_in_force(state, entries, keep=keep)
+        noted = f"{state}\n{json.dumps({'rules': self.count, 'notes': notes})}" if state else ""
+        catalog.set_rules_in_force(noted, entries, keep=keep)
 
     def _entries(self, places: dict[str, tuple[str, str]], notes: list[str]) -> Iterator[tuple[Entry, str]]:
         """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""

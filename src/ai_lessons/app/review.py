@@ -467,15 +467,19 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     worktree, ref = repo.store.worktree, repo.rules.ref()
     # what stands at a new address can only be looked at once it is taken for the forge's
-    if ref and repo.rules.judged(ref).policy.require == "forge" and (moved := state.moved_forge(worktree, ref)):
+    if (
+        ref
+        and state.derive(worktree, ref, repo.rules.signers(ref)).policy.require == "forge"
+        and (moved := state.moved_forge(worktree, ref))
+    ):
         _agree(ask, f"rules are in force as they stand on {moved[0]}, which is no remote any more; {moved[1]} is")
         state.acknowledge_forge(worktree, ref, moved[1])
     current = audit(library)
     if not current.alarms:
         return current
-    looks = repo.rules.looks()
+    views = repo.rules.snapshot().views
     _agree(ask, "\n".join(current.alarms))
-    for view in looks:
+    for view in views:
         state.acknowledge(worktree, view, view.stated)
     return audit(library)
 

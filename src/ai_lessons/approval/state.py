@@ -111,17 +111,6 @@ class CachedView(NamedTuple):
     signers: str = ""
 
 
-def remembered_approval(worktree: Worktree, ref: str, signers: Signers = NO_SIGNERS) -> BranchView | None:
-    """The approval branch as it was judged, or None if it, the signers or the memory changed since."""
-    tip = read_ref(worktree, ref)
-    if tip is None:
-        return BranchView(ref, None, ApprovalPolicy(), {}, {})
-    cached = noted(worktree, ref)
-    if cached is None or cached.view.tip != tip or not fits(worktree, cached, signers):
-        return None
-    return with_alarms(worktree, cached)
-
-
 def fits(worktree: Worktree, cached: CachedView, signers: Signers) -> bool:
     """Whether at most the tip has changed since this was cached."""
     ref, tip, remembered = cached.view.ref, cached.view.tip or "", load(worktree.state_dir)
@@ -299,8 +288,8 @@ def derive(
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
     `signers`: whose signatures count under `signed`; under `forge` `ref` is the remote-tracking branch, or, with
-    `merges_only`, what a merge brought there counts. `only_look`: nothing is remembered. `anew`: what came is known to
-    concern approval. Raises UnsupportedRepository.
+    `merges_only`, what a merge brought there counts. It is judged once, until it, the signers or the memory change.
+    `only_look`: nothing is remembered. `anew`: what came is known to concern approval. Raises UnsupportedRepository.
     """
     tip = read_ref(worktree, ref)
     if tip is None:
@@ -308,7 +297,11 @@ def derive(
     if merges_only or only_look:
         view = with_alarms(worktree, _Derivation(worktree, ref, tip, signers, merges_only=merges_only).run())
     else:
-        cached = None if anew else _advanced(worktree, ref, tip, signers)
+        cached = None if anew else noted(worktree, ref)
+        cached = cached if cached and fits(worktree, cached, signers) else None
+        if cached and cached.view.tip == tip:
+            return with_alarms(worktree, cached)
+        cached = cached and _advanced(worktree, cached, tip)
         cached = cached or _Derivation(worktree, ref, tip, signers).run()
         with suppress(AiLessonsError):  # a repository that cannot be written is derived anew every time
             note(worktree, ref, cached)
@@ -341,11 +334,10 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
     return [(name, commit.info.odd) for name, commit in commits.items() if commit.info.odd]
 
 
-def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> CachedView | None:
+def _advanced(worktree: Worktree, cached: CachedView, tip: str) -> CachedView | None:
     """The cached view with its tip moved, where no later commit concerns approval; None to derive it anew."""
-    cached = noted(worktree, ref)
-    before = cached and cached.view.tip
-    if not cached or not before or cached.missing or not fits(worktree, cached, signers):
+    before, ref = cached.view.tip, cached.view.ref
+    if not before or cached.missing:
         return None
     try:
         fresh = git_commits.read(worktree, [tip], [before])
@@ -492,4 +484,4 @@ class Trunk:
 
 def approval_of_branch(worktree: Worktree, ref: str, signers: PinnedSigners) -> Trunk:
     """The approval branch as it stands now. Raises NotFound, UnsupportedRepository."""
-    return Trunk(worktree, remembered_approval(worktree, ref, signers) or derive(worktree, ref, signers), signers)
+    return Trunk(worktree, derive(worktree, ref, signers), signers)
