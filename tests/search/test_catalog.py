@@ -171,7 +171,7 @@ def test_rules_in_force_are_shown_as_they_were_put_in_whatever_the_working_tree_
     assert world.told(world.catalog.set_rules_in_force("tree-1", [(approved, "blob-1")])).changed == (A,)
     world.write("p/rules/r.md", lesson(A, "Force-push on Fridays", kind="rule"))
     assert world.refresh().changed == ()
-    assert (world.titles(), world.catalog.rules_tree()) == (["Never force-push"], "tree-1")
+    assert (world.titles(), world.catalog.rules_state()) == (["Never force-push"], "tree-1")
     assert world.catalog.resolve("r-8f3k2a").title == "Never force-push"
     assert world.catalog.unreadable() == []
     (world.root / "p/rules/r.md").unlink()

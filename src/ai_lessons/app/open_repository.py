@@ -309,7 +309,7 @@ class RulesInForce:
 
     def bring(self, catalog: Catalog) -> None:
         """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""
-        noted, _, summary = catalog.rules_tree().partition("\n")
+        noted, _, summary = catalog.rules_state().partition("\n")
         noted_state: dict[str, Any] = json.loads(summary) if summary else {"rules": 0, "notes": []}
         self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
         try:

@@ -544,15 +544,15 @@ class Catalog(Database, CatalogReader):
         return self.ask(lambda _: self._refresh())
 
     def set_rules_in_force(
-        self, tree: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
+        self, state: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
     ) -> CatalogRefresh:
         """Replace the rules of the approval branch, each with its blob hash.
 
-        Earlier ones are removed, but for the ids in `keep`. `tree` names the state that they come from, for
-        `rules_tree`; it is noted even where no rule changed. Rules of the working tree are never shown.
+        Earlier ones are removed, but for the ids in `keep`. `state` names what they come from, for `rules_state`; it
+        is noted even where no rule changed. Rules of the working tree are never shown.
         """
         records = [record(entry, entry.path, blob, None) for entry, blob in rules]
-        return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
+        return self.ask(lambda _: self._put_rules(state, records, frozenset(keep)))
 
     def yield_ids(self, tiers: Sequence[Catalog]) -> None:
         """Leave their ids to the entries of these other tiers: what states one of them here goes by another."""
@@ -716,9 +716,9 @@ class Catalog(Database, CatalogReader):
         hidden = len(ids) - SUGGESTIONS
         return [*described, f"{hidden} more"] if hidden > 0 else described
 
-    def rules_tree(self) -> str:
+    def rules_state(self) -> str:
         """The state that `set_rules_in_force` last got; empty in a new catalog."""
-        return str(self._meta("rules_tree") or "")
+        return str(self._meta("rules_state") or "")
 
     def unattested(self) -> list[str]:
         """Ids of lessons that claim to be a person's, or proven elsewhere, and were not given to `attest` yet."""
@@ -757,9 +757,9 @@ class Catalog(Database, CatalogReader):
         assert self._disk is not None, "a survey needs the ways to the disk"  # noqa: S101 - for the type checker
         return survey(self.connection, self._disk, self._clock())
 
-    def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
+    def _put_rules(self, state: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
         with self.transaction():
-            self._put_meta("rules_tree", tree)
+            self._put_meta("rules_state", state)
             if not records and keep >= self.rules_in_force().keys():
                 return self._refreshed()
             write_approved(self.connection, records, keep, self.tier)
