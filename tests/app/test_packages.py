@@ -94,6 +94,8 @@ def test_a_lock_file_of_a_cloned_project_runs_none_of_its_code(
     code, ran = tmp_path / "cloned", tmp_path / "ran"
     names = ["./evil", "-rfile", "--requirement=file", "evil @ file:evil", "evil", "git+file:evil#egg=evil"]
     names += [str(code / "evil"), "evil/", "pip"]
+    if lock_file != "requirements.txt":  # each name that may be one asks pip
+        names = [*names[:2], "pip"]
     for name in ("evil", "evil==1", "evil @ file:evil==1"):
         put_file(code / name / "setup.py", f"open({str(ran)!r}, 'w').close()\nfrom setuptools import setup\nsetup()\n")
     put_file(code / "pip/__main__.py", f"open({str(ran)!r}, 'w').close()\n")

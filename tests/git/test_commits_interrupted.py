@@ -144,11 +144,20 @@ def test_ctrl_c_at_any_step_leaves_no_lock_and_nothing_half(tmp_path: Path) -> N
     assert after("SIGINT", tmp_path, jobs) == {job: {"kills": times, "wrong": []} for job, times in jobs.items()}
 
 
+# the user commits after each kill, and the next job waits for nobody
+KILLS = """
+import runpy
+from ai_lessons.git import objects
+objects.SETTLE = 0
+runpy.run_module("bench.kills", run_name="__main__")
+"""
+
+
 def after(how: str, folder: Path, jobs: dict[str, int]) -> object:
     """What jobs that were ended so many times each left behind."""
     paths = os.pathsep.join((str(SOURCE / "src"), str(SOURCE)))
     done = subprocess.run(
-        [sys.executable, "-m", "bench.kills", how, str(folder), *(f"{job}={times}" for job, times in jobs.items())],
+        [sys.executable, "-c", KILLS, how, str(folder), *(f"{job}={times}" for job, times in jobs.items())],
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -203,11 +204,11 @@ def test_a_hit_in_a_long_text_opens_at_its_section_with_the_words_marked(page: P
         page.wait_for_selector(".body mark")
 
 
-@pytest.mark.parametrize("width", [1600, 1280, 400])
-def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, look: Served, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    for path in PAGES:
-        page.goto(look.base + path)
+def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, look: Served) -> None:
+    for path, width in itertools.product(PAGES, (1600, 1280, 400)):
+        page.set_viewport_size({"width": width, "height": 900})
+        if width == 1600:
+            page.goto(look.base + path)
         for link in page.locator("nav[aria-label=Pages] a").all():
             box = link.bounding_box()
             assert box
@@ -215,7 +216,7 @@ def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, lo
             assert box["x"] + box["width"] <= width
         page.locator("body").press("/")
         assert page.evaluate("document.activeElement.name") == "q"
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width)
         clipped = page.evaluate("""() => [...document.querySelectorAll("main *")].filter((place) =>
             getComputedStyle(place).overflowX === "hidden" && !place.closest(".graph") && place.clientWidth > 1 &&
             place.scrollWidth > place.clientWidth + 1).map((place) => place.outerHTML.slice(0, 200))""")
