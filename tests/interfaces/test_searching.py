@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ai_lessons import app, settings
 from ai_lessons.app.answers import Query
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from interfaces.world import DOC, LESSON, SCRIPT, Run
+from real_world import put_file
 
 
 def without_scores(text: str) -> str:
@@ -81,6 +83,17 @@ def test_a_range_with_a_comma_is_one_version(knowledge: Path, run: Run) -> None:
 
     assert found(">=2,<4") == found("v1,3") == ["update-workflow.sh"]
     assert found(">=4,<2") == found(">=2,<3") == []
+
+
+def test_a_day_begins_where_the_person_is(knowledge: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    created = "created: 2026-11-28T11:30:00Z"
+    put_file(knowledge / "n/lessons/late.md", f"---\nkind: lesson\ntitle: Quinces ripen late\n{created}\n---\nText.\n")
+    for zone, day, seen in (("UTC-14", "2026-11-29", True), ("UTC", "2026-11-29", False), ("UTC", "2026-11-28", True)):
+        with monkeypatch.context() as there:
+            there.setenv("TZ", zone)
+            time.tzset()
+            assert ("Quinces" in run("search", "quinces", "--since", day).out) is seen, zone
+    time.tzset()
 
 
 def test_resources_are_searched_with_the_same_syntax(knowledge: Path, run: Run) -> None:

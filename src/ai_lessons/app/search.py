@@ -404,6 +404,8 @@ def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
         nearest = hits[0].entry
         return f"nothing near; the nearest is {nearest.handle} ({nearest.score or 0:.2f} of 1)"
     stored = repo.catalog.count(Filter(status=None))
+    if stored == 1:
+        return "the one entry stored here does not match"
     return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
 
 

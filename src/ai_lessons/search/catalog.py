@@ -59,7 +59,7 @@ _CONDITIONS = {
     "versions": """key IN (
         SELECT key FROM versions WHERE version IN (SELECT value FROM json_each(:versions))
         GROUP BY key HAVING count(*) = json_array_length(:versions))""",
-    "since": "created >= :since",
+    "since": "(created >= :since OR created = substr(:since, 1, 10))",  # a person may write a day alone
     "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
     "scopes": """CASE WHEN instr(summary, '"scope":') THEN json_extract(summary, '$.scope') ELSE '' END
         IN (SELECT value FROM json_each(:scopes))""",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +76,8 @@ def recall() -> None:
     "--since",
     metavar="D",
     type=click.DateTime(["%Y-%m-%d"]),
-    callback=lambda _ctx, _option, day: day and day.strftime("%Y-%m-%d"),
+    # a day begins where the person is, and `created` is written in UTC
+    callback=lambda _ctx, _option, day: day and day.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     help="Only what was added from this day on.",
 )
 @options.explain_option
