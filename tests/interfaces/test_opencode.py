@@ -35,8 +35,8 @@ def play(host: Host, *steps: tuple[str, dict[str, Any], Any], programs: Path | N
     folder = host.code.parent / "opencode"
     folder.mkdir(exist_ok=True)
     module = MODULE.read_text()
-    assert ", 2000)" in module  # Milliseconds for the program; a busy machine gets more, but where it is to hang
-    (folder / "ai-lessons.mjs").write_text(module if programs else module.replace(", 2000)", ", 60_000)"))
+    assert ", 2000)" in module  # Milliseconds for the program; a busy machine gets more, but one that hangs less
+    (folder / "ai-lessons.mjs").write_text(module.replace(", 2000)", ", 500)" if programs else ", 60_000)"))
     (folder / "play.mjs").write_text(PLAY)
     node = os.path.realpath(shutil.which("node") or "")
     done = subprocess.run(
