@@ -101,7 +101,7 @@ def run(cwd: Path, *command: str | Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_the_proofs_prove(tmp_path: Path) -> None:
+def test_the_scripts_that_prove_lessons_run(tmp_path: Path) -> None:
     assert run(tmp_path, SCRIPTS / "ref-without-index.sh")[0] == 0
     traps = template_dir() / "python" / "scripts" / "unversioned" / "yaml-traps.py"
     code, output = run(tmp_path, sys.executable, traps)

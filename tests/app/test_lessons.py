@@ -25,7 +25,7 @@ def test_a_new_lesson_is_a_file_a_commit_and_an_entry(world: World) -> None:
     assert entries.show(world.library, made.handle).entry.title == made.title
 
 
-def test_who_wrote_for_whom_stands_in_the_commit(world: World) -> None:
+def test_the_commit_says_which_agent_wrote_for_which_person(world: World) -> None:
     library = world.fresh(agent="claude", session="s-1")
     from ai_lessons.app.answers import LessonDraft
 
@@ -286,7 +286,7 @@ def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> 
     assert "scope: user:kim\n" in world.read(path)
 
 
-def test_the_root_as_a_project_is_everywhere(world: World) -> None:
+def test_a_lesson_of_the_root_project_is_global(world: World) -> None:
     assert lessons.add(world.library, READ_FIRST, scope="project:/").path.startswith("global/")
 
 

@@ -69,7 +69,7 @@ def test_the_superseded_take_no_places(world: World) -> None:
     assert set(titles(world, limit=2)) == {"new", "beside"}
 
 
-def test_both_sides_of_a_contradiction_are_shown_only_with_a_word(world: World) -> None:
+def test_both_sides_of_a_contradiction_are_shown_with_a_note(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", f"contradicts {LESSON}"))
     answer = world.search("workflow replaced")
     assert len(answer.lessons) == 2

@@ -231,7 +231,7 @@ def test_attributes_of_the_repository_hide_no_line(world: World, code: Path, git
         assert places(look(world, since="HEAD")) == ["src/a.py:3"], attribute
 
 
-def test_a_move_breaks_nothing(world: World, code: Path, git: Git) -> None:
+def test_a_line_that_moved_breaks_no_rule(world: World, code: Path, git: Git) -> None:
     rule(world)
     text = "".join(f"x{n} = {n}\n" for n in range(20)) + "print(x)\n"
     put_file(code / "src/a.py", text)

@@ -202,7 +202,7 @@ def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) 
     assert sharing.save(world.library)[0]
 
 
-def test_notes_hold_no_secret(world: World) -> None:
+def test_a_note_of_feedback_with_a_secret_is_refused(world: World) -> None:
     made = world.add("A lesson")
     with pytest.raises(UsageError, match="note"):
         editing.feedback(world.library, made.id, "helpful", SECRET)

@@ -115,7 +115,7 @@ def test_other_words_are_another_statement_and_other_keys_or_another_name_are_no
     assert standing(world) == (False, "mallory <m@x.example>")
 
 
-def test_a_text_that_was_born_in_a_merge_or_at_the_edge_of_a_shallow_clone_is_nobodys(
+def test_a_text_that_first_stands_in_a_merge_or_at_the_edge_of_a_shallow_clone_has_no_author(
     world: World, tmp_path: Path
 ) -> None:
     world.git(world.root, "checkout", "-qb", "side")

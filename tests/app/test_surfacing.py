@@ -218,7 +218,7 @@ DOORS: dict[str, Callable[[World], object]] = {
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_there_is_no_side_door(approved: World, part: int, tmp_path: Path) -> None:
+def test_nothing_but_an_approval_changes_the_rules_in_force(approved: World, part: int, tmp_path: Path) -> None:
     before = about_rules(everything(approved))
     assert "Sandbox first" in before
     approved.close()
@@ -388,7 +388,7 @@ def test_a_link_written_in_the_rule_brings_it_too(approved: World) -> None:
     assert rules_of(approved.search("resets at night", limit=1)) == []
 
 
-def test_rules_take_nobodys_place_and_are_few(approved: World) -> None:
+def test_rules_come_beside_other_results_and_are_at_most_five(approved: World) -> None:
     for n in range(7):
         merge(
             approved, f"jira/rules/r{n}.md", rule(f"Sandbox {n}", entry_id=SECOND[:-1] + str(n)), SECOND[:-1] + str(n)

@@ -229,7 +229,7 @@ class TestRelations:
 
 
 class TestRules:
-    def test_rules_of_all_tiers_surface_and_say_by_whose_hand(self, here: Here) -> None:
+    def test_rules_of_all_tiers_come_with_who_approved_them(self, here: Here) -> None:
         for tier in ("user", "enterprise:acme"):
             library = here.library(tier)
             made = proposals.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))

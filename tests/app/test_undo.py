@@ -68,7 +68,7 @@ def test_later_edits_of_other_keys_stay_and_those_of_the_same_stop_everything(wo
     assert "More text." in world.read(made.path)
 
 
-def test_all_or_none(world: World) -> None:
+def test_several_jobs_are_undone_all_or_none(world: World) -> None:
     made = world.add("First")
     world.committed(made.path, world.read(made.path) + "By hand.\n")
     second = world.add("Second")

@@ -150,7 +150,9 @@ SAME_COMMIT_UNDER_ANOTHER_NAME = (
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(histories())
-def test_in_pieces_and_at_once(history: tuple[list[Planned], list[tuple[int, int, int]]]) -> None:
+def test_history_read_in_pieces_gives_the_same_as_history_read_at_once(
+    history: tuple[list[Planned], list[tuple[int, int, int]]],
+) -> None:
     commits, stages = history
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)

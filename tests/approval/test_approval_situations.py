@@ -24,7 +24,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("situation", "words", "level", "how", "by"), TABLE, ids=[row[0].__name__ for row in TABLE])
-def test_the_verdict(
+def test_the_verdict_on_a_rule_after_a_history(
     tmp_path: Path, situation: Callable[[World, Clone], None], words: str | None, level: int, how: str, by: str | None
 ) -> None:
     w, mine = world(tmp_path)

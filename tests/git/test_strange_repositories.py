@@ -163,7 +163,7 @@ WORKS: dict[str, Callable[[Ground], Path]] = {
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_it_works(ground: Ground, name: str) -> None:
+def test_a_write_works_in_a_repository_of_any_layout(ground: Ground, name: str) -> None:
     root = WORKS[name](ground)
     before = ground.git(root, "status", "--porcelain")
     with opened(root, ground) as library:

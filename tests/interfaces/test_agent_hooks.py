@@ -248,7 +248,7 @@ def test_a_question_that_is_answered_by_failing_is_no_failure(host: Host, comman
     assert host.hear("stop") == ""
 
 
-def test_who_has_written_a_lesson_owes_none(host: Host) -> None:
+def test_an_agent_that_wrote_a_lesson_is_not_asked_for_one(host: Host) -> None:
     play(host, "make_test_failed", "make_test_done")
     host.hear("make_test_done", tool_input={"command": "ai-lessons contribute add-lesson --title x"})
     assert host.hear("stop") == ""
@@ -272,7 +272,7 @@ def test_what_is_no_event_gets_no_answer(event: bytes, hermetic: Path) -> None:
     assert "no event of an agent host" in the_log(hermetic)
 
 
-def test_garbage_through_a_pipe_is_silence(host: Host) -> None:
+def test_garbage_through_a_pipe_is_answered_with_nothing(host: Host) -> None:
     assert host.end(host.start(b"\xff\xfe{")) == ""
 
 
@@ -315,7 +315,7 @@ def break_state(knowledge: Path, home: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("trouble", [break_nothing_there, break_git, break_settings, break_home, break_state])
 @pytest.mark.parametrize("name", ["session_start", "before_edit"])
-def test_trouble_is_silence(
+def test_a_hook_in_trouble_prints_nothing(
     host: Host, knowledge: Path, hermetic: Path, name: str, trouble: Callable[[Path, Path], dict[str, str]]
 ) -> None:
     event, environ = host.event(name), trouble(knowledge, hermetic)
@@ -325,7 +325,7 @@ def test_trouble_is_silence(
         assert run_inside(["admin", "agent-hook"], host.code, event, **environ).out == ""
 
 
-def test_trouble_is_written_down(host: Host, hermetic: Path) -> None:
+def test_trouble_of_a_hook_is_written_to_its_log(host: Host, hermetic: Path) -> None:
     host.end(host.start(host.event("before_edit"), AI_LESSONS_REPO=str(hermetic / "nowhere")))
     assert "before-tool: NoRepository: no knowledge repository at" in the_log(hermetic)
 
@@ -379,7 +379,7 @@ def test_whatever_breaks_inside_is_logged_and_ends_well(host: Host, hermetic: Pa
     assert error in the_log(hermetic)
 
 
-def test_too_much_time_is_silence(host: Host, hermetic: Path) -> None:
+def test_a_hook_that_gets_no_input_in_time_prints_nothing(host: Host, hermetic: Path) -> None:
     """The input never ends, as with a host that forgets to close it."""
     code = "from ai_lessons.interfaces import agent_hook, hook; hook.PATIENCE_TO_BEGIN = 0.1; print(agent_hook.run())"
     child = subprocess.Popen(

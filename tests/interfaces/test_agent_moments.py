@@ -61,7 +61,7 @@ def test_the_lesson_that_keeps_the_same_failure_is_told_at_once_with_what_to_do(
         "error: src refspec main does not match any",
     ],
 )
-def test_a_failure_that_nobody_has_met_is_met_with_silence(host: Host, lesson: str, said: str) -> None:
+def test_a_failure_that_no_lesson_is_about_tells_nothing(host: Host, lesson: str, said: str) -> None:
     assert fails(host, said) == ""
 
 
@@ -173,7 +173,7 @@ def test_sessions_with_a_wrong_lesson_leave_it_lower(host: Host, knowledge: Path
     assert fails(host, SAID, session_id="later") == ""
 
 
-def test_silence_is_no_evidence(host: Host, lesson: str, run: Run) -> None:
+def test_a_lesson_that_was_told_and_not_used_counts_neither_way(host: Host, lesson: str, run: Run) -> None:
     fails(host, SAID)
     works(host, "make test")
     after = usage(run, lesson)

@@ -97,7 +97,7 @@ def test_what_holds_inside_a_folder_is_told_with_another_lesson_when_a_command_g
     assert "without" not in before(host, "cd Jira_API && python report.py", session="s3", cwd=above)
 
 
-def test_who_runs_it_all_the_same_is_told_once_more_at_the_failure(host: Host, knowledge: Path) -> None:
+def test_a_command_that_is_run_after_its_warning_and_fails_is_told_once_more(host: Host, knowledge: Path) -> None:
     lesson(knowledge)
     said = "SyntaxError: invalid syntax"
     assert "L-7PYPYP" in before(host, "python report.py")

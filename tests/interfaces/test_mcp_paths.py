@@ -96,7 +96,7 @@ def test_context_of_odd_places_is_answered(agent: Agent, outside: Path) -> None:
     assert SECRET not in json.dumps(agent.call("context", project="../..", paths=odd))
 
 
-def test_a_source_of_nobodys_home_is_named(agent: Agent, knowledge: Path) -> None:
+def test_a_source_below_the_home_of_nobody_is_named(agent: Agent, knowledge: Path) -> None:
     doc = knowledge / "jira-api/docs/v3/workflows-api.md"
     for odd in ("~nobody-of-this-name/x.md", '"a\\0b"'):
         lines = [f"source_path: {odd}" if "source_path" in one else one for one in doc.read_text().splitlines()]

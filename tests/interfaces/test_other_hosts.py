@@ -115,7 +115,7 @@ def test_how_a_command_of_codex_ended_stands_in_its_transcript(
 @pytest.mark.parametrize(
     "name", [f"{name}_git_status_done" for name in ("gemini", "cursor", "qwen", "copilot", "codebuddy")]
 )
-def test_a_success_is_none(host: Host, name: str) -> None:
+def test_a_command_that_worked_is_no_failure(host: Host, name: str) -> None:
     event = parsed(host, name)
     assert (event.moment, event.text, event.command) == (Moment.TOOL_DONE, "", "git status --short")
     assert said(host, name) == {}

@@ -137,9 +137,7 @@ def test_a_link_to_an_id_that_is_gone_is_drawn_and_named_by_validate(knowledge: 
     assert f"put-replaces-8F3K2A.md:1: related_to leads to {DOC}, and no entry has that id" in done.out + done.err
 
 
-def test_who_types_is_answered_from_what_the_files_held_a_moment_ago(
-    knowledge: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_while_typing_does_not_read_the_files_again(knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.search, "TYPED", 1e9)
     pool = SessionPool(partial(settings.load, os.environ))
 

@@ -335,7 +335,7 @@ def test_on_a_mac_the_user_is_the_second_word_of_what_the_system_says(monkeypatc
     assert not daemon_client.ours(cast("socket.socket", Line(os.geteuid() + 1)))
 
 
-def test_two_never_start_within_a_moment(state: Path) -> None:
+def test_two_helpers_never_start_within_a_moment(state: Path) -> None:
     started: list[object] = []
     with instead("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1)):
         for _ in range(3):

@@ -66,7 +66,7 @@ def test_each_that_does_not_come_has_its_reason() -> None:
     }
 
 
-def test_what_is_left_out_takes_nobodys_place() -> None:
+def test_what_is_left_out_does_not_count_against_the_limit() -> None:
     choice = tell(None, [one("a", 0.1), one("b"), one("c"), one("d")], None, BARS, lambda name: name == "b")
     assert ids(choice) == ["c", "d"]
     assert why_not(choice) == {"a": "confidence", "b": "ablation"}

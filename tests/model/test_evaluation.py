@@ -9,7 +9,7 @@ from ai_lessons.app.answers import EvaluationFinding, EvaluationReport, render, 
     ("severities", "recommendation"),
     [((), "approve"), (("note",), "approve"), (("note", "warning"), "revise"), (("warning", "stop", "note"), "reject")],
 )
-def test_the_gravest_finding_recommends(severities: tuple[str, ...], recommendation: str) -> None:
+def test_the_gravest_finding_decides_the_recommendation(severities: tuple[str, ...], recommendation: str) -> None:
     found = tuple(EvaluationFinding("duplicates", one, "close to L-1") for one in severities)
     assert EvaluationReport(found).recommendation == recommendation
 

@@ -427,7 +427,7 @@ def test_windows_line_ends_and_byte_order_mark_stay() -> None:
         ("tags: [b, a]\n", {"tags": ("a", "c", "b", "c")}, "tags: [b, a, c]\n"),
     ],
 )
-def test_surgery_by_example(before: str, changes: dict[str, Any], after: str) -> None:
+def test_an_edit_of_one_key_leaves_all_other_bytes(before: str, changes: dict[str, Any], after: str) -> None:
     assert edit(f"---\n{before}---\nbody", changes) == f"---\n{after}---\nbody"
 
 
