@@ -46,6 +46,19 @@ def test_stats_tell_how_long_an_approval_took(world: World) -> None:
     assert health.stats(world.fresh()).approval_lead_time == 2 * 3600
 
 
+def test_the_branch_is_judged_once_until_it_moves(world: World) -> None:
+    approved(world)
+    in_force = world.fresh().primary.rules
+    first = in_force.view()
+    assert in_force.view() is first
+    approved(world, "Never force-push", rationale="It loses the commits of others")
+    assert first is not None
+    assert len(first.verdicts) == 1
+    moved = in_force.view()
+    assert moved is not None
+    assert len(moved.verdicts) == 2
+
+
 @pytest.mark.parametrize("name", ["handle", "id", "branch", "path", "end"])
 def test_a_proposal_answers_to_many_names(world: World, name: str) -> None:
     made = suggest(world)
