@@ -395,6 +395,8 @@ def contents_of(repo: RepositorySession, summary: EntrySummary) -> tuple[Entry, 
 
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 
+_IN_WORDS = {"source_path": "copied from", "source_ref": "as of", "path": "its file is"}
+
 
 def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
     """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
@@ -481,7 +483,7 @@ def why(library: Library, ref: str) -> Why:
     if summary.stated_by:
         lines.append(f"stated by {summary.stated_by}")
     prefix = "its file says " if summary.kind is Kind.LESSON else ""
-    lines += [f"{prefix}{key}: {value}" for key, value in stated.items()]
+    lines += [f"{prefix}{_IN_WORDS.get(key, f'{key}:')} {value}" for key, value in stated.items()]
     lines += [f"derived from {_title(related)}" for related in chain]
     summary = app.contexts.vouched(library.reading, summary)
     if weakest := summary.weakest:
