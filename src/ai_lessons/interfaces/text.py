@@ -78,8 +78,8 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     """A result in two lines, its title and what it says; where the view is verbose, all that is known of it."""
     entry = hit.entry
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
-    score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
-    title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), result.query)}"
+    score = None if rule else entry.score
+    title = f"{_label(entry, view, score)} {view.mark(line(entry.title), result.query)}"
     factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())
     extra = origin(entry, result.approvals) if view.framed else []
     extra += [f"score: {factors}"] if factors else []
@@ -143,8 +143,11 @@ def _where(entry: EntrySummary, view: View) -> str:
     return line(str(kept)) if kept else view.place(entry.path, entry.tier)
 
 
-def _label(entry: EntrySummary, view: View) -> str:
-    return view.paint(f"[{line(entry.handle)}]", "handle") + ("" if entry.tier == "user" else f" {line(entry.tier)}")
+def _label(entry: EntrySummary, view: View, score: float | None = None) -> str:
+    """`[L-8F3K2A] (project, 0.84)`: the handle, the tier that is not the user's, and a score."""
+    beside = ["" if entry.tier == "user" else line(entry.tier), "" if score is None else f"{score:.2f}"]
+    words = ", ".join(filter(None, beside))
+    return view.paint(f"[{line(entry.handle)}]", "handle") + (f" ({words})" if words else "")
 
 
 def _versions(entry: EntrySummary) -> tuple[str, str]:
