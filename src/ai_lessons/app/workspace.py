@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     Reading: TypeAlias = "RepositorySession | MultiRepository"
 
 
+T = TypeVar("T")
+
+
 def _identity(path: Path) -> tuple[int, ...] | None:
     """Differs for another file or folder of the same name, and for settings that were changed."""
     with suppress(OSError):
@@ -252,10 +255,7 @@ class MultiRepository:
 
     def current(self) -> CatalogReader:
         """The catalogs, brought up to date with the files on disk and the rules in force."""
-        # in the order of `Library._before`
-        for repo in (
-            each for same in (True, False) for each in self.every[::-1] if (each.options.tier == USER) is same
-        ):
+        for repo in _by_right(self.every, lambda repo: repo.options.tier):
             repo.current()
         return self.catalog
 
@@ -301,8 +301,12 @@ class MultiRepository:
         return self._place.get(tier, len(self._place))
 
 
+def _by_right(tiers: Sequence[T], name: Callable[[T], str]) -> list[T]:
+    """In the order in which an id is theirs that several state: the user's first, then the farthest."""
+    return [tier for user in (True, False) for tier in tiers[::-1] if (name(tier) == USER) is user]
+
+
 CODE = "code"  # Whose file says to which enterprise it belongs
-T = TypeVar("T")
 
 
 class Library:
@@ -461,8 +465,8 @@ class Library:
         return self._opened[place.root]
 
     def _before(self, place: TierPlace) -> list[RepositorySession]:
-        """The tiers read here to which the ids belong that this one states as well: the user's, then the farthest."""
-        ordered = [each for same in (True, False) for each in self._reads[::-1] if (each.name == USER) is same]
+        """The tiers read here to which the ids belong that this one states as well."""
+        ordered = _by_right(self._reads, lambda read: read.name)
         roots = [read.root for read in ordered]
         before = ordered[: roots.index(place.root)] if place.root in roots else ()
         return [repo for read in before if (repo := self._open_tier(read)) is not None]
