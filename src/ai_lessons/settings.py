@@ -166,7 +166,7 @@ def warm_folder(environ: Mapping[str, str], state: Path) -> Path | None:
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     if runtime.startswith("/"):
         folders.append(Path(runtime) / PROGRAM)
-    # Bytes that leave room for a name where the path of a socket may have 104
+    # macOS allows a socket's path 104 bytes: this leaves room for its name
     return next((folder for folder in folders if len(os.fsencode(folder)) <= 80), None)
 
 

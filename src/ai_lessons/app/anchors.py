@@ -123,7 +123,9 @@ class CodeFolder:
         """Keep what was seen for the next look, where the state folder can be written."""
         if self._changed:
             for rows in self._kept.values():
-                for name in list(rows)[:-5_000]:  # Files that the state folder has rows of
+                for name in list(rows)[
+                    :-5_000
+                ]:  # the newest; a clone of a large project must not fill the state folder
                     del rows[name]
             with suppress(AiLessonsError, OSError):  # then the next look costs as much
                 self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -170,7 +172,7 @@ class CodeFolder:
         if symbol not in row[1]:
             row[1][symbol] = anchors.state(path, self.text(path), symbol)
             rows.pop(path, None)
-            # Nanoseconds after a change in which a stat may not show the next one
+            # Clocks of file systems tick every 1 to 10 ms: within 50 ms a second change may leave the same stat.
             if time.time_ns() - max(stamp[:2]) > 50_000_000:
                 rows[path], self._changed = row, True
         held = row[1][symbol]
@@ -331,7 +333,8 @@ class CodeFolder:
         """Files and whole names of what is called so, unless too many files hold the word."""
         self._read_holding({name})
         holding = self._holding[name]
-        for path in holding if len(holding) <= 40 else ():  # Files that are looked through for a name
+        # a name that more than 40 files hold tells nothing of where the code went
+        for path in holding if len(holding) <= 40 else ():
             with suppress(AiLessonsError):
                 for symbol in anchors.names(path, self.text(path)):
                     if re.split(r"\.|::", symbol)[-1] == name:
@@ -353,7 +356,7 @@ class CodeFolder:
 
     def _renamed(self, path: str) -> str | None:
         """The path that a file or folder has by now, as git's similarity says; None: it was removed."""
-        for _ in range(5):  # Renames of a file that are followed
+        for _ in range(5):  # a file that was renamed more often is not followed: each step asks git
             self._read_renames([path])
             newer = renamed_to(path, self._renames[""])
             if newer is None and (commits := self._commits_to(path)):
@@ -493,7 +496,7 @@ def code_around(repo: RepositorySession, questions: int | None = None) -> CodeFo
     try:
         repo.options.limits.refuse_place(top)
         return CodeFolder(top, cwd, repo.options.state_dir, knowledge=knowledge, questions=questions)
-    except AiLessonsError:  # of another user, or of a form that is not read
+    except AiLessonsError:  # a repository of another user, or of a form that is not read
         return None
 
 
@@ -787,7 +790,7 @@ def _near(names: Iterable[str]) -> str:
 def _proposed(code: CodeFolder, text: str) -> list[Anchor]:
     """The files and symbols that a text names in backticks, each of which is one place here."""
     symbols, paths = list[Anchor](), list[Anchor]()
-    # Words in backticks that are looked for
+    # a doc may have thousands of words in backticks: each costs a look
     for quoted in islice(dict.fromkeys(_QUOTED.findall(_FENCE.sub("", text))), 30):
         anchor = _place_named(code, quoted.strip())
         if anchor is not None:
@@ -885,7 +888,7 @@ def _old_and_new(old: str, new: str) -> str:
         return "changed, and git does not have it as it was"
     before, after = ([line.strip() for line in text.splitlines()] for text in (old, new))
     gone, come = ([x for x in ours if x not in theirs] for ours, theirs in ((before, after), (after, before)))
-    was, now = (" ".join(lines)[:200] or "less" for lines in (gone, come))  # Characters of code that a sentence quotes
+    was, now = (" ".join(lines)[:200] or "less" for lines in (gone, come))  # as much code as a sentence bears
     return f"was {was}, and is {now}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ai_lessons.model import expression
 from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Status, json_fields, record
-from ai_lessons.model.texts import one_line
+from ai_lessons.model.texts import first_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     Indexed: TypeAlias = ranking.IndexRefresh  # What a refresh of the index did, and what is still without a vector
 
 LONGEST = 300  # Characters of a line of what others wrote and we repeat
-_NAMED = 6  # Values of one sort that are named; of more the number is stated
 
 _NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
 _UNIX = expression(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
@@ -106,10 +105,9 @@ def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[Eval
         for tie in ties(text, projects):
             values[tie.sort].setdefault(tie.value, f"{path}:{text.count(chr(10), 0, tie.start) + 1}")
     for sort, places in values.items():
-        named = ", ".join(one_line(value, 80) for value in list(places)[:_NAMED])
-        omitted = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+        named = first_of([one_line(value, 80) for value in places], 6)
         what = sort if len(places) == 1 else f"{sort} ({len(places)})"
-        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}{omitted}", next(iter(places.values())))
+        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}", next(iter(places.values())))
 
 
 def render(report: EvaluationReport) -> str:
@@ -210,11 +208,11 @@ class Answer(NamedTuple):
     def paid(self) -> tuple[Hit, ...]:
         """What an agent reads: as many results as have room, at least one; none where nothing answers."""
         sentences = (hit.entry.rationale if hit.entry.kind is Kind.RULE else hit.entry.snippet for hit in self.hits)
-        # Of these, what stands around the title and the sentence of one result
+        # about 50 characters stand around the title and the sentence of each result
         sizes = accumulate(
             len(hit.entry.title) + len(text or "") + 50 for hit, text in zip(self.hits, sentences, strict=True)
         )
-        # Characters of the results of a search that an agent reads unless it asks for a number of them
+        # An agent that asks for no number of results gets 950 characters of them.
         most = len(self.hits) if self.whole else max(1, sum(size <= 950 for size in sizes))
         return () if self.nothing else self.hits[:most]
 

@@ -136,7 +136,7 @@ class _Origins:
         while len(self._digests_of_path) > len(asked):  # files that were moved here had other names before
             new = set(self._digests_of_path) - asked
             asked |= new
-            few = len(new) <= 200  # Of so many lessons the history is asked apart; of more in one walk over all of it
+            few = len(new) <= 200  # git asked for 200 paths is quicker than a walk over all commits; for more it is not
             for commit in repo.history.introduced(sorted(new) if few else ()):
                 for path, before, after in commit.files:
                     if after and path in self._digests_of_path and (path in new or not few):

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 _LESSONS = frozenset({Kind.LESSON})
 SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
-LOWERED = 0.5  # What is left of the score of a superseded entry where it is shown all the same
 
 
 SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
@@ -83,9 +82,9 @@ def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hi
         old = hit.entry.kind is not Kind.RULE and superseded_by(repo, hit.entry.id) is not None
         if not old:
             kept.append(hit)
-        elif query.every:
-            factors = {**hit.factors, "superseded": LOWERED} if hit.factors else hit.factors
-            entry = hit.entry._replace(score=(hit.entry.score or 0.0) * LOWERED)
+        elif query.every:  # shown all the same, with half of its score, so that what supersedes it comes first
+            factors = {**hit.factors, "superseded": 0.5} if hit.factors else hit.factors
+            entry = hit.entry._replace(score=(hit.entry.score or 0.0) * 0.5)
             kept.append(hit._replace(entry=entry, factors=factors))
     if query.every:
         kept.sort(key=lambda hit: -(hit.entry.score or 0.0))
@@ -377,7 +376,6 @@ def graph(
 
 
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
-_COMMAND = 200  # Characters of a command line that are searched for
 NOT_KEPT = (
     "No lesson keeps a failure like this one. Once you have solved it, add one, with the command and its output in a "
     "fenced block (`$ command`, then the output). If it stays unsolved, begin its title with [UNSOLVED]."
@@ -457,7 +455,8 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
         alone = False
     if alone:
         command, output = transcripts.parted(error)
-        words = f"{command[:_COMMAND]} {transcripts.headline(output)}".strip()
+        # a heredoc in the command line would drown the words of the message
+        words = f"{command[:200]} {transcripts.headline(output)}".strip()
         query = replace(query, text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
     answer: Answer = ask("search", query)
     return answer._replace(prompt=NOT_KEPT) if alone and answer.prompt else answer
@@ -502,7 +501,7 @@ def helping(
         pattern = summary.pattern  # about running it, and not about one way in which it fails
         if summary not in about and commands.seen_in(summary.seen) and _ABOUT_RUNNING.match(pattern):
             chances.pop(summary.id, None)
-    # Entries that may help with a failure, among which is chosen
+    # which of these ten is told depends on versions and outcomes, too
     likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:10]
     summaries = repo.catalog.many(likeliest)
     fits = []
@@ -736,7 +735,7 @@ def in_project(path: str, cwd: Path) -> str:
 
 
 ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
-DEPTH = 100
+DEPTH = 100  # bench.retrieval: passages asked of each half of the index, more only for more results
 
 
 class Injecting:
@@ -777,9 +776,9 @@ class Injecting:
         ranked, left_out = fitting(moment, every, shown_ids, self._bars)
         could = [candidate for candidate in ranked if candidate.entry.id not in (shown_ids or ())]
         lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
-        # Times that a lesson was told before it is left out on purpose: one that is hardly known measures nothing
+        # A lesson is left out on purpose only after it was told ten times: before, there is nothing to compare with.
         often = [summary for summary in lessons if usages[summary.id].tallies.injected >= 10]
-        most = 10 * self.budget  # Entries whose code is looked at, for each that may come
+        most = 10 * self.budget  # each look reads code: ten for each entry that may come
         seen = judged(self._repo, [candidate.entry for candidate in could[:most]], unasked=unasked)
         gone = {candidate.entry.id: ("budget", "too many fit to look at their code") for candidate in could[most:]}
         gone |= {x.id: (x.verdict, x.warning) for x in seen if x.verdict in SILENCED}

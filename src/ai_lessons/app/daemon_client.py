@@ -29,14 +29,13 @@ if TYPE_CHECKING:
     from ai_lessons.learning.statistics import Event
 
 GREETING = 0.05  # Seconds in which a helper has to take a question
-BUSY = 0.1  # Seconds after which a helper that is at other work leaves a hook to do without it
 
 BEAT, SILENT = 0.05, 0.5
 """Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
 taken a sign comes late, and working alone would load it more."""
 
 
-COMING = 10.0  # Seconds that a server waits for the helper it starts
+COMING = 10.0  # Seconds that a server waits for the helper it starts, which imports LanceDB and the model first
 
 JOB, HOOK, STATUS, WORKING, ANSWER = b"jhswa"
 LOCK = ".lock"
@@ -298,7 +297,7 @@ def start(place: Path, request: object) -> None:
     with suppress(OSError, *_NOT_OURS):
         folder, lock = place.parent, place.with_suffix(LOCK)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred
+        # For ten seconds after a start no other is tried: a hundred commands at once must not start a hundred.
         if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + 10.0):
             return
         with claimed(lock) as free:

@@ -379,7 +379,7 @@ def rewrite(repo: RepositorySession, entry: Entry, text: str, new_text: str, pat
     written = checked(path, code if is_script else data, data if is_script else None, was=entry)
     refuse_wrong_kinds(repo, written.kind, (link[:2] for link in written.links if link not in entry.links))
     has_file = bool(text) or not is_script
-    expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
+    expect = blob_id(text.encode()) if has_file else None  # what was read, not what is there by now
     changes = []
     if new_file != old_file:
         changes.append(Change(new_file, data, expect=None))

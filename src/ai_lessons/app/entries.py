@@ -16,7 +16,7 @@ from ai_lessons.model import expression, lessons, links
 from ai_lessons.model.entries import UNVERSIONED, Entry, EntrySummary, Filter, Kind, Relation, Status
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.lessons import ScopePlace, place_of
-from ai_lessons.model.texts import may_have_headings, texts_of
+from ai_lessons.model.texts import first_of, may_have_headings, texts_of
 from ai_lessons.model.versions import AUTO, nearest, newest_first
 from ai_lessons.model.versions import score as version_score
 from ai_lessons.search.catalog import Tally
@@ -192,8 +192,7 @@ def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
     if not names:
         whose = f"of {project!r}" if project else "of any project here"
         return f"versions in use: no lock or manifest file of the code you are in names one {whose}"
-    hidden = len(names) - NAMED_IN_NOTE
-    return "versions in use: " + ", ".join(names[:NAMED_IN_NOTE]) + (f" and {hidden} more" if hidden > 0 else "")
+    return f"versions in use: {first_of(names, NAMED_IN_NOTE)}"
 
 
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:

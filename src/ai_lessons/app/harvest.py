@@ -229,7 +229,7 @@ def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
     groups = list[tuple[set[str], list[Statement]]]()
     for row in sorted(stated, key=lambda row: row.at):
         words = set(terms.terms(row.text))
-        # Share of common words from which two statements say the same
+        # two statements say the same where half of all their words are common
         near = (group for held, group in groups if len(words & held) >= 0.5 * max(len(words | held), 1))
         if group := next(near, None):
             group.insert(0, row)
@@ -388,7 +388,7 @@ def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[t
         result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {summary.id for summary in result.entries}
         does = [summary.pattern or result.texts.get(summary.id, "") for summary in result.entries]
-        # Commands that worked after a failure, among which the way out is looked for
+        # the way out is looked for among the next five commands that worked: later ones do something else
         worked = [later.text for later in steps[at + 1 :] if later.failed is False][:5]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)
         counts.update(
@@ -691,7 +691,7 @@ def transcripts(
 
 def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
-    root = git_files.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
+    root = git_files.beginning(file.parents[1] / ".project_root").strip()  # most hosts say it in the records
     yield from _sessions(git_files.records(file), Transcript(file.stem, root, str(file)))
 
 
@@ -699,7 +699,7 @@ def _sessions(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[T
     root, file = now.cwd, now.file
     for line, record in records:
         session = record.get("session") if isinstance(record, dict) else None
-        if isinstance(session, str) and session != now.session:  # of a file with many
+        if isinstance(session, str) and session != now.session:  # a file may hold many sessions
             yield now.closed()
             now = Transcript(session, root, file)
         now.take(line, record)
@@ -718,7 +718,8 @@ def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
 
 def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
     """Words of a person as they are stored and shown: in short, without secrets and people."""
-    return without_people(secrets.masked(" ".join(text.split())), people)[: lessons.LONGEST_QUOTE]
+    # a quote that is longer is no statement, and review shows several
+    return without_people(secrets.masked(" ".join(text.split())), people)[:400]
 
 
 def people_of(names: Iterable[str]) -> re.Pattern[str] | None:

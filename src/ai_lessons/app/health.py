@@ -537,7 +537,7 @@ def _model(repo: RepositorySession) -> Finding:
     location = model_files.find(repo.options.cache_dir, repo.options.model_dir)
     if location is None:
         return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
-    # Entries whose language is looked at
+    # 500 entries tell which languages a library has
     summaries = repo.catalog.select(Filter(limit=500)) if repo.reading_config.model == DEFAULT_MODEL else []
     if 2 * sum(is_english(f"{summary.title}\n{summary.snippet}") for summary in summaries) < len(summaries):
         setting = f"ai-lessons admin config set search.model {MULTILINGUAL}"
@@ -611,7 +611,7 @@ def _lead_time(repo: RepositorySession) -> int | None:
     merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "line", "signed"}}
     if not merged:
         return None
-    asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # of a batch the first proposal stands for all
+    asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # the first proposal of a batch stands for all
     done = plumbing.run(repo.store.worktree, "log", "--no-walk=unsorted", "--format=%ct", "--stdin", stdin=asked)
     times = zip(merged.values(), done.out.split(), strict=False)
     return round(median(max(at - int(proposed), 0) for at, proposed in times)) if not done.code else None

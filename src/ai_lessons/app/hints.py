@@ -29,7 +29,7 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.model.lessons import SAID_SURE_BAR, is_pasted, stated, weight
+from ai_lessons.model.lessons import is_pasted, stated, weight
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.search.terms import BAR, EDIT_BAR
 
@@ -159,7 +159,7 @@ def failures_in(state_dir: Path, folder: Path) -> list[Failure]:
     """As `failures_of`, of the session that last worked in this folder or below it, within the last hour."""
     for at, session in recent(state_dir):
         failed = [x for x in session.failed if x.output and Path(x.folder).is_relative_to(folder)]
-        if failed and at > time.time() - 3600.0:  # Seconds after its last event in which a session counts as active
+        if failed and at > time.time() - 3600.0:  # a session without an event for an hour has ended
             return failed
     return []
 
@@ -222,11 +222,12 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
             continue
         waits = bool(summary.applies_to or summary.about or commands.forms_of(summary.pattern))
         needed = tally.needed + tally.unheeded
-        # Sessions that needed an entry which names files, from which on its title is told at the start
+        # An entry that names files waits for them, unless two sessions needed it: then its title is told at the start.
         if not waits or needed >= 2:
             candidate = fit(summary, f"needed in {needed} sessions", project)
             fits.append(candidate._replace(level=needed + FIRM * candidate.firm - WAITING * waits))
-    offered = Injecting(repo, 12).tell(Moment.BEGIN, fits, (), project)  # Rules and lessons told when a session begins
+    # a start tells twelve rules and lessons: the host keeps them in mind for the whole session
+    offered = Injecting(repo, 12).tell(Moment.BEGIN, fits, (), project)
     try:
         pending, notes = sum(map(pending_count, repo.every)), offered.notes
     except AiLessonsError as error:
@@ -526,7 +527,7 @@ def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
     text = event.text
     with _memory(asking.options.state_dir, event) as session:
         shown_ids, titles = session.ids(event.agent), session.only_at(Moment.BEGIN)
-    # characters of a prompt or an edit that are looked at
+    # what it is about stands in the first 2,000 characters
     offered = asking("at_a_prompt", text[:2_000], set(shown_ids) - titles, titles)
     again = {x.id for x in _matched(offered) if x.id in shown_ids} if stated(text) else set()
     with _memory(asking.options.state_dir, event) as session:
@@ -561,7 +562,7 @@ def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> H
         titles, folders = session.only_at(Moment.BEGIN), (str(event.cwd), session.folder)
         shown_ids = set(session.ids(event.agent)) - titles
         edited = (os.path.relpath(path, event.cwd) for path, _, _ in event.edits)
-        # Files that a person's words are said to be about; more than three say as much as any number
+        # `weight` tells more than three edited files from fewer, so four are kept
         session.edited = list(dict.fromkeys([*session.edited, *edited]))[:4]
     if not new and not event.paths:
         return NOTHING
@@ -686,7 +687,8 @@ def _stop(state_dir: Path, event: AgentEvent) -> Hints:
         return NOTHING
     with _memory(state_dir, event) as session:
         words, edited = session.stated, tuple(session.edited)
-        if words and not session.asked_for_statement and weight(words, len(edited)) >= SAID_SURE_BAR:
+        # asking costs the agent a turn, so the words must say more than those that harvest only quotes (SAID_BAR)
+        if words and not session.asked_for_statement and weight(words, len(edited)) >= 2.2:
             session.asked_for_statement, session.stated = True, ""
             return Hints(Moment.STOP, stated=words, edited=edited)
         failure = next((failure for failure in session.failed if failure.solved and not failure.settled), None)

@@ -208,7 +208,6 @@ def _unchanged(summary: EntrySummary, by: str) -> Written:
 
 
 HEADING = "## Lessons"
-PATIENCE = 10.0  # Seconds to wait for another process that is writing into a target
 
 
 def target_of(to: str, targets: Targets) -> tuple[Path, str, str]:
@@ -238,7 +237,8 @@ def promote_lesson(opened: Library, ref: str, to: str, targets: Targets) -> Writ
     file = root / path
     repo, summary = lesson(opened.writing, ref)
     refuse_wrong(summary)
-    with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as is_held:
+    # two promotions into one file take turns; each writes for a moment
+    with held(repo.options.state_dir / "promote.lock", patience=10.0) as is_held:
         if not is_held:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
         problems = app.secrets.problems(repo.catalog.fields(summary.id), [(summary.path, addition("", summary))])

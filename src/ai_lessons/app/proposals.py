@@ -407,7 +407,7 @@ class ProposalContext:
     def entry(self, proposal: OpenProposal) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
         if proposal not in self._entries:
-            blobs = self._blobs(proposal)  # of a thousand files that claim to be one entry only two are read
+            blobs = self._blobs(proposal)  # a thousand files may claim to be one entry: two are read
             files = {path: self.read(path, blobs.get(path)) for path in (proposal.path, side_of(proposal.path))}
             self._entries[proposal] = entry_of(proposal.path, files)
         return self._entries[proposal]

@@ -334,7 +334,6 @@ def refreshed_text(old: str, entry: Entry, incoming: Incoming, extra: Mapping[st
 
 
 _SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # Keys that say where a text came from
-_PAGES_A_COMMIT = 25
 
 
 def kind_of(cwd: Path, paths: Sequence[str]) -> Kind:
@@ -377,7 +376,8 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
         raise UsageError(f"one title for {len(urls)} pages", hint="leave --title out: each page has its own")
     done, planner = Imported((), 0, (), None), Planner(repo, draft)
     waiting = iter(repo.options.each("reading", urls))
-    while batch := list(islice(waiting, _PAGES_A_COMMIT)):
+    # a commit for some pages at a time: what was read is kept if the next page fails, and history stays short
+    while batch := list(islice(waiting, 25)):
         by = ((url, asked if url.split("/")[:3] in typed else public) for url in batch)
         each = ((url, partial(planner.page, url, client, named)) for url, client in by)
         part = planner.bring(each, alone=len(urls) == 1)
@@ -591,7 +591,7 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     return tuple(previews)
 
 
-MOST_PAGES = 500  # Of one package
+MOST_PAGES = 500  # Of one package: one of generated code would fill the library
 _REQUEST = expression(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
 _LOCK = expression(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
 _REF = expression(r"pkg:(\w+)/(.+)@(.+)")

@@ -222,7 +222,7 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     repo = opened.primary
     done: list[Decided] = []
     left = iter(chosen.items())
-    # Proposals that one commit merges: their names take most of what is read of a commit's message
+    # one commit merges 400 proposals: their names take most of what is read of a commit's message
     while chunk := list(islice(left, 400)):
         with deciding(repo, "approve") as at:
             open_now = {proposal.branch: proposal for proposal in at.every.proposals}

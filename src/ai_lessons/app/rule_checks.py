@@ -48,7 +48,6 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
 PER_TEXT = 1.0  # seconds of CPU that a check may take for one text
 MOST_FINDINGS = 1_000  # of a rule in a file
 _ALLOW = expression(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s+because\s+(.*\w))?")
-_BASELINE = 1  # the form of the file
 
 
 @json_fields(hidden=("mark",))
@@ -294,7 +293,7 @@ def _read_baseline(file: Path) -> Counter[str]:
     """How often each finding is known. Raises NotFound, UsageError."""
     try:
         stated = json.loads(files.read(file)[0])
-        rows = {_BASELINE: stated["findings"]}[stated["version"]]
+        rows = {1: stated["findings"]}[stated["version"]]
         return Counter({f"{row['rule']} {row['line']} {row['path']}": int(row["count"]) for row in rows})
     except NotFound as error:
         raise NotFound("baseline", str(file), hint="make it of what is found now: add --write-baseline") from error
@@ -307,7 +306,7 @@ def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> None:
         raise UsageError(f"{file.parent} leads out of {top} by a link", hint="name the file that it leads to")
     counts = Counter((finding.path, finding.id, finding.mark) for finding in findings)
     rows = [{"path": path, "rule": rule, "line": mark, "count": n} for (path, rule, mark), n in sorted(counts.items())]
-    files.write(file, json.dumps({"version": _BASELINE, "findings": rows}, indent=1).encode() + b"\n")
+    files.write(file, json.dumps({"version": 1, "findings": rows}, indent=1).encode() + b"\n")
 
 
 # --- an edit that is about to be made ---
@@ -341,10 +340,8 @@ def broken_by(
     for summary in named:
         if check := stored(summary.check):
             (rules if runs(check) else unrun).setdefault(summary.id, _Rule(summary, check))
-    run, by_path = (
-        _Run(rules.values(), _hurry(0.2)),
-        dict[str, list[Edit]](),
-    )  # seconds of CPU for all checks of an edit
+    # a host waits two seconds for its hook, which has more to do
+    run, by_path = _Run(rules.values(), _hurry(0.2)), dict[str, list[Edit]]()
     for edit in edits if rules or unrun else ():
         by_path.setdefault(edit.path, []).append(edit)
     broken, unsure = dict[str, Broken](), dict[str, Broken]()
@@ -426,8 +423,6 @@ def _after_all(text: str) -> tuple[str, frozenset[float]]:
 
 # --- a check that a fix shows ---
 
-MOST_ALARMS = 3  # other lines of the repository on which a draft may fire
-MOST_HUNKS = 30
 _LESS_TELLING = expression(
     r"(?i)(?:^|/)(?:tests?|docs?|examples?)(?:/|_)|test_|\.(?:md|rst|txt|toml|cfg|json|ya?ml|lock)$"
 )
@@ -456,13 +451,13 @@ def draft_from(git: Worktree, fix: str) -> Drafted:
     before = commit_of(git, f"{after}^")
     hunks = [hunk for hunk in between(git, before, after) if any(map(str.strip, hunk.old))]
     hunks.sort(key=lambda hunk: bool(_LESS_TELLING.search(hunk.path)))
-    for hunk in hunks[:MOST_HUNKS]:
+    for hunk in hunks[:30]:  # a larger commit is no fix of one thing
         old, new = (text_at(git, commit, hunk.path) for commit in (before, after))
         ends = new.split("\n")[hunk.start + len(hunk.new) - (1 if hunk.new else 0) :]
         for check in rule_checks.drafts(hunk.path, hunk.old, hunk.new, ends):
             if any(matches(check, old, hunk.path)) and not any(matches(check, new, hunk.path)):
                 alarms = _alarms(git, after, check)
-                if alarms <= MOST_ALARMS:
+                if alarms <= 3:  # a person looks through so few other lines before the check is proposed
                     stated = {key: value for key, value in check._asdict().items() if value}
                     return Drafted(
                         {k: v[0] if isinstance(v, tuple) else v for k, v in stated.items()}, hunk.path, alarms
@@ -485,7 +480,7 @@ def _alarms(git: Worktree, commit: str, check: Check) -> int:
     for name in plumbing.run(git, "grep", "-l", "-z", "-F", "-I", "-e", words, commit, *place).names:
         path = name.partition(":")[2]
         count += sum(1 for _ in matches(check, text_at(git, commit, path), path, None, _hurry(PER_TEXT)))
-        if count > MOST_ALARMS:
+        if count > 3:
             break
     return count
 

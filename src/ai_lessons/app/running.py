@@ -36,7 +36,6 @@ _SEARCHED = (
 """Variables with paths, separated by `:`, from which programs load code."""
 
 _SWITCHES = ("PERL5OPT", "RUBYOPT", "NODE_OPTIONS")
-_SHEBANG_BYTES = 256
 _KEYS = (signal.SIGINT, signal.SIGQUIT)  # Signals that the terminal sends to a whole process group
 
 
@@ -85,7 +84,8 @@ def command(
     if not file.is_file():
         raise NotFound("script", str(file))
     with translated(str(file)), file.open("rb") as opened:
-        line = opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
+        # the kernel reads no more of a shebang (BINPRM_BUF_SIZE of Linux)
+        line = opened.read(256).split(b"\n", 1)[0]
     by = interpreter.split() or shebang(line) or _BY_SUFFIX.get(file.suffix.lower(), "").split()
     if by:
         _demand_interpreter(by, file, root, env)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Hit, Query
-from ai_lessons.app.contexts import SPARE, drop_superseded, judged, see_also, vouched, warnings
+from ai_lessons.app.contexts import DEPTH, SPARE, drop_superseded, judged, see_also, vouched, warnings
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
 from ai_lessons.errors import StorageFailed, UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, Status
@@ -82,7 +82,6 @@ def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> boo
 
 
 ALL_RULES = Filter(kinds=frozenset({Kind.RULE}))
-DEPTH = 100  # Passages asked of each half, more only for more results; measured in the recipe of `ranking`
 
 
 def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[EntrySummary]) -> list[Hit]:
@@ -137,7 +136,7 @@ def linked(catalog: CatalogReader, ids: Iterable[str]) -> set[str]:
     return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
 
 
-TYPED = 5.0  # Seconds in which who types is answered without another look at the files
+TYPED = 5.0  # Seconds in which who types on the page, which asks at every key, is answered without a look at the files
 
 PROMPT = "If you find out, add a lesson."
 _GAP = "gap"  # Under which a session remembers that its agent was asked

@@ -246,7 +246,7 @@ class Indexing:
                 total - done.missing, min(len(self.vectors) - cached, total - 1)
             )  # rows come by the thousand
             show("Embedding", computed, total)
-            sleep(0.5)  # Seconds between two looks at what another process embeds
+            sleep(0.5)  # another process embeds: it needs seconds
             tried = again()
             done = tried._replace(embedded=done.embedded + tried.embedded, notes=(*done.notes, *tried.notes))
         return done

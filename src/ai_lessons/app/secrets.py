@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from detect_secrets.plugins.base import RegexBasedDetector
 
 KEY = "allow_secrets"
-_FINGERPRINT = 12
 _MARKS = (
     "AccountKey=", "AIza", "AKIA", "ABIA", "ACCA", "ASIA", "GR1348941", "PRIVATE KEY", "PuTTY-User-Key", "SG.",
     "T3BlbkFJ", "_authToken=", "eyJ", "github_pat_", "pypi-Ag", "sk-ant-", "sk-proj-", "sq0csp-",
@@ -37,7 +36,6 @@ _SHAPES = (
 # one id in ten thousand holds what a key of AWS is made of, and many that are made in the same second do
 _ULID = expression(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])")
 _AFTER_DIGITS = expression(r":[\w-]{35}")
-_DIGITS = 8
 _AWS = expression(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
 
 _KEY_LINE = expression(r"\s*(?:\\n|[\"'])*\s*(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
@@ -79,9 +77,8 @@ def may_hold(text: str) -> bool:
         any(mark in text for mark in _MARKS)
         or any(mark in lowered for mark in _ANY_CASE)
         or any(shape.search(text) for shape in _SHAPES)
-        or any(
-            text[max(match.start() - _DIGITS, 0) : match.start()].isdecimal() for match in _AFTER_DIGITS.finditer(text)
-        )
+        # a token of a Telegram bot: eight digits or more, a colon, 35 signs
+        or any(text[max(match.start() - 8, 0) : match.start()].isdecimal() for match in _AFTER_DIGITS.finditer(text))
         or ("aws" in lowered and _AWS.search(text) is not None)
     )
 
@@ -128,7 +125,7 @@ def _detected(text: str) -> Iterator[tuple[int, str, str]]:
     """Line (from 1), sort and value of whatever looks like a secret and not like an example of one."""
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
-        # Characters of a line that is still looked at: some patterns take time that grows with the square of it.
+        # some patterns take time with the square of a line's length
         if len(line) > 100_000:
             continue
         for detector in detectors():
@@ -157,7 +154,7 @@ def _is_placeholder(password: str, user: str) -> bool:
     word = password.lower()
     named = _NAMES.fullmatch(word) is not None or word == user.lower() or word.startswith(("your", "my-", "my_"))
     in_capitals = password.replace("_", "").isalpha() and password.isupper()
-    # Characters of a password that protects something; `he%2F%2Fo` shows how one is written
+    # five characters protect nothing; `he%2F%2Fo` in a manual shows how a password is written
     return (
         named
         or in_capitals
@@ -217,7 +214,8 @@ def without_suspects(text: str) -> str:
 
 def fingerprint(value: str) -> str:
     """What a secret is called where it must not be written down."""
-    return sha256(value.encode("utf-8", "replace")).hexdigest()[:_FINGERPRINT]
+    # 48 bits: no two in a repository are the same, and nothing leads back from them
+    return sha256(value.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def problems(fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], old_text: str = "") -> list[Problem]:

@@ -119,7 +119,6 @@ def last_line(text: str) -> str:
     return (text.strip().splitlines() or ["no reason given"])[-1]
 
 
-CLONE_SECONDS = 900.0
 _HEADS = "refs/heads/"
 
 _BASICS = (".gitattributes", ".gitignore")  # With the config, all that a folder with files gets
@@ -270,7 +269,8 @@ def clone(url: str, path: Path) -> Scaffolded:
     try:
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes
         checked = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--", url, str(target))
-        done = plumbing.run(None, *checked, timeout=CLONE_SECONDS)
+        # a clone of 1 GB takes minutes; a server that hangs must not hold us for ever
+        done = plumbing.run(None, *checked, timeout=900.0)
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done.code:

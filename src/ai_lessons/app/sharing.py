@@ -357,7 +357,9 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
         return Recovered(tuple(file for _, every in chosen for file in every))
     brought: list[KeptFile] = []
     for job, every in chosen:
-        if not {file.path for file in every} & {file.path for file in brought}:  # of two versions the newer one
+        if not {file.path for file in every} & {
+            file.path for file in brought
+        }:  # one file of two versions: the newer one stands
             bring_back(store, job, {file.path for file in every})
             brought += every
     saved = store.save()

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import LogFile
     from ai_lessons.learning.statistics import ParameterState, UsageTally
 
-VERSION = 12
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
@@ -54,7 +53,7 @@ CREATE TABLE tallies (
     {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-SCHEMA = Schema("usage cache", _TABLES, VERSION)
+SCHEMA = Schema("usage cache", _TABLES, 12)  # raised when the tables change, or what is counted
 _LAST = "(SELECT coalesce(max(id), '') FROM events WHERE entry = :entry AND word IN ({}) AND clone = '')"
 _USED = f"'{statistics.HELPFUL}', '{statistics.FOLLOWED}', '{statistics.HELD}', '{statistics.RESTORED}'"
 _AGAINST = f"'{statistics.IGNORED}', '{statistics.CONTRADICTED}', '{statistics.RECURRED}'"
@@ -350,7 +349,7 @@ class Usages:
         if since < TIRED and not self._repo.history.dirty(path):
             for revision in self._repo.history.log(path, 1):
                 committed = datetime.fromisoformat(revision.when).timestamp()
-                # Seconds between an edit and its commit where one job does both; git keeps whole seconds
+                # One job may both edit and commit, and git keeps whole seconds: up to two lie between.
                 since = cache.sessions_since(summary.id, committed) if committed < edited - 2.0 else since
         return since
 

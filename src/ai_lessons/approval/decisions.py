@@ -289,7 +289,7 @@ def approve_standing(
 def _line(name: str, trunk: Trunk, proposal: OpenProposal) -> tuple[str, str]:
     """The trailer that says which text this approval puts in force."""
     piece = proposal.piece
-    # of several files of one id the first path is its text, so the line has to name that one
+    # where several files have one id the first path is its text, so the line has to name that one
     places = [path for path in trunk.places(proposal.entry) if path not in {piece.path for piece in proposal.pieces}]
     if piece.new and places and min(places) < piece.path:
         raise Conflict(f"the rule also stands at {min(places)} on {trunk.name}", hint="remove one of the two files")

@@ -203,8 +203,8 @@ def _signed(
     good: dict[str, list[_Approval]] = {}
     size = 1
     while waiting:
-        # of every rule at once, because a question starts programs; twice as many each time, so that a thousand forged
-        # lines on top of a good one cost ten questions
+        # Ask for every rule at once, because a question starts programs. Ask for twice as many each time, so that a
+        # thousand forged lines on top of a good one cost ten questions.
         asked = [lines.pop() for lines in waiting.values() for _ in range(min(size, len(lines)))]
         who = signers.verified(sorted({line.commit for line in asked}))
         for line in asked:
@@ -314,7 +314,7 @@ class _Walk:
     def __init__(self, history: ApprovalHistory, *, distinct: bool) -> None:
         self._commits, self._rule_of, self._branch = history.commits, history.rule_of, history.branch
         self._distinct = distinct
-        self._authors: list[Person] = []  # of each bit
+        self._authors: list[Person] = []  # the author that each bit stands for
         self._made: dict[str, int] = {}  # by rule the commits that made a text of it
         self._texts: dict[tuple[str, Text | None], int] = {}  # and those that made this text
         self.by: dict[str, int] = {}  # by address, in small letters, the commits of an author or committer

@@ -129,7 +129,7 @@ def _cuts(
         elif stays:
             comma = _skip(text, inner.since)
             name = _skip(text, comma + 1)
-            kept = _comments(forms, inner.since, name)  # of the user
+            kept = _comments(forms, inner.since, name)  # the user's
             cuts += [(comma, comma + 1), (name, inner.end)] if kept else [(inner.since, inner.end)]
         else:  # before the first that stays it is the comma behind it that goes
             comma, name = _skip(text, inner.end), _skip(text, end)
@@ -624,7 +624,6 @@ def _server(kind: HostKind) -> Json:
     return {**copilot, "command": program, "env": env}
 
 
-SECONDS = 30.0  # until a program of a host that is tried counts as hung
 _GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "ai-lessons", "version": "0"}}
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _GREETING}
 
@@ -653,9 +652,10 @@ def tried(hosts: Sequence[Host], where: Where, event: bytes) -> tuple[Host, ...]
 def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, bool]:
     """The answer of a program, and whether it is one of ours."""
     try:
-        done = processes.run(argv, env=where.environ, timeout=SECONDS, cwd=where.home, stdin=request)
+        # a first start reads every file of the repository; what takes longer hangs
+        done = processes.run(argv, env=where.environ, timeout=30.0, cwd=where.home, stdin=request)
     except subprocess.TimeoutExpired:
-        return f"no answer within {SECONDS:.0f} seconds", False
+        return "no answer within 30 seconds", False
     except OSError as error:
         return f"{argv[0]}: {error.strerror}", False
     line, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")

@@ -45,7 +45,6 @@ _WHY = expression(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?
 _LINE = expression(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
 _BLOCK = expression(r":[ \t]*[>|][-+1-9]*[ \t]*(?=\n)")
 _CONTINUED = expression(r"(?:\n[ \t]*){0,3}\n[ \t]+(?!-[ \t])(?=\S)")
-_MOST_WHY = 1000
 
 
 def host_of(path: str) -> tuple[str, str] | None:
@@ -153,7 +152,8 @@ def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
     """The rule as a file, not approved yet."""
     why = _WHY.search(instruction.body)
     file = instruction.where.rpartition(":")[0] if instruction.is_section else instruction.where
-    rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
+    # the reason is a paragraph of somebody's instructions, and may be the rest of their file
+    rationale = one_line(why[1], 1_000) if why else f"Stated in {file}, {UNSTATED}"
     entry_id = made_id("instruction", instruction.words)
     stated = {"title": one_line(instruction.title) or one_line(file), "rationale": rationale}
     fields = frontmatter.rule_fields(entry_id, frontmatter.stamp(now), applies_to=instruction.globs, **stated)
@@ -345,7 +345,7 @@ def skill(project: str, entries: Sequence[ExportedEntry], projects: Collection[s
     name = f"{PREFIX}{name}"
     about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
     titles = "; ".join(_line(entry.title) for _, entry in entries)
-    # characters that hosts read of a skill's description
+    # hosts read 1,024 characters of a skill's description
     description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:1024]
     matter = mapping_lines({"name": name, "description": description})
     return f"{name}/SKILL.md", _framed(matter, f"# {_line(project)}\n\n{whole(entries)}")
@@ -505,7 +505,6 @@ _CATEGORIES, _RELATIONS = (
     for words in (set(Category), set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
 )
 _OF_FORMAT = {spelling: word for word, name in (_CATEGORIES | _RELATIONS).items() for spelling in (name, word)}
-_NUMBER_LIMIT = 1_000_000_000
 T = TypeVar("T")
 
 
@@ -656,7 +655,7 @@ def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         raise UsageError("no relation that we know")
     source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
     weight = raw.get("weight", 1.0)
-    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < _NUMBER_LIMIT:
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < 1e9:  # no infinity
         raise UsageError(f"weight {weight!r} is not a number from 0 up")
     if source == target:
         raise UsageError("it leads to where it starts")

@@ -53,7 +53,6 @@ _SUFFIXES = {
 }  # fmt: skip
 _GLOBAL = ip_network("2000::/3")  # All that was ever given out for the internet
 _AROUND_IPV4 = (ip_network("::ffff:0:0/96"), ip_network("64:ff9b::/96"))  # Mapped, and of NAT64
-_ISATAP = 0x5EFE  # Where an address of IPv6 has this before its last 32 bits (but for one), they are one of IPv4
 
 
 class WebPage(NamedTuple):
@@ -312,16 +311,15 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
         low = IPv4Address(int(address) & 0xFFFFFFFF)
         if any(address in network for network in _AROUND_IPV4):
             return _is_public(low)
-        inner = low if int(address) >> 32 & 0xFDFFFFFF == _ISATAP else address.sixtofour
+        # ISATAP (RFC 5214): behind 5EFE, whatever its bit for global addresses is, the last 32 bits are one of IPv4
+        inner = low if int(address) >> 32 & 0xFDFFFFFF == 0x5EFE else address.sixtofour
         if address not in _GLOBAL or address.teredo or (inner and not _is_public(inner)):
             return False
     return address.is_global and not address.is_multicast
 
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # our error reports what it cannot read
-MOST_PAGES = 5_000  # Of one PDF
 MOST_SECONDS = 60  # Of the processor, for all of one document
-MOST_TAGS = 300_000  # Of a page, or inside a Word document. A tag of five bytes takes 50 microseconds and a kilobyte
 UNPACKED = 64 * 1024 * 1024  # Bytes of the texts that a Word document may have inside
 _NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
 _BROKEN = (
@@ -345,8 +343,9 @@ def convert(name: str, suffix: str, data: bytes) -> str:
 
 
 def _refuse_tags(count: int) -> None:
-    if count > MOST_TAGS:
-        raise ValueError(f"it has more than {MOST_TAGS:,} tags")
+    """Of a page, or of what is inside a Word document."""
+    if count > 300_000:  # a tag of five bytes takes 50 microseconds and a kilobyte: 15 seconds and 300 MB
+        raise ValueError("it has more than 300,000 tags")
 
 
 def _html(data: bytes) -> str:
@@ -395,7 +394,8 @@ def _pdf(data: bytes) -> str:
         if time.process_time() > end:
             raise ValueError(f"it takes longer than {MOST_SECONDS} seconds")
 
-    texts = (page.extract_text(visitor_operand_before=soon).strip() for page in reader.pages[:MOST_PAGES])
+    # no manual has 5,000 pages
+    texts = (page.extract_text(visitor_operand_before=soon).strip() for page in reader.pages[:5_000])
     pages = [f"## Page {number}\n\n{_BROKEN_WORD.sub('', text)}" for number, text in enumerate(texts, 1) if text]
     return "\n\n".join([f"# {' '.join(title.split())}", *pages] if title and pages else pages)
 
@@ -420,7 +420,6 @@ _ROLE = expression(r":([A-Za-z][\w:+.-]*):`")
 _DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([A-Za-z][\w:+.-]*)::")
 _CODE = frozenset({"code", "code-block", "sourcecode"})
 _SILENT = frozenset({"contents", "currentmodule", "highlight", "image", "index", "tabularcolumns", "toctree"})
-_MARKS = 2_000  # Marks in one paragraph or table: docutils spends time with their square
 
 
 def _rst(data: bytes) -> str:
@@ -442,13 +441,14 @@ def _rst(data: bytes) -> str:
             texts = document.substitution_defs
             uses = (texts.get(use["refname"]) for use in document.findall(nodes.substitution_reference))
             nested = any(text.next_node(nodes.substitution_reference) for text in texts.values())
-            # Times its length that a text may have more with its substitutions
+            # substitutions may make a text five times as long; nested ones make gigabytes
             if nested or sum(len(use.astext()) for use in uses if use) > 4 * len(text):
                 raise ValueError("its substitutions make a longer text of it")
 
     text = data.decode()
-    if any(sum(map(block.count, "`*|_+")) > _MARKS for block in re.split(r"\n[ \t]*\n", text)):
-        raise ValueError(f"a paragraph has more than {_MARKS:,} marks")
+    # docutils spends time with the square of the marks in a paragraph or table
+    if any(sum(map(block.count, "`*|_+")) > 2_000 for block in re.split(r"\n[ \t]*\n", text)):
+        raise ValueError("a paragraph has more than 2,000 marks")
     _take_as_text(text)
     chosen = {
         "_disable_config": True, "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5,

@@ -36,6 +36,7 @@ from ai_lessons.git.worktree import (
 from ai_lessons.model import layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.layout import blob_id
+from ai_lessons.model.texts import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -213,7 +214,6 @@ def until_done(worktree: Worktree, attempt: Callable[[], _Done], seconds: float 
         time.sleep(0.01)
 
 
-PATIENCE = 30.0  # Seconds to wait for another process of ours that is committing
 CHECKOUT_SECONDS: Final = 600.0
 FAST_FORWARD: Final = ("merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
 
@@ -226,7 +226,7 @@ class BranchUpdate(NamedTuple):
 
 
 @contextmanager
-def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], bool] | None = None) -> Iterator[None]:
+def committing(store: Store, patience: float = 30.0, give_up: Callable[[], bool] | None = None) -> Iterator[None]:
     """Hold our commit lock, after recovery from a process that died.
 
     Raises StorageFailed: another process kept it for `patience` seconds, or until `give_up` returned True.
@@ -303,7 +303,6 @@ NO_IDENTITY = (
     " and git config --global user.email ADDRESS"
 )
 
-SITTING = 600.0  # Seconds in which a key that nobody unlocked is not asked for again
 _NOT_SIGNED = "not-signed"  # The file whose age tells when a signing was waited for in vain
 
 NO_KEY = (
@@ -361,8 +360,8 @@ class GitIdentity:
         waited for once a sitting.
         """
         waited = self._worktree.state_dir / _NOT_SIGNED
-        if sign is None and self._asked()[2] and not self.unsigned and age_of(waited) < SITTING:
-            self.unsigned = f"unsigned: signing was waited for in vain; tried again after {SITTING / 60:g} minutes"
+        if sign is None and self._asked()[2] and not self.unsigned and age_of(waited) < 600.0:
+            self.unsigned = "unsigned: signing was waited for in vain; tried again after 10 minutes"
         if sign or (sign is None and self._asked()[2] and not self.unsigned):
             draft.save()
             people = _environment("AUTHOR", author) | _environment("COMMITTER", committer)
@@ -592,9 +591,6 @@ class Committer:
         batch.entries |= entries
 
 
-SHOWN = 3  # The most files that an answer names
-
-
 def swept(
     store: Store, draft: Draft, tree: ObjectID | None, head: str | None, jobs: Sequence[PendingCommit], disk: OnDisk
 ) -> list[PendingCommit]:
@@ -629,7 +625,8 @@ def _was_committed(worktree: Worktree, job: PendingCommit, head: str | None, nam
 def dropped(store: Store, repo: Repo, head: str) -> list[PendingCommit]:
     """Note what our commits wrote and no branch nor the disk has (as after `git stash`). Under the commit lock."""
     worktree, journal, result, draft = store.worktree, store.journal, [], Draft(repo)
-    for record in islice(journal.records(), 20):  # The most batches that are searched where the branch was set back
+    # each record costs a question to git: a branch that was set back farther is left as it is
+    for record in islice(journal.records(), 20):
         if not record.head or record.head == head or plumbing.is_ancestor(worktree, record.head, head):
             break  # older batches are below it
         refs = plumbing.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
@@ -665,10 +662,9 @@ def messages(jobs: Sequence[PendingCommit]) -> list[str]:
     paths = [noted.path for job in jobs for noted in job.paths]
     lines = [
         f"{path} was taken away before its commit; its text is kept: ai-lessons admin recover {path}"
-        for path in paths[:SHOWN]
+        for path in paths[:3]  # `git clean` takes hundreds at once
     ]
-    unnamed = len(paths) - SHOWN
-    return [*lines, f"and {unnamed} more: ai-lessons admin recover --list"] if unnamed > 0 else lines
+    return [*lines, f"and {len(paths) - 3} more: ai-lessons admin recover --list"] if len(paths) > 3 else lines
 
 
 def returned(store: Store) -> None:
@@ -711,7 +707,6 @@ def _read(worktree: Worktree, path: str) -> bytes | None:
         return None
 
 
-NAMED = 5
 _WHOLE = {"??", " M", " D", "M ", "A ", "D "}
 """As `git status --porcelain` marks what no commit has: on disk and, if it is staged at all, staged just so."""
 
@@ -781,9 +776,8 @@ def loose(store: Store) -> list[str]:
     }  # fmt: skip
     lines = []
     for sort, paths in sorts.items():
-        hidden = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
         if paths:
-            lines.append(f"{sort}: {', '.join(paths[:NAMED])}{hidden}")
+            lines.append(f"{sort}: {first_of(paths, 5)}")
     return lines
 
 

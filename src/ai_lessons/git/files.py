@@ -708,7 +708,7 @@ def _exported(info: dict[str, Any], message: Any) -> Iterator[Any]:
         at = datetime.fromtimestamp(stated["time"]["created"] / 1000, UTC).isoformat()
         role = "agent" if info.get("parentID") else stated["role"]
         where = {"session": info.get("id"), "cwd": info["directory"], "at": at, "role": role}
-    except (TypeError, KeyError, ValueError, OverflowError):  # of a form that is not known
+    except (TypeError, KeyError, ValueError, OverflowError):  # its form is not known
         yield None
         return
     yield from ({"part": part, **where} for part in parts)
@@ -746,5 +746,5 @@ def _parts(file: Path) -> Iterator[tuple[int, Any]]:
                 role = outer.get("role") if isinstance(outer, dict) else None
                 stamp = datetime.fromtimestamp(at / 1000, UTC).isoformat()
                 yield number, {"part": inner, "role": role, "session": session, "cwd": folder, "at": stamp}
-    except sqlite3.Error:  # of another version, or being made: there is nothing in it that we can read
+    except sqlite3.Error:  # another version, or being made: there is nothing in it that we can read
         yield 0, None

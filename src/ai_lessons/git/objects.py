@@ -51,7 +51,7 @@ def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
     """A commit by its own lines: dulwich refuses some that git takes. Raises KeyError: there is no such commit."""
     hexed = name.decode()
     try:
-        with open(f"{os.fspath(store.path)}/{hexed[:2]}/{hexed[2:]}", "rb") as file:  # type: ignore[attr-defined]  # of a repository on disk
+        with open(f"{os.fspath(store.path)}/{hexed[:2]}/{hexed[2:]}", "rb") as file:  # type: ignore[attr-defined]  # it is a repository on the disk
             kind, _, data = zlib.decompress(file.read()).partition(b"\0")
     except FileNotFoundError:
         number, data = store.get_raw(name)
@@ -75,7 +75,6 @@ PACK_SECONDS: Final = 600.0
 _LONGEST_TRANSCRIPT: Final = 64 << 20
 
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
-_SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
 
 
 @contextmanager
@@ -268,8 +267,9 @@ class Draft:
         else:
             with translated(self._folder, writing=True):
                 lacking = [made for made in new if not self._is_loose(made.id)]
-                for start in range(0, len(lacking), _SYNC_THREADS):
-                    _write_some(self._folder, lacking[start : start + _SYNC_THREADS])
+                # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
+                for start in range(0, len(lacking), 32):
+                    _write_some(self._folder, lacking[start : start + 32])
         self._new.clear()
 
     def _save_pack(self, new: Sequence[ShaFile]) -> None:
@@ -411,7 +411,7 @@ def status_of(worktree: Worktree, draft: Draft, paths: Iterable[PendingChange]) 
         except StorageFailed as error:
             unreadable[path] = error
         else:
-            # Seconds for which a file shorter than what we wrote counts as one that git is writing
+            # git truncates a file before it writes it: a shorter one is looked at again for .2 seconds
             if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < 0.2:
                 raise GitLocked(f"git is writing {path}")
             modes[path] = EXECUTABLE if (status.st_mode & 0o100 if file_modes else noted.executable) else PLAIN

@@ -575,7 +575,7 @@ def why(err: str) -> tuple[str, str]:
     lines = [line.strip("@ \t") for line in err.splitlines()]
     reasons = list(dict.fromkeys(line for line in lines if not _NOISE.match(line)))
     blamed = [line for line in reasons if any(re.search(pattern, line) for pattern, _ in _ADVICE)]
-    # Lines of git that are said
+    # three lines of git say enough
     words = (blamed or reasons or [line for line in lines if line][-1:] or ["git gave no reason"])[:3]
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, "\n".join(words))), "")
     return "; ".join(words), advice

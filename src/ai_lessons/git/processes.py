@@ -86,7 +86,7 @@ def _listen(pipe: IO[bytes], *receivers: Callable[[bytes], object]) -> threading
 
     def listen() -> None:
         with pipe:
-            while piece := os.read(pipe.fileno(), _CHUNK):
+            while piece := os.read(pipe.fileno(), 65_536):
                 for receive in receivers:
                     receive(piece)
 
@@ -108,10 +108,7 @@ def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Pa
 
 
 KEPT = 20_000  # Bytes kept of each stream: the first half and the last half of them
-_LOOK = 0.05
-_CHUNK = 65_536
 TIMED_OUT = 124  # Exit code of a script that was stopped because its time was over, as timeout(1) has it
-GRACE = 3.0  # Seconds between the request to end and the kill
 
 
 def start(
@@ -183,13 +180,13 @@ def run_captured(
         while child.poll() is None and not timed_out:
             interrupted()
             with suppress(subprocess.TimeoutExpired):
-                child.wait(_LOOK)
+                child.wait(0.05)  # `interrupted` raises when the person gives up, so it is called often
             timed_out = timeout is not None and time.monotonic() - began > timeout and child.poll() is None
         if not timed_out:
             unwanted.pop_all()
     ended = time.monotonic()
-    for reader in readers:  # what it left behind may hold the output for longer
-        # Seconds to go on reading after the end, because something left behind may hold the output
+    for reader in readers:
+        # go on reading for half a second: something left behind may hold the output open
         reader.join(max(ended + 0.5 - time.monotonic(), 0))
     code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
     out, err = excerpts.values()
@@ -197,11 +194,11 @@ def run_captured(
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child's whole process group to end, and kill it `GRACE` seconds later. Returns when the child is gone."""
+    """Ask the child's whole process group to end, and kill it three seconds later. Returns when the child is gone."""
     signal_group(child.pid, signal.SIGTERM)
     signal_group(child.pid, signal.SIGCONT)  # a stopped process would never see the request
     with suppress(subprocess.TimeoutExpired):
-        child.wait(GRACE)
+        child.wait(3.0)  # a program that cleans up is done in that time, and the caller waits for it
     # its children may have outlived it; the number stays theirs as long as one of them lives
     signal_group(child.pid, signal.SIGKILL)
     child.wait()

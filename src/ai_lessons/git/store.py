@@ -144,7 +144,7 @@ class Journal:
             files.replace_file(self._records / (new_name() + _READY), value)
             for job in record.jobs:
                 self.drop(job)
-            for old in _listed(self._records, _READY)[:-200]:  # Batches whose outcome is remembered
+            for old in _listed(self._records, _READY)[:-200]:  # recovery asks for the outcome of the last batches only
                 (self._records / (old + _READY)).unlink(missing_ok=True)
 
     def commit_of(self, name: str) -> str | None:
@@ -249,7 +249,6 @@ def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> boo
 
 
 _WRITE_LOCK = "write.lock"
-WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
 PROTECTED: Final = "ai-lessons.protected"  # Branches that the remote takes no pushes to
 
@@ -494,7 +493,7 @@ class Store:
 
     def _write(self, job: Job, staging: files.Staging) -> None:
         """Rename first and remove last: an interrupted move leaves two copies."""
-        # How often files are written again after `git clean` or `git stash -u` removed them or their folder
+        # `git clean` and `git stash -u` may remove files or their folder while we write: write them again
         for tries_left in reversed(range(20)):
             try:
                 for change in job.changes:
@@ -520,10 +519,10 @@ class Store:
     def writing(self) -> Iterator[None]:
         """Hold the lock under which files are written. Raises StorageFailed: another process keeps it."""
         lock = self.state_dir / _WRITE_LOCK if self._takes_notes else self.root
-        with held(lock, patience=WRITE_PATIENCE) as locked:
+        with held(lock, patience=60.0) as locked:
             if not locked:
                 raise StorageFailed(
-                    f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
+                    f"another process has been writing to {self.root} for 60 seconds",
                     hint="wait for it, or end it, and repeat the command",
                 )
             yield
@@ -621,14 +620,14 @@ class EventLog:
         file = self._own / "clone"
         with files.translated(str(file), writing=True):
             copied = bool(marks := _inodes(file)) and file.stat().st_ino not in marks
-            if copied:  # of a folder that was copied, two clones would write the same files
+            if copied:  # the folder was copied: two clones would write the same files
                 files.replace_file(file, b"")
             if copied or not _names(file):
                 self._own.mkdir(parents=True, exist_ok=True)
                 files.append_lines(file, os.urandom(6).hex().encode() + b"\n")
             if not _inodes(file):
                 files.append_lines(file, f"inode {file.stat().st_ino}\n".encode())
-            return _names(file)[0]  # of several processes that make one at once the first line counts
+            return _names(file)[0]  # several processes may make one at once: the first line counts
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
         """Add whole lines to the log of a month (`yyyy-mm`). Raises StorageFailed, Conflict: no place for it."""

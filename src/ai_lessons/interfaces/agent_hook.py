@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
+WORK = 0.4  # seconds of CPU time after which a hook starts the helper and answers without it; a small base takes 0.2
 AGENT, AGENT_VARIABLE = "claude-code", "AI_LESSONS_AGENT"
-# seconds of CPU time, after which a hook starts the helper and answers without it; a small knowledge base takes 0.2
-WORK = 0.4
 
 
 def run(
@@ -108,9 +107,7 @@ def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], Daemo
     text, missed = "", ""
     before = signal.signal(signal.SIGPROF, stop)
     try:
-        signal.setitimer(
-            signal.ITIMER_PROF, WORK
-        )  # CPU time of this process, so that the load of the machine does not matter
+        signal.setitimer(signal.ITIMER_PROF, WORK)  # CPU time, so that the load of the machine does not matter
         text = respond(event, chosen, os.environ, lambda _: client)
         missed = "nothing was compared by meaning" if client.missed else ""
     except _TooMuchWork:
@@ -256,8 +253,9 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         agent=_text(raw, "agent_id"),
         tool=_tool(raw),
         paths=tuple(str(folder / path) for path in paths),
-        command=command[:20_000],  # characters of a command line that are looked at
-        text=text[:200_000],  # characters of a prompt, an edit or an output that are looked at
+        # an event may hold megabytes, and a host waits two seconds
+        command=command[:20_000],
+        text=text[:200_000],
         # Gemini CLI does not keep what hooks told
         forgotten=moment is Moment.BEGIN and (_text(raw, "source") != "resume" or host == GEMINI),
         # Qwen Code says so at the first stop already; Cursor counts
@@ -315,7 +313,7 @@ def _host(raw: Mapping[str, Any], named: str, *, by_turn: bool) -> str:
 
 
 def _folder(raw: Mapping[str, Any]) -> str:
-    roots = raw.get("workspace_roots")  # of Cursor, which runs our hook in its own folder
+    roots = raw.get("workspace_roots")  # Cursor runs our hook in its own folder
     return _text(raw, "cwd") or (str(roots[0]) if isinstance(roots, list) and roots else "")
 
 
@@ -373,7 +371,7 @@ def _answered(raw: Mapping[str, Any]) -> object:
 def _exit_code(raw: Mapping[str, Any]) -> int | None:
     """The exit code of a command by the transcript of Codex, which gives its hooks none; None: not found."""
     call, file = _text(raw, "tool_use_id"), Path(_text(raw, "transcript_path"))
-    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):  # of another form, or torn
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):  # it has another form, or is torn
         if call and file.is_file():
             with file.open("rb") as rollout:
                 rollout.seek(max(file.stat().st_size - LAST_BYTES, 0))

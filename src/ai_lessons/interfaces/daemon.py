@@ -34,14 +34,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is closed, and if none is left it ends
-M_ARENA_MAX = -8  # As malloc.h of glibc has it: with an arena for each thread 100 MB more stay in use at 10,000 entries
-LONGEST = 60.0  # Seconds after which a job counts as hung, and the caller that waits for it is left to do it
 
 
 class Helper:
     """One helper, listening at `place`."""
 
-    # Seconds between two looks whether it should go on
+    # every two seconds it looks whether it should go on
     def __init__(self, place: Path, listener: socket.socket, look: float = 2.0) -> None:
         """Listen, for this user alone, and look so often whether to go on. Raises OSError: no socket can be there."""
         place.unlink(missing_ok=True)
@@ -49,7 +47,7 @@ class Helper:
         place.chmod(0o600)
         listener.listen(256)
         listener.settimeout(look)
-        # Seconds without a question after which it ends
+        # after ten minutes without a question it ends
         self.look, self.idle, self.most_memory = look, 600.0, MOST_MEMORY
         self._place, self._listener, self._own = place, listener, place.stat().st_ino
         self._began = self._used = time.monotonic()
@@ -103,9 +101,11 @@ class Helper:
             do = self._hear if kind == daemon_client.HOOK else self._do
             job, began = self.jobs.submit(do, data), time.monotonic()
             try:
-                while not wait([job], daemon_client.BEAT).done and time.monotonic() < began + LONGEST:
-                    if kind == daemon_client.HOOK and time.monotonic() > began + daemon_client.BUSY and job.cancel():
-                        return  # not begun: the hook does without
+                # a job that takes a minute hangs: the caller who waits for it does it without the helper
+                while not wait([job], daemon_client.BEAT).done and time.monotonic() < began + 60.0:
+                    # a hook has two seconds: where other work keeps its job from beginning, it does without the helper
+                    if kind == daemon_client.HOOK and time.monotonic() > began + 0.1 and job.cancel():
+                        return
                     daemon_client.send(line, daemon_client.WORKING)
                 daemon_client.send(line, daemon_client.ANSWER, job.result(0))
             finally:
@@ -213,7 +213,8 @@ def main() -> NoReturn:
     place, first = Path(sys.argv[1]), sys.stdin.buffer.read()
     os.umask(0o077)
     with suppress(AttributeError):  # other libraries of C have no arenas
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+        # M_ARENA_MAX of glibc: with an arena for each thread 100 MB more stay in use at 10,000 entries
+        ctypes.CDLL(None).mallopt(-8, 1)
     sys.setswitchinterval(0.001)  # a greeting must not wait for a job
     try:
         with (

@@ -45,7 +45,7 @@ def log(text: str) -> None:
     with suppress(OSError, AiLessonsError, ValueError):
         file = settings.folders(os.environ).state / LOG
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        full = file.exists() and file.stat().st_size > 100_000  # bytes; a longer log begins anew
+        full = file.exists() and file.stat().st_size > 100_000  # a log of 100 kB begins anew
         mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND)
         with open(os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace") as out:
             out.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}"[:1000] + "\n")

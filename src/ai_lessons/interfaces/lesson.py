@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.cli.command import Call
     from ai_lessons.model.entries import Pattern
 
-LOADED = 200  # default limit of the lessons of a new session
-
 
 def scope_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`--scope`: a project, or `user:NAME` and `project:PATH` as groove writes them."""
@@ -164,7 +162,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     ),
 )
 @scope_option("The lessons of this scope, too.")
-@click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, help="Most lessons; 0 for all.")
+@click.option("--limit", type=click.IntRange(0), default=200, show_default=True, help="Most lessons; 0 for all.")
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons for the start of a session, as Markdown: the global ones, then those of the scope."""
     loaded = app.lessons.load(call.library, scope, limit=limit or None)

@@ -236,7 +236,7 @@ def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[i
     """
     fitted = list(widths)
     *minor, main = flexible
-    spare = max(widths[main] - 45, 0)  # cells that the titles of a table get before other columns
+    spare = max(widths[main] - 45, 0)  # titles get 45 cells before other columns get any
     too_much = sum(fitted) + 2 * (len(fitted) - 1) - room
     for n in minor:
         if too_much > spare:

@@ -43,7 +43,6 @@ SAID_ELSEWHERE = frozenset({
 })  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
 WIDEST = 60  # cells of a title in a drawing
-QUESTION = 80  # cells of a question or title in the line that says that nothing is near
 GONE = "not found"
 USUAL = (Confidence.MEDIUM.value, Source.OBSERVED.value)
 CHANGE = "a change of this rule that is not in force"
@@ -69,9 +68,10 @@ def answer(result: Answer, view: View) -> str:
 def _nothing(result: Answer, view: View) -> str:
     """The line that stands for an answer. What is nearest is data, so that an agent gets no more than its handle."""
     why = line(result.notes[0]) if result.notes else ""
+    named = line(clip(result.hits[0].entry.title if result.hits else result.query, 80))  # beside it stands the reason
     if not result.hits:
-        return f'Nothing found for "{line(clip(result.query, QUESTION))}"' + (f": {why}" if why else ".")
-    return why if view.framed else f"{why}: {line(clip(result.hits[0].entry.title, QUESTION))}"
+        return f'Nothing found for "{named}"' + (f": {why}" if why else ".")
+    return why if view.framed else f"{why}: {named}"
 
 
 def _hit(hit: Hit, result: Answer, view: View) -> str:
@@ -89,11 +89,11 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
         facts = list(sureness(entry)) if lesson else []
         facts += [vouching(entry.weakest)] if lesson and entry.weakest else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
-        # of a section its number: a path of headings would take the place of the sentence
+        # the number of its section: a path of headings would take the place of the sentence
         section = (("section", str(hit.section)),) if hit.section and entry.kind is Kind.DOC else ()
         facts += [f"{name} {value}" for name, value in (*_place(hit)[:1], *section) if value]
         words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
-        # cells of a terminal in which one line says enough of a result
+        # 72 cells hold a sentence; a narrower terminal gets three rows of it
         return block(
             title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= 72 else 3), result.query), *extra]
         )
@@ -621,9 +621,6 @@ def candidate(draft: HarvestedLesson, view: View) -> str:
             f"         and {left} more" if left > 0 else "",
         ),
     )
-
-
-LABEL = 15  # Characters of what a figure is called
 
 
 def replay_rows(value: harvest.Replay) -> list[str]:

@@ -507,7 +507,7 @@ RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checke
 def hints(value: app_hints.Hints, most: int) -> str:
     """The text for the agent, of at most so many characters; empty if there is nothing to say."""
     if value.failed:
-        # characters of a command in a reminder
+        # a reminder shows two commands in a line or two
         failed, solved = (clip(line(command), 60) for command in (value.failed, value.solved))
         return REMINDER.format(failed=failed, solved=solved)
     if value.stated:
@@ -584,7 +584,7 @@ def _row(summary: EntrySummary, offered: answers.Context, *, long: bool) -> str:
     reason = line(summary.rationale if rule else summary.pattern)
     title, whole = line(summary.title), offered.texts.get(summary.id, "")
     body = line(whole) if long or not reason else ""
-    if body and len(whole) >= 800:  # characters of an entry's text that the catalog has; one that is as long may go on
+    if body and len(whole) >= 800:  # the catalog keeps 800 characters: one that is as long may go on
         return ""
     title = "" if summary.seen and reason else title  # the pattern says what it says, in more words
     words = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
@@ -692,7 +692,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
     folded: defaultdict[str, list[Pending]] = defaultdict(list)
     for proposal in values:
         numbers[proposal.batch] += 1
-        # Proposals of one import that are listed; the others are counted
+        # an import of more than ten proposals is counted, not listed
         few = not proposal.batch or numbers[proposal.batch] <= 10
         (shown if few else folded[proposal.batch]).append(proposal)
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")

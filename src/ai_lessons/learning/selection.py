@@ -216,8 +216,6 @@ def silent(summary: EntrySummary, used: statistics.UsageTally, bar: float) -> st
 GOOD = frozenset({statistics.HELPFUL, statistics.SCRIPT_OK})
 BAD = frozenset({statistics.CONTRADICTED, statistics.SCRIPT_FAILED, statistics.WRONG})
 
-NORMAL_95 = 1.959964  # Standard deviations on either side that hold 95 % of a normal distribution
-
 
 class Effect(NamedTuple):
     """The effect of showing a lesson: the difference of the shares of good sessions, with its 95 % interval.
@@ -242,7 +240,8 @@ def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Ef
         return None
     with_lesson, without = (good_shown + 1) / (shown + 2), (good_left_out + 1) / (left_out + 2)
     variance = with_lesson * (1 - with_lesson) / (shown + 2) + without * (1 - without) / (left_out + 2)
-    middle, width = with_lesson - without, NORMAL_95 * sqrt(variance)
+    # 1.96 standard deviations on either side hold 95 % of a normal distribution
+    middle, width = with_lesson - without, 1.959964 * sqrt(variance)
     difference = good_shown / shown - good_left_out / left_out
     return Effect(shown, left_out, difference, max(middle - width, -1.0), min(middle + width, 1.0))
 
@@ -291,9 +290,6 @@ class ShownEntry(NamedTuple):
     failed: str = ""
 
 
-SAME = 0.6  # Share of common words from which two failures are one
-
-
 def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, kept: bool = False) -> ShownEntry:
     """The entry after one more command; `failed` has the words of its failure, None: it succeeded.
 
@@ -308,7 +304,8 @@ def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, k
     if failed is None:
         return shown._replace(outcome=statistics.FOLLOWED)
     shape = set(shown.shape)
-    same = bool(shape) and len(shape & set(failed)) >= SAME * len(shape | set(failed))
+    # with this share of common words two failures are one, also where a path or a number differs
+    same = bool(shape) and len(shape & set(failed)) >= 0.6 * len(shape | set(failed))
     return shown._replace(outcome=statistics.RECURRED) if same or kept else shown._replace(failed=command)
 
 
@@ -428,7 +425,7 @@ def corrects(prompt: str, shown: ShownEntry) -> bool:
     sentences = [part for part in _SENTENCE.split(prompt.strip()) if part]
     for sentence, after in zip(sentences, [*sentences[1:], ""], strict=False):
         if no := _NO.match(sentence) or _WRONG.search(sentence):
-            # Words of a sentence that says no and nothing else: what it is about stands in the next one
+            # `No, not that.` says no and nothing else: what it is about stands in the next sentence
             alone = no.end() == len(sentence.rstrip(".!,;: ")) or len(sentence.split()) <= 3
             if _names(f"{sentence} {after}" if alone else sentence, shown):
                 return True

@@ -36,7 +36,6 @@ USES = (
 
 TURNS = (OBSERVED, RESET)  # Words about a parameter: these are folded in the order of their ids
 LINE_BYTES = 4096  # Longer lines are not read, and not written: a note is cut
-LARGEST = 1e9  # No number of ours is larger
 NOTE_LENGTH = 500
 SESSION_LENGTH = 64
 
@@ -143,7 +142,8 @@ def _is(pattern: re.Pattern[str], value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+    # a pulled log may hold any number: a larger one, or infinity, would spoil every mean
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1e9
 
 
 HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
@@ -246,7 +246,7 @@ def usage(tallies: Tallies, start: float) -> UsageTally:
 
 def standing(used: UsageTally, start: float) -> float:
     """The factor of a lesson's score: 1 as long as outcomes have not moved it from the author's word (`start`)."""
-    # How far what was learned moves the score of a search, either way
+    # what was learned moves the score of a search by 15 % at most, so that the words of the question decide
     return 1.0 + 0.15 * (used.confidence - start) / max(start, 1 - start)
 
 
@@ -269,11 +269,7 @@ SIMILARITY = "semantic_similarity_threshold"
 ASSESSMENT = "assessment_sample_rate"
 ABLATION = "ablation_frequency"
 
-SETTING_STRENGTH = 4.0
-"""alpha + beta before anything was observed: the setting that we ship counts as much as four outcomes."""
-
 REACH = 0.25  # How far an outcome is from the position that was used, at most
-HEAVIEST = 10.0  # No observation weighs more
 
 
 class Definition(NamedTuple):
@@ -358,7 +354,8 @@ def initial(name: str) -> ParameterState:
     """A parameter without observations, at our default."""
     definition = DEFINITIONS[name]
     position = (definition.start - definition.low) / (definition.high - definition.low)
-    return ParameterState(name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position))
+    strength = 4.0  # alpha + beta: the setting that we ship counts as much as four outcomes
+    return ParameterState(name, strength * position, strength * (1 - position))
 
 
 def fold_parameters(happened: Iterable[Event]) -> dict[str, ParameterState]:
@@ -368,7 +365,8 @@ def fold_parameters(happened: Iterable[Event]) -> dict[str, ParameterState]:
         weight = 1.0 if event.weight is None else event.weight
         if event.event == RESET:
             states[event.entry] = initial(event.entry)._replace(updated_at=event.at)
-        elif event.event == OBSERVED and event.value is not None and 0 <= event.value <= 1 and 0 <= weight <= HEAVIEST:
+        # a pulled log may state any weight: more than ten of our own observations is nonsense
+        elif event.event == OBSERVED and event.value is not None and 0 <= event.value <= 1 and 0 <= weight <= 10.0:
             states[event.entry] = states[event.entry].update(event.value, weight, event.at)
     return states
 

@@ -24,7 +24,6 @@ LARGEST = 1 << 20  # Characters of a file that is looked into
 _LARGEST_PYTHON = 256 << 10  # of one of Python, of which each node costs; it parses so much in a second
 _LARGEST_MEANING = 64 << 10  # Characters of a definition of Python whose text is its meaning beyond
 _MOST_KEYS = 20_000  # Keys of a file that are looked at
-_SHORT = 80  # Characters of a value that is kept with its key
 _WIDEST = 2_000  # Characters of a line that is looked at
 
 
@@ -346,7 +345,7 @@ def _python_nodes(text: str) -> dict[str, list[Any]] | None:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an odd escape in other people's code
+            warnings.simplefilter("ignore")  # Python warns of odd escapes in other people's code
             module = ast.parse(text)
         if doc := _docstring(module):
             nodes[_DOC] = doc
@@ -384,7 +383,7 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
         stated = getattr(node, "value", None)
         segment = ast.get_source_segment(text, stated) if stated and len(spans) == 1 else None
         value = plain(segment) if segment is not None and len(segment) < LONGEST else None
-    spans = list(dict.fromkeys(spans))  # of many on one line
+    spans = list(dict.fromkeys(spans))  # several keys may stand on one line
     parts = "\n".join("\n".join(rows[first - 1 : last]) for first, last in spans)
     try:
         long = len(parts) > _LARGEST_MEANING

@@ -107,8 +107,6 @@ _DEFINITION = expression(
     r"(?:(?:def|class|function|func|fn|sub|proc|module|interface|struct)\s+(\w[\w:.\-]*)|(\w[\w:.\-]*)\s*\(\s*\)\s*\{)",
     re.MULTILINE,
 )
-_SUMMARY = 120
-_NAMES = 3
 
 
 def cut_code(code: str, chunking: Chunking) -> list[Span]:
@@ -124,13 +122,13 @@ def cut_code(code: str, chunking: Chunking) -> list[Span]:
 def summary(code: str) -> str:
     """The first sentence-like line of the docstring or leading comment; empty if there is none."""
     lines = (line.strip() for line in description(code.encode()).splitlines())
-    return next((line[:_SUMMARY] for line in lines if len(line.split()) > 2 and not NOT_ABOUT.match(line)), "")
+    return next((line[:120] for line in lines if len(line.split()) > 2 and not NOT_ABOUT.match(line)), "")
 
 
 def names(code: str) -> str:
     """What is defined at the left margin of a stretch of code, the first few names."""
     defined = [match[1] or match[2] for match in _DEFINITION.finditer(code)]
-    return ", ".join(defined[:_NAMES])
+    return ", ".join(defined[:3])  # it stands before a passage of about as many lines
 
 
 _MOST_LINES = 100_000  # Lines of a text that are read as Markdown, in a second or two; what follows is plain text
@@ -283,7 +281,7 @@ def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
 
 def _path(title: str, headings: tuple[str, ...]) -> str:
     kept = [heading for n, heading in enumerate(headings) if heading and not (n == 0 and heading == title)]
-    return " > ".join(kept)[:200]  # Characters of a heading path that are kept: it stands before every passage below it
+    return " > ".join(kept)[:200]  # it stands before every passage below it, so a long one would be most of them
 
 
 def _lines(text: str) -> Callable[[int], int]:
@@ -314,7 +312,7 @@ def blocks(text: str) -> Iterator[_Block]:
             continue
         start, end = token.map
         if token.type == "heading_open":
-            # Characters of a heading that are read: looking for markup takes time with their square
+            # Looking for markup takes time with the square of the characters: of a longer heading only these are read.
             heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content[:400])
             yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
         else:
@@ -344,8 +342,8 @@ def _section(
 ) -> Iterator[_Stretch]:
     """The stretches of one section. A block reaches to the next: what the parser skips (link targets) stays with it."""
     heading_tokens = estimate_tokens(body[opening : bounds[0]])
-    # Characters from which a heading is taken for text
-    if bounds[0] - opening > 100:  # as text, because paths are cut off and passages are not
+    # a heading of more than 100 characters is a paragraph: found as text, because paths are cut off
+    if bounds[0] - opening > 100:
         heading_tokens, bounds = 0, [opening, *bounds]
     spans = [part for start, end in pairwise(bounds) if (part := span(body, start, end)).tokens]
     if heading_tokens and not spans:

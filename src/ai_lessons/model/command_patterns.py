@@ -113,7 +113,7 @@ class Seen(NamedTuple):
         """The lower end of the 90 % interval of Beta(1/2, 1/2) after this, by its normal approximation: 0 to 1."""
         bad, all_ = PRIOR + self.failures, 2 * PRIOR + self.calls
         mean = bad / all_
-        # Standard deviations below a mean that 95 of 100 lie above
+        # 1.64 standard deviations below a mean: 95 of 100 lie above
         return mean - 1.64 * sqrt(mean * (1 - mean) / (all_ + 1))
 
     def chance(self, failed: int = 0, passed: int = 0) -> float:
@@ -320,7 +320,7 @@ def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> I
         if step.sort != "command":
             continue
         commands += 1
-        if commands > 6:  # Commands after a failure among which the one that worked in its place is looked for
+        if commands > 6:  # what works in place of a failure follows soon; later commands do something else
             return
         if step.failed is False:
             difference = _difference(words, folder, failed, step, before, edited=edited)
@@ -367,7 +367,7 @@ def _without(words: Words, folder: str) -> list[str]:
 
 
 def _similar(left: Words, right: Words) -> bool:
-    # Share of their words from which two commands do the same
+    # two commands with this share of the shorter one's words do the same
     return len({*left} & {*right}) >= 0.6 * max(min(len({*left}), len({*right})), 1)
 
 
@@ -469,7 +469,9 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
         if not call.failed or not attempt or transcripts.is_host(call.output):
             continue
         shape = transcripts.shape(transcripts.headline(call.output))
-        if len(transcripts.words_of(shape)) < 3:  # Words of a message, without names and numbers, that make it distinct
+        if (
+            len(transcripts.words_of(shape)) < 3
+        ):  # `error: failed` alone tells nothing: three words without names and numbers do
             continue
         near = (
             group
@@ -500,7 +502,7 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
     several = seen.sessions >= LEAST_SESSIONS
     if best and not before and 2 * len(ways[best]) <= seen.sessions:
         best = None  # in a minority of the sessions
-    # Share of the failures with a known way out that have to have the same one
+    # a draft names a way out only if half of the failures with any had this one
     if best and (worked < 0.5 * sum(counts.values()) or not is_general(best.does)):
         best = None
     if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
@@ -509,7 +511,7 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
         return None
     # the line of a failure that says what went wrong, without what it is about
     messages = (transcripts.NAMES.sub("…", transcripts.headline(call.output)).split() for call in failed)
-    lines = Counter(" ".join(words)[:120] for words in messages)  # Characters of a message in a draft
+    lines = Counter(" ".join(words)[:120] for words in messages)  # a draft shows the message in one line
     done = Counter(call.done for call in failed if call.done)
     return CommandPattern(
         named, best, before, seen, worked if best else 0,
@@ -525,7 +527,7 @@ def is_wall(pattern: CommandPattern, every: Iterable[Happened]) -> bool:
     passed = [x for x in every if not x.failed and x.project == last.project and x.fits(pattern.forms)]
     solved = {call.session for call in passed if call.session in failed}
     lasts = not any(call.at > last.at for call in passed)
-    # Sessions from which on a failure that nobody solved is told
+    # after three sessions that did not solve it, the agent is told not to try the same again
     return not pattern.does and len(failed) >= 3 and 2 * len(solved) < len(failed) and lasts
 
 
@@ -536,7 +538,10 @@ def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
         leads = [form for form in pattern.forms if form.words[0] == "cd"] or [Form(pattern.forms[0].words[1:])]
         does = pattern.does._replace(old=str(leads[0])).does
     message = pattern.messages[0] if pattern.messages else "it fails"
-    first, named = pattern.forms[0], _listed([f"`{form}`" for form in pattern.forms[:4]])  # Forms that a draft names
+    first, named = (
+        pattern.forms[0],
+        _listed([f"`{form}`" for form in pattern.forms[:4]]),
+    )  # the first four tell which commands are meant
     when = f"running {named}" if pattern.before else f"{named} fails: {message}"
     title = f"`{first}` fails here: {does}" if pattern.before else f"`{first}`: {message}"
     if first.inside:

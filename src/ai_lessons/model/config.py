@@ -145,7 +145,6 @@ def answer(policy: str, value: str, *, code: bool, tied: bool) -> PolicyVerdict:
 
 
 FORMAT = 1  # of the files, which this program reads and writes
-FIRST_FORMAT = 1  # of a repository that states none
 DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
@@ -162,7 +161,7 @@ class Chunking:
 class RepositoryConfig:
     """The settings in force. `autocommit` None: not inside a bigger repository; `events_shared` None: if we commit."""
 
-    format: int = FIRST_FORMAT
+    format: int = 1  # of a repository that states none
     autocommit: bool | None = None
     approval_branch: str = "main"
     approval_require: str = "merge"
@@ -283,7 +282,7 @@ def parse_config(text: str) -> RepositoryConfig:
 def known_fields(text: str) -> dict[str, Any]:
     """What a config file states. Raises as `parse_config`, but for values that mean nothing."""
     fields = fields_of(text)
-    stated = fields.get("format", FIRST_FORMAT)
+    stated = fields.get("format", RepositoryConfig().format)
     if isinstance(stated, int) and stated > FORMAT:
         raise UnsupportedRepository(
             f"the knowledge repository has format {stated}, this program knows {FORMAT}",

@@ -37,7 +37,6 @@ OWN_KEYS = frozenset(
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 _COMMENT = expression(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
 _DOCSTRING = expression(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*+(.*?)\*+/)", re.DOTALL)
-_DESCRIBED = 4000
 
 
 def new_id(now: datetime) -> str:
@@ -119,7 +118,8 @@ def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None 
 
 def description(code: bytes) -> str:
     """The docstring or the leading comment of a script, without comment signs; empty if there is none."""
-    text = code[:_DESCRIBED].decode("utf-8", "replace").replace("\r\n", "\n")
+    # what a script says of itself stands at its beginning
+    text = code[:4_000].decode("utf-8", "replace").replace("\r\n", "\n")
     if docstring := _DOCSTRING.match(text):
         return cleandoc(docstring[2] if docstring[1] else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3])).strip()
     lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())

@@ -21,7 +21,6 @@ SIDE_SUFFIX = ".md"
 CONFIG_PATH = ".ai-lessons/config.yaml"
 SLUG_LENGTH = 50
 NAME_BYTES = 255
-PATH_BYTES = 1024
 
 # Vowels and accents that are parts of words
 _MARK = "[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ecd\u1000-\u109f\u1780-\u17d3]"
@@ -177,8 +176,8 @@ def _path_fault(path: str) -> str:
         return "it is empty"
     if path.startswith("/") or re.match(r"[A-Za-z]:", path):
         return "it is absolute"
-    if len(path.encode("utf-8", "surrogateescape")) > PATH_BYTES:
-        return f"it is longer than {PATH_BYTES} bytes"
+    if len(path.encode("utf-8", "surrogateescape")) > 1024:  # PATH_MAX of macOS, the smallest
+        return "it is longer than 1024 bytes"
     return ""
 
 

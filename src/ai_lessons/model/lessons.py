@@ -103,7 +103,6 @@ def _fault(text: str, position: int, fault: str) -> UsageError:
 TYPE, HOW, ORIGINAL = "type", "how", "original"
 TIER, ALPHA, BETA = "tier", "alpha", "beta"
 PROMOTED = "promoted"
-_MOST = 1e9
 
 
 class Type(NamedTuple):
@@ -245,7 +244,7 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if 0 < number <= _MOST else None
+    return number if 0 < number <= 1e9 else None  # no count of uses is larger; infinity would spoil every mean
 
 
 GLOBAL, USER, PROJECT = "global", "user", "project"
@@ -354,8 +353,6 @@ def project_of(name: object) -> str:
 # --- what a person says to an agent that may hold beyond the session ---
 
 SAID_BAR = 1.2  # From which on what was said is quoted: of 877 labelled prompts it quotes 167, 35 % rightly
-SAID_SURE_BAR = 2.2  # From which on the agent is asked for an entry
-LONGEST_QUOTE = 400  # Characters of a quote
 
 _CUES = (
     (1.2, "remember|keep in mind|from now on|going forward|in (?:the )?future|next time",

@@ -115,8 +115,8 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     result: dict[tuple[str, tuple[str, ...]], None] = {}
     for name, targets in sorted(by_relation.items()):
         left = {source: sorted(ends) for source, ends in sorted(targets.items())}
-        # Of one relation: each is looked for anew
-        for _ in range(50):  # one after the other, the link that closes each taken away
+        # find a circle, take away the link that closes it, and look for the next one
+        for _ in range(50):
             try:
                 TopologicalSorter(left).prepare()
                 break

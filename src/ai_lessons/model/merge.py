@@ -251,7 +251,7 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
     if same(ours, base):
         return theirs
     if key in {"reviewed", "seen"} and isinstance(ours, str) and isinstance(theirs, str):
-        # of two looks the later one counts, and days sort as text; of two fingerprints the next look decides
+        # The later of two looks counts: days sort as text. Where fingerprints differ the next look decides.
         return max(ours, theirs)
     present = [value for value in (base, ours, theirs) if value is not _MISSING]
     if all(isinstance(value, list) for value in present):

@@ -278,9 +278,6 @@ def _words_of(pattern: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W\d]\w{2,}", re.sub(r"\$+\w*", " ", pattern)))
 
 
-STEPS = 20_000_000  # most that the engine may take between two looks at the time: part of a second
-
-
 class LineRegex:
     """A regex of RE2 that is run on each line: its time grows with the text, whatever the regex.
 
@@ -299,9 +296,10 @@ class LineRegex:
             lookaround = re.search(r"operator: \(\?|sequence: \\\d", reason)
             lacks = "; RE2 has no lookaheads and no references back: use `unless`" if lookaround else ""
             raise InvalidPattern(f"the regex {source!r} is none: {reason}{lacks}") from error
-        if self._regex.programsize > 3_000:  # most steps of the engine for one byte
+        if self._regex.programsize > 3_000:  # the engine may take so many steps for one byte
             raise InvalidPattern(f"the regex {source!r} can take too long: use smaller counts, such as {{1,80}}")
-        self._window = STEPS // self._regex.programsize
+        # so many steps of the engine take part of a second: between two looks at the time it takes no more
+        self._window = 20_000_000 // self._regex.programsize
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -370,7 +368,6 @@ def _encoded(text: str) -> bytes:
 # --- drafts from a fix ---
 
 _TOKEN = expression(r"""(?P<blank>\s*)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
-MOST_LINES = 12  # of a part of a fix
 SURROUNDING = (3, 2, 1, 0)  # Tokens beside the changed ones, the most telling first
 
 
@@ -383,10 +380,10 @@ def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[st
 
     name = path.rpartition("/")[2]
     files = ("*." + name.rpartition(".")[2],) if "." in name else (name,)
-    for line in [line for line in old[:MOST_LINES] if re.search(r"\w", line)]:
-        ratios = [(SequenceMatcher(None, line.strip(), other.strip()).ratio(), other) for other in new[:MOST_LINES]]
+    for line in [line for line in old[:12] if re.search(r"\w", line)]:
+        ratios = [(SequenceMatcher(None, line.strip(), other.strip()).ratio(), other) for other in new[:12]]
         ratio, other = max(ratios, default=(0.0, ""))
-        # Share of two lines that is the same, from which on one is taken for what the other became
+        # a new line that is half the same is what the old one became
         other = other if ratio >= 0.5 else ""
         good = other or next((other for other in (*new, *after) if re.search(r"\w", other)), "")
         samples: dict[str, Any] = {"bad": (line.strip(),), "good": (good.strip(),)}

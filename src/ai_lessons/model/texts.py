@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -306,19 +306,27 @@ def may_have_headings(text: str) -> bool:
 NOT_ABOUT = expression(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
 """How lines of the leading comment of a script begin that do not say what it does."""
 
-_KEY_PARTS = 500  # of a dotted key of TOML; tomllib takes time with their square
-
 
 def toml(text: str) -> dict[str, Any]:
     """The tables of TOML text. Raises ValueError: it is none, or nested as no person writes it."""
     import tomllib  # noqa: PLC0415  # 8 ms that only those pay who have such a file
 
-    if any(part.count(".") > _KEY_PARTS for line in text.split("\n") for part in line.split("=")):
-        raise ValueError(f"a key of more than {_KEY_PARTS} parts")
+    # tomllib takes time with the square of the parts of a dotted key
+    if any(part.count(".") > 500 for line in text.split("\n") for part in line.split("=")):
+        raise ValueError("a key of more than 500 parts")
     try:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
+
+
+def first_of(values: Sequence[str], most: int) -> str:
+    """The first values in a sentence, and how many more there are.
+
+    >>> first_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(values[:most]) + (f" and {len(values) - most} more" if len(values) > most else "")
 
 
 def one_line(text: object, limit: int = TITLE_LENGTH) -> str:

@@ -154,7 +154,7 @@ def quoted_in(output: str, messages: Collection[tuple[str, Shape]]) -> set[str]:
     A lesson quotes a message, and the program prints it with names, in the midst of other lines.
     """
     lines = _words_by_line(_ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
-    # Words of a kept line from which on its failure is the same one wherever a line of the output has them all
+    # A kept line of so many words is distinct: where one line of the output has them all, it is the same failure
     single = ((entry, kept[0]) for entry, kept in messages if len(kept) == 1 and len(kept[0]) >= 4)
     return {entry for entry, words in single if any(words <= line for line in lines)}
 
@@ -426,7 +426,9 @@ class Transcript:
         for step in self._calls.pop(str(call), ()):
             if step.sort == "edit" and failed:
                 continue
-            if failed is None or (not failed and "|" in step.text):  # of a pipe the code is that of its last command
+            if failed is None or (
+                not failed and "|" in step.text
+            ):  # the exit code of a pipe is that of its last command
                 failed = looks_failed(output)
             kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
             self.steps.append(step._replace(output=step.output or kept, failed=failed))

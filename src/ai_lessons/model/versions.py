@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 EXACT = 1.00
-MORE = 0.95
-FEWER = 0.85
-OVERLAP = 0.75
-NONE_STATED = 0.70
 
 AUTO = "auto"  # Asks for the versions in use by the caller's own project
 
@@ -29,7 +25,7 @@ _BOUND = expression(r"[<>]|[!~]=")
 
 
 def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
-    """The factor of design 7: 1.00 for the same versions, less the further apart, None where none is in common.
+    """The factor of a score: 1.00 for the same versions, less the further apart, None where none is in common.
 
     A version is a release (`v3.5`, which is `3.5` and `3.5.0`), a series (`3.x`), a range (`>=1.4 <2`, `^1.2`), what is
     in use (`@3.5.1`, which `3.5` and `3` fit as well), or a name (`lts`, in any case). `1.10` is not near `1.9`, and
@@ -42,7 +38,8 @@ def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
     wanted_names -= {UNVERSIONED}
     if not wanted_names or wanted_names == stated:
         return EXACT
-    return _fit(wanted_names, stated) if stated else NONE_STATED
+    # what states no version may hold for any: less than what fits, and no reason to leave it out
+    return _fit(wanted_names, stated) if stated else 0.70
 
 
 @lru_cache(maxsize=4096)
@@ -59,8 +56,9 @@ def _fit(asked: frozenset[str], stated: frozenset[str]) -> float | None:
     )
     if asked_set.names.isdisjoint(stated_set.names) and asked_set.releases.is_disjoint(stated_set.releases):
         return None
-    return {(True, True): EXACT, (True, False): MORE, (False, True): FEWER}.get(
-        (asked_set.within(stated_set), stated_set.within(asked_set)), OVERLAP
+    # stated for all that is asked and more it holds surely; for a part only perhaps; for parts of both least
+    return {(True, True): EXACT, (True, False): 0.95, (False, True): 0.85}.get(
+        (asked_set.within(stated_set), stated_set.within(asked_set)), 0.75
     )
 
 

@@ -103,7 +103,6 @@ _QUERY_TOKEN = expression(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_MANY_LINES = 8
 _QUOTES = str.maketrans("“”„‟", '""""')  # the quotes that phones and word processors type
 _KIND_NAMES = {name: kind for kind in Kind for name in (kind.value, kind.folder)}
 
@@ -139,7 +138,7 @@ def parse_query(query: str) -> tuple[str, Filter]:
 
 def gist(text: str) -> str:
     """The lines of a long output that show the error, see `transcripts.telling`; a short text as it is."""
-    if len([line for line in text.splitlines() if line.strip()]) < _MANY_LINES:
+    if len([line for line in text.splitlines() if line.strip()]) < 8:  # few lines are a question, more are pasted
         return text
     from ai_lessons.model.transcripts import telling  # noqa: PLC0415 - a question is short
 

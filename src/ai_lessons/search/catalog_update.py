@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     First = Callable[[Sequence[str]], Iterable[str]]
     Stamp = tuple[int, int, int, int, int]  # mtime_ns, ctime_ns, size, inode, mode
 
-_SECOND = 1_000_000_000
 _LARGEST = 2**63 - 1
 
 UNSURE = b""  # Digest of a folder that has to be compared file by file next time
@@ -63,9 +62,9 @@ def stamp_of(row: Row) -> Stamp:
 def is_racy(stamp: Stamp, started: int) -> bool:
     """Whether an edit after the look that `started` then (ns since the epoch) could leave this stamp as it is."""
     mtime, ctime = stamp[0], stamp[1]
-    coarse = mtime % _SECOND == 0 and ctime % _SECOND == 0
-    # Nanoseconds: far above the tick of file system clocks (1 to 10 ms), far below a person's next save.
-    # Nanoseconds, for file systems that keep whole (FAT: even) seconds
+    coarse = mtime % 1_000_000_000 == 0 and ctime % 1_000_000_000 == 0
+    # A file system that keeps whole seconds (FAT: even ones) hides an edit for up to two. The clocks of others tick
+    # every 1 to 10 ms, and a person does not save twice in 50.
     return max(mtime, ctime) >= started - (2_000_000_000 if coarse else 50_000_000)
 
 
@@ -250,8 +249,9 @@ _SAME_ID = f"""
 SELECT file FROM entries WHERE kind <> 'rule' AND stated IN (
     SELECT stated FROM entries WHERE kind <> 'rule' AND stated {_IN} GROUP BY stated HAVING count(*) > 1
 )"""  # noqa: S608
-# Of all that state one id it belongs to the rule in force, then to the file that had it here before, then to that which
-# came first into the branch, then to the shortest path: a copy has a longer one. A rule that is not in force has none.
+# Where several files state one id it belongs to the rule in force, then to the file that had it here before, then to
+# that which came first into the branch, then to the shortest path: a copy has a longer one. A rule that is not in
+# force has none.
 _LOSERS = f"""
 SELECT key, kind, stated, path, kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, ''), text FROM (
     SELECT *, row_number() OVER (

@@ -54,14 +54,6 @@ Vector: TypeAlias = NDArray[np.float32]
 BGE_QUERY = "Represent this sentence for searching relevant passages: "
 """What the bge models were trained to see before a short query (not before a passage)."""
 
-ALONE = 512
-BATCH = 2048
-"""Characters. Texts from ALONE on go one by one, shorter ones together up to BATCH (about 512 tokens).
-
-Measured in tokens per second: on passages of 300 tokens batches of 1 are the fastest (no padding), 8 is 0.6 and
-fastembed's default of 256 is 0.3 of it, with 4.8 GB of memory; on texts of 40 tokens batches of 8 are 1.14.
-"""
-
 LONGEST = 20_000  # Characters of a text that are looked at
 
 LOAD_ERRORS = (OSError, ValueError, RuntimeError, Fail, InvalidGraph, InvalidProtobuf, NoSuchFile, RuntimeException)
@@ -104,7 +96,10 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
     """Which texts (by position) go through the model together, from their lengths in characters."""
     groups: list[list[int]] = []
     for n in sorted(range(len(lengths)), key=lambda n: lengths[n]):
-        if groups and lengths[n] < ALONE and (len(groups[-1]) + 1) * lengths[n] <= BATCH:
+        # Measured in tokens per second: on passages of 300 tokens batches of 1 are the fastest (no padding), 8 is 0.6,
+        # fastembed's default of 256 is 0.3 of it, with 4.8 GB of memory; on texts of 40 tokens batches of 8 are 1.14.
+        # So texts of 512 characters and more go one by one, shorter ones together up to 2,048 (about 512 tokens).
+        if groups and lengths[n] < 512 and (len(groups[-1]) + 1) * lengths[n] <= 2048:
             groups[-1].append(n)
         else:
             groups.append([n])
@@ -157,7 +152,7 @@ class PinnedModel(CustomTextEmbedding):
 
 
 class FastEmbedder:
-    """A model in memory. The pinned one is deterministic for texts of ALONE characters and more.
+    """A model in memory. The pinned one is deterministic for texts that go through it alone (`batches`).
 
     Its vectors of shorter ones depend a little on the texts beside them (cosine 0.997), because a quantised model
     scales its activations by batch.

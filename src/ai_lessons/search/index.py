@@ -56,7 +56,6 @@ SCHEMA = Schema(
 )
 
 TEXTS_AT_ONCE = 32  # Texts between two looks at the clock, and lost at most when a process is killed
-PATIENCE = 30.0  # Seconds to wait for the short write lock where giving up would waste work
 
 
 def pack(vector: Vector) -> bytes:
@@ -120,7 +119,7 @@ class MissingVectors:
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         with self._state.locked(EMBED, 0.0) as locked:
             self.elsewhere = not locked and not self._state.trouble
-            embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
+            embedded, missing = 0, done.missing  # in this pass; done.embedded came with the rows
             while locked and missing and (table := current()):
                 # Vectors per commit: each moves its rows out of the full-text index until the next tidying
                 rows = table.without_vector(1024)
@@ -157,7 +156,8 @@ class MissingVectors:
     def _store(
         self, table: Passages, vectors: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
     ) -> bool:
-        with self._state.locked(WRITE, PATIENCE) as locked:
+        # giving up would waste the vectors that are computed: the lock is held for moments
+        with self._state.locked(WRITE, 30.0) as locked:
             newest = current()
             if not locked or newest is None or newest.number != table.number:
                 return False
@@ -331,8 +331,6 @@ storage more: every row that an answer reads there costs milliseconds (a process
 
 FILTERS = 16  # Filters of which is remembered what they let pass, eight bytes a passage
 
-_LEAST = 1e-30
-
 
 class IndexDamaged(StorageFailed):
     """The table cannot be read. The next refresh rebuilds it."""
@@ -414,7 +412,7 @@ class TableQuery:
         def answer_again() -> Candidates:
             with suppress(*LANCE_ERRORS):  # a rebuild or a clean-up by another process took an older version's files
                 candidates = answer()
-                # of a table that is being removed the text finds nothing, without an error, before its rows are gone
+                # a table that is being removed finds no text, without an error, while its rows are still there
                 if candidates.text or not self._replaced():
                     return candidates
             self.forget()
@@ -461,7 +459,8 @@ class Vectors:
 
     def __init__(self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
         self._places = {row: place for place, row in enumerate(rows)}
-        self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), _LEAST)
+        # a vector of zeros must not divide by 0
+        self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), 1e-30)
         self.hits = hits
         self._passing: dict[str, Any] = {}
 

@@ -324,7 +324,7 @@ def _watched(
     thread = Thread(target=work, daemon=True)  # a Ctrl-C does not wait for it
     thread.start()
     while thread.is_alive():
-        thread.join(0.2)  # Seconds between two looks at how far a download is
+        thread.join(0.2)  # so often a bar looks alive
         files = (os.path.join(above, name) for above, _, names in os.walk(folder) for name in names)
         progress(WHAT, min(sum(map(_bytes_of, files)) // MEGABYTE, size), size)
     if faults:
@@ -405,7 +405,7 @@ def recent_failure(stamp: Path, now: float) -> list[tuple[str, str]]:
     """The reasons of a failure in the last ten minutes, as `remember_failure` noted them; else nothing."""
     notes = read_notes(stamp)
     at, tried = notes.get("at"), notes.get("tried")
-    # Seconds for which a failed download is not tried again
+    # a download that failed is not tried again for ten minutes: each try makes a command wait
     if not isinstance(at, int | float) or not isinstance(tried, list) or not 0 <= now - at < 600.0:
         return []
     minutes = max(1, round((now - at) / 60))

@@ -47,7 +47,6 @@ _PLAIN = expression(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:
 _MADE_UP = expression(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
 """What looks like a name and identifies little: hyphenated words, short flags, numbers, initials; my_file.txt."""
 
-LONGEST_NAME = 100
 JOINT = "0"
 """What stands for the marks of a name in its whole form, so that this is one word for the tokenizer and no other."""
 
@@ -92,7 +91,8 @@ def names(question: str) -> tuple[str, ...]:
 def _whole(name: str) -> str:
     """One word for a name that has lost a part to the stop words: `--no-verify` is 0no0verify; else nothing."""
     words = re.split(r"[._/:-]+", name.lower())
-    return JOINT.join(words) if len(name) <= LONGEST_NAME and not LOST.isdisjoint(words) else ""
+    # nobody names a thing by more than a hundred letters: those are hashes and encoded data
+    return JOINT.join(words) if len(name) <= 100 and not LOST.isdisjoint(words) else ""
 
 
 def with_parts(text: str) -> str:
@@ -300,11 +300,9 @@ def _fits(versions: frozenset[str]) -> str:
 
 def question(text: str) -> str:
     """What to search for, on one line, or "" if there is no letter or digit in it."""
-    cut = " ".join(text[:2000].split())  # Characters of a question that are looked at; the model reads fewer
+    cut = " ".join(text[:2000].split())  # the model reads fewer
     return cut if re.search(r"[^\W_]", cut) else ""
 
-
-LONGEST = 500  # Characters of a phrase that count
 
 _START, _END = "(?:^|[^A-Za-z0-9])", "(?:[^A-Za-z0-9]|$)"
 """Where a word of ASCII letters begins and ends. Beside CJK characters, too, which have no blanks between words."""
@@ -315,7 +313,8 @@ _GAP = r"[\W_]+"
 
 def pattern(phrase: str) -> str:
     """What finds the phrase in any case, as whole words; empty for an empty one."""
-    words = fold(phrase[:LONGEST]).split()
+    # the expression made of a phrase grows with it
+    words = fold(phrase[:500]).split()
     if not words:
         return ""
     first, last = words[0][0], words[-1][-1]
@@ -692,7 +691,7 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
     """
     parts, headings, lines_of_code = list[str](), list[str](), set[int]()
     script, fenced, goes_on = code and "\n#!" not in text, False, False
-    for row in map(str.strip, text[:20_000].split("\n")):  # Characters of a text that a snippet is taken from
+    for row in map(str.strip, text[:20_000].split("\n")):  # a passage is shorter; a whole text may be a megabyte
         joined, goes_on = goes_on, False
         if _FENCE.match(row):
             fenced = not fenced

@@ -21,7 +21,6 @@ BAR, EDIT_BAR = 11.0, 26.0
 """bench.moment: least score of an entry that comes at a prompt or command, and at an edit, which has more words. Fitted
 on 568 labelled moments of 120 sessions: lower ones tell more of what is needed, and more of what is not."""
 
-TITLE = 2  # What the words of a title count
 _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
 _READ = 2_000  # Characters of a text that are looked at
 _PARTS = expression(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -69,7 +68,7 @@ def _telling(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a text that tell something, and its numbers and letters that stand alone."""
     alone = expression(r"\b(?:\d[\w.]*\w|\w)\b").findall(text.casefold())
     telling = frozenset(terms(text))
-    if len(telling) < 5:  # of a short text each word counts: `Of Ann` and `Of Ann, too` are two titles
+    if len(telling) < 5:  # each word of a short text counts: `Of Ann` and `Of Ann, too` are two titles
         telling = frozenset(word.casefold() for word in words_of(text))
     return telling, frozenset(alone) - {"a", "i", "s", "t"}
 
@@ -79,7 +78,7 @@ def terms_of(entry: Entry) -> Counter[str]:
     named = [*entry.tags, *_texts(entry.fields.get("applies_to")), *_texts(entry.fields.get(ABOUT))]
     texts = (str(entry.pattern or ""), entry.rationale, entry.body[:_READ])
     counts = Counter(terms("\n".join([*named, *texts])))
-    counts.update(terms(entry.title) * TITLE)
+    counts.update(terms(entry.title) * 2)  # a title says what the entry is about
     return counts
 
 
@@ -111,7 +110,7 @@ class Posting(NamedTuple):
 
 def scores(postings: Iterable[Posting], entries: int) -> dict[str, float]:
     """BM25 of each entry for the words that these are of; `entries` are all that could hold one."""
-    entries = max(entries, 20)  # Entries that a word is taken to be rare among, however few there are
+    entries = max(entries, 20)  # with three entries no word would be rare
     by_term: dict[str, list[Posting]] = defaultdict(list)
     for posting in postings:
         by_term[posting.term].append(posting)

@@ -29,7 +29,6 @@ LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-s
 HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini", "qwen")
 FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0", "compound", OKF)
 TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "qwen", "compound", "skills", SITE, OKF)
-MOST = 20_000
 
 _NAMES = {
     r"(agents|claude|claude\.local|gemini|qwen|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
@@ -134,7 +133,7 @@ def undo(call: Call, count: int) -> None:
 )
 @click.option("--project", metavar="P", help="Only this project; and, for agents, what is global.")
 @click.option("--replace", is_flag=True, help="Also replace files that are not ours.")
-@click.option("--max-chars", "most", metavar="N", type=click.IntRange(min=1), default=MOST, show_default=True,
+@click.option("--max-chars", "most", metavar="N", type=click.IntRange(min=1), default=20_000, show_default=True,
               help="For agents: most characters.")  # fmt: skip
 def export(
     call: Call, file: str, globs: tuple[str, ...], form: str | None, project: str | None, most: int, *, replace: bool

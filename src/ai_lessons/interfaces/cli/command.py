@@ -194,14 +194,11 @@ def _save_report(report: str, args: Sequence[str]) -> Path:
     return file
 
 
-SHOWN_LINES = 40
-
-
 def ask_trust(path: str, text: str) -> bool:
     """Show a script that this machine has not run before and ask whether to trust exactly this text."""
     rows = [f"    {row}" for row in clean(text).splitlines()]
-    if len(rows) > SHOWN_LINES:
-        rows[SHOWN_LINES:] = [f"    … {len(rows) - SHOWN_LINES} more lines"]
+    if len(rows) > 40:  # the question below it stays in sight
+        rows[40:] = [f"    … {len(rows) - 40} more lines"]
     head = f"{line(path)} has not been run on this machine, or has changed since:\n"
     return confirm("\nRun it, and trust this text from now on?", head, *rows)
 
@@ -293,7 +290,7 @@ def read_input() -> str:
         return ""
     # a stream without a file descriptor (in tests) cannot be waited for, and does not block
     with contextlib.suppress(OSError, ValueError):
-        # seconds without input before we print what we wait for
+        # a pipe that brings nothing for two seconds: say what we wait for
         if not is_terminal(sys.stdin) and not select.select([sys.stdin.buffer], [], [], 2.0)[0]:
             click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
     return texts.decode(sys.stdin.buffer.read(), "standard input")
@@ -606,9 +603,6 @@ def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], clic
             yield (*path, name), command
 
 
-PATIENCE = 0.4  # seconds a job may take before it gets a progress bar
-
-
 class Call:
     """Global options, and what a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
 
@@ -831,8 +825,9 @@ class ProgressDisplay:
             if not total:
                 remark(f"{line(what)} …")
         self.at = f" at {line(what).lower()}" + (f", {done:,} of {total:,}" if total else "")
-        if self._bar is None and done < total and time.monotonic() - self._since > PATIENCE:
-            # cells of a progress bar beside its name: its frame, both numbers, and how long it takes
+        # a bar that flashes for less than half a second only disturbs
+        if self._bar is None and done < total and time.monotonic() - self._since > 0.4:
+            # beside its name a bar needs 34 cells for its frame, both numbers, and how long it takes
             room = max(4, min(36, _size(2)[0] - len(what) - 34))
             self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True, width=room)
             self._bar.render_progress()

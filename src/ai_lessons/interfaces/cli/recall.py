@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 DRAWN = click.Choice(list(interfaces_text.FORMATS))
 SORTS = ("newest", "title", "path", "created")
-LISTED = 100  # default limit of a list
 
 reading_tool = partial(Tool, notice=agent_text.NOTICE, reads=True)
 
@@ -161,7 +160,7 @@ def run(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tupl
 @click.option("--silent", is_flag=True, help="Only entries that hooks never give to agents, each with the reason.")
 @options.version_option
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
-@click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="Most entries; 0 for all.")
+@click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="Most entries; 0 for all.")
 def list_(call: Call, /, every: bool, **filters: Any) -> None:
     """List entries, the newest first, without superseded ones; at most --limit."""
     filters |= {"status": None if every else filters["status"], "limit": filters["limit"] or None}

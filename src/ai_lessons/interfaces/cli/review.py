@@ -172,7 +172,7 @@ class Review:
 
         def show() -> None:
             nonlocal cut
-            # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
+            # a proposal of up to 60 lines is shown whole, also where the terminal has fewer and scrolls
             cut = _card(call, _whole(call, self.waiting, proposal), 60)
 
         def act(choice: str) -> bool:

@@ -27,7 +27,6 @@ from ai_lessons.interfaces.cli.command import Call, Command, show_version
 from ai_lessons.interfaces.output import is_terminal
 
 LOG = logging.getLogger(__name__)
-PATIENCE = 0.3  # Seconds that a client may be silent after the list of tools, before the SDK is loaded
 PROGRAM = "ai-lessons-mcp"
 SETS = ("default", "all")
 
@@ -78,7 +77,8 @@ class FirstAnswers:
                     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
                     wire.write(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
                     wire.flush()
-                    patience = PATIENCE if key.startswith("tools/list") else None
+                    # the list of tools ends the greeting: a client that is silent then gets the SDK loaded meanwhile
+                    patience = 0.3 if key.startswith("tools/list") else None
                 elif message.get("method") != "notifications/initialized":
                     return False
         return False

@@ -70,7 +70,6 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files are named, not sent
 SESSIONS = 200  # clients that may be connected; more are asked to come again
-TOKEN_LENGTH = 16
 
 
 class ListenAddress(NamedTuple):
@@ -131,15 +130,15 @@ def token_of(file: Path | None, where: ListenAddress) -> str | None:
         )
     try:
         with file.open(encoding="utf-8") as opened:
-            # Characters that are read of one: it may be a device
+            # a token file may be a device, which never ends
             mode, text = os.fstat(opened.fileno()).st_mode, opened.read(10_000).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise StorageFailed(f"{file}: {getattr(error, 'strerror', None) or 'not a text'}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise Refused(f"{file} can be read by others", hint=f"chmod 600 {file}")
-    if len(text) < TOKEN_LENGTH or len(text.split()) != 1 or not text.isascii():
+    if len(text) < 16 or len(text.split()) != 1 or not text.isascii():
         raise UsageError(
-            f"{file}: a token is one word of at least {TOKEN_LENGTH} plain characters",
+            f"{file}: a token is one word of at least 16 plain characters",
             hint=f"make one: openssl rand -hex 32 > {file}",
         )
     return text
@@ -207,7 +206,6 @@ def serve(
 
 LOG = logging.getLogger(__name__)
 LOG_NAME = "mcp.log"
-PATIENCE = 5.0  # seconds that what is being written gets when the server is told to end
 
 INSTRUCTIONS = (
     "Lessons, rules, docs and scripts that people and agents have kept. Search before you begin to edit for a task "
@@ -522,7 +520,7 @@ class _Lines:
             while self._answers.asked:
                 gone = ErrorData(code=_CLOSED, message="the client has closed its side")
                 yield JSONRPCError(jsonrpc="2.0", id=self._answers.asked.pop(), error=gone).model_dump_json()
-            await anyio.sleep(0.02)  # seconds between two looks whether all is answered
+            await anyio.sleep(0.02)  # look again soon whether all is answered
 
     async def _rows(self, wire: IO[bytes]) -> AsyncIterator[bytes]:
         """What was read before the SDK was loaded, then the rest."""
@@ -631,7 +629,7 @@ async def until_told(serve: Callable[[], Awaitable[None]], pool: SessionPool) ->
             async def watch() -> None:
                 async for number in signals:
                     LOG.info("ended by %s", number.name)
-                    await anyio.to_thread.run_sync(pool.stop, PATIENCE)
+                    await anyio.to_thread.run_sync(pool.stop, 5.0)  # a write may end in five seconds
                     logging.shutdown()
                     os._exit(128 + number)
 

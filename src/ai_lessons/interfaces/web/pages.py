@@ -59,7 +59,6 @@ SCOPES = {"applies_to": "Files", "scope": "Scope", "contexts": "Contexts", "cate
 """What a file says of where it applies, and how it is called."""
 
 ROWS_SHOWN = 30  # Results and entries of a list
-NEAR = 0.5  # of the best score: what has less is shown only to who asks for it
 LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
 
 
@@ -366,7 +365,8 @@ def search(opened: Library, asked: Asked) -> Page:
         ask = app.daemon_client.DaemonClient(opened.primary.store.root, opened.options, lambda: opened)
         answer = ask("search", query)
         best = max((hit.entry.score or 0 for hit in answer.hits), default=0)
-        least = 0 if asked.get("far") else 1 if answer.nothing else NEAR * best
+        # what scores less than half of the best is seldom what was meant: it is shown after a click
+        least = 0 if asked.get("far") else 1 if answer.nothing else 0.5 * best
         near = tuple(hit for hit in answer.hits if (hit.entry.score or 0) >= least)
         values |= {"answer": answer._replace(hits=near), "far": len(answer.hits) - len(near)}
     else:
@@ -627,7 +627,8 @@ def _help(played: Played) -> Part:
         waits = "It is played; you can leave this page." if played.running else ""
         return Part("Does it help?", waits or played.problem, more=None if played.running else again)
     summary, *figures = text.replay_rows(played.value)
-    rows: list[Sequence[object]] = [(figure[: text.LABEL].strip(), figure[text.LABEL :]) for figure in figures]
+    # the text for a terminal gives the name of a figure 15 cells
+    rows: list[Sequence[object]] = [(figure[:15].strip(), figure[15:]) for figure in figures]
     rows += [(f"{failure.times} x without help", failure.failure) for failure in played.value.unhelped]
     return Part("Does it help?", summary, ("", ""), rows, more=again)
 
@@ -771,7 +772,7 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
         yield f"entry/{shown.entry.id}.html", page("entry.html", "../", **described(shown, targets))
     kinds = [(kind, entries) for kind in KINDS if (entries := [shown for shown in every if shown.entry.kind is kind])]
     yield "index.html", page("site.html", "", title="What is known", kinds=kinds)
-    # Characters of a text that its search looks at
+    # the search of a page on its own is one file for all entries
     texts = [
         {"title": shown.entry.title, "href": f"entry/{shown.entry.id}.html", "kind": shown.entry.kind.value,
          "text": " ".join([*shown.entry.tags, shown.entry.project, shown.body[:2_000]])}

@@ -30,7 +30,7 @@ from ai_lessons import app
 from ai_lessons.app.open_repository import silent
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.interfaces.cli.contribute import OUTCOMES
-from ai_lessons.interfaces.mcp.server import ListenAddress, listening, served
+from ai_lessons.interfaces.mcp.server import BODY_BYTES, ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from ai_lessons.interfaces.web import pages
 from ai_lessons.interfaces.web.pages import Page, href
@@ -48,10 +48,8 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary
     from ai_lessons.settings import Settings
 
-BODY_BYTES = 1_000_000  # of what a form sends: the text of an entry is a few kilobytes
 HOST = "127.0.0.1"
 PLAYING = "playing transcripts"
-KEPT = 3600  # seconds for which the secret of a page that ended opens the next one on its port
 NOTHING = "There is nothing here. The pages are below the address that `ai-lessons look` printed last."
 ELSEWHERE = "This was asked from another page or under another name, so it is not done."
 HEADERS = {
@@ -253,7 +251,7 @@ def graph(opened: Library, asked: Asked) -> Page:
         for end, other, outgoing in ((link.source, link.target, True), (link.target, link.source, False)):
             if end in listed and other in every:
                 links[end].append((Relation(link.relation).words(outgoing=outgoing), every[other]))
-    members = defaultdict[str, list["EntrySummary"]](list)  # of topics with one name
+    members = defaultdict[str, list["EntrySummary"]](list)  # topics may have one name
     for topic in drawn.topics:
         members[topic.name] += [summary for summary in topic.entries if summary.id in listed]
     start = every.get(app.entries.show(opened, chosen["ref"]).entry.id) if chosen["ref"] else None
@@ -398,7 +396,7 @@ class Site:
         self._pool = pool
         self._done: list[Notice] = []
         self._played = pages.Played()
-        self._decisions: set[str] = set()  # of this page: no other commit is taken back here
+        self._decisions: set[str] = set()  # decisions of this page: no other commit is taken back here
 
     def app(self) -> Starlette:
         """The pages, by their addresses."""
@@ -529,7 +527,8 @@ def _secret(state: Path, port: int) -> Iterator[str]:
         return
     with suppress(FileNotFoundError):
         kept = re.fullmatch(r"(\d{1,5}) ([\w-]{43})", file.read_text(encoding="ascii", errors="replace"))
-        if kept and int(kept[1]) == port and 0 <= time.time() - file.stat().st_mtime < KEPT:
+        # within an hour the page that is open in a browser goes on working
+        if kept and int(kept[1]) == port and 0 <= time.time() - file.stat().st_mtime < 3600:
             secret = kept[2]
     _private(file, f"{port} {secret}")
     try:
