@@ -424,7 +424,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     injecting = Injecting(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
-    # Nearest lessons among which are chosen, beside three times the budget
+    # `tell` leaves out what is superseded, contradicted or gone, so it gets far more than it may choose
     near = asked.lessons()[: 60 + 3 * injecting.budget]
     similar = similarities(repo, query.query) if near and query.query.strip() else {}
     fits = [Candidate(summary, level=summary.score or 0.0, similarity=similar.get(summary.id)) for summary in near]
@@ -476,30 +476,20 @@ def helping(
     The score of an entry is the chance that it helps: see `transcripts.chance`; where it says of the command that it
     fails, how surely. `shown_ids` None: a person asked. `folders` as for `hints.before_a_tool`.
     """
-    command, output = transcripts.parted(error)
-    kept, shape = repo.catalog.failures(), transcripts.shape(output)
-    weights, alike = transcripts.rarity([words for _, words in kept]), dict[str, float]()
-    for entry_id, stored_shape in kept:
-        alike[entry_id] = max(alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights))
-    similar: dict[str, float] = {}
-    if alike and not words:
-        app.search.refresh(repo)
-        telling = f"{command}\n{transcripts.telling(output)}"
-        similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
-    chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
-    chances |= dict.fromkeys(transcripts.quoted_in(output, kept), transcripts.chance(1.0))
+    chances = _chances_of_failure(repo, error, by_meaning=not words)
+    kept = set(chances)
     calls = commands.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
-    # a title that names a command is no answer to a failure of it, unless a person says so; one that keeps a failure is
-    # about that one
-    about = [x for x in about if x.kind is Kind.RULE or x.firm or x.seen or (x.id not in alike and _tried(x, calls))]
+    # An agent's lesson whose title names the command is no answer to every failure of it. One that keeps a failure is
+    # about that failure.
+    about = [x for x in about if x.kind is Kind.RULE or x.firm or x.seen or (x.id not in kept and _tried(x, calls))]
     for summary in about:
         seen = commands.seen_in(summary.seen)
         chances[summary.id] = max(chances.get(summary.id, 0.0), seen.chance() if seen else transcripts.BAR)
-    # what is known to hold for some commands helps with no other one, however alike the messages are
+    # A lesson learned from calls of one command (WHEN running `npm …`) helps with no other one, though `not found` and
+    # the like are printed by both.
     for summary in repo.catalog.about_commands() if shown_ids is not None else ():
-        pattern = summary.pattern  # about running it, and not about one way in which it fails
-        if summary not in about and commands.seen_in(summary.seen) and _ABOUT_RUNNING.match(pattern):
+        if summary not in about and commands.seen_in(summary.seen) and _ABOUT_RUNNING.match(summary.pattern):
             chances.pop(summary.id, None)
     # which of these ten is told depends on versions and outcomes, too
     likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:10]
@@ -509,6 +499,23 @@ def helping(
         likely, summary = chances[entry_id], summaries[entry_id]._replace(score=chances[entry_id])
         fits.append(Candidate(summary, f"keeps a failure like this one ({likely:.2f})", chance=likely))
     return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, shown_ids)
+
+
+def _chances_of_failure(repo: Reading, error: str, *, by_meaning: bool) -> dict[str, float]:
+    """For each entry that keeps a failure, by id, the chance that it helps with this one."""
+    command, output = transcripts.parted(error)
+    kept, shape = repo.catalog.failures(), transcripts.shape(output)
+    weights, alike = transcripts.rarity([words for _, words in kept]), dict[str, float]()
+    for entry_id, stored_shape in kept:
+        alike[entry_id] = max(alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights))
+    similar: dict[str, float] = {}
+    if alike and by_meaning:
+        app.search.refresh(repo)
+        telling = f"{command}\n{transcripts.telling(output)}"
+        similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
+    chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
+    # an entry that quotes a line of the output in full is about this failure, whatever else was printed
+    return chances | dict.fromkeys(transcripts.quoted_in(output, kept), transcripts.chance(1.0))
 
 
 def _tried(summary: EntrySummary, calls: Sequence[commands.Called]) -> bool:
@@ -551,8 +558,8 @@ def named_commands(summary: EntrySummary) -> tuple[commands.Form, ...]:
 
     A program alone counts in `about`, and in the WHEN of what rests on calls of it or of what a person stated.
     """
-    pattern, stated_about = _pattern(summary), summary.about
-    texts = [item.get("command") for item in stated_about or () if isinstance(item, dict)]
+    pattern = summary.pattern
+    texts = [item.get("command") for item in summary.about or () if isinstance(item, dict)]
     about = (form for text in texts if isinstance(text, str) for form in commands.named_forms(f"`{text}`"))
     refused = pattern.partition("-> DO NOT ")[2]
     spoken = () if summary.seen else commands.named_forms(f"{summary.title} {refused}")
@@ -561,14 +568,11 @@ def named_commands(summary: EntrySummary) -> tuple[commands.Form, ...]:
     return (*about, *stated_when, *(form for form in spoken if len(form.words) > 1))
 
 
-def _pattern(summary: EntrySummary) -> str:
-    return summary.pattern
-
-
 def fit(
     summary: EntrySummary, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0
 ) -> Candidate:
-    """An entry that may be told in this project; what is of it, and of nobody's enterprise, is one's own."""
+    """An entry that may be told in this project."""
+    # Of entries that fit equally well those of this project come first, then the person's own before an enterprise's.
     nearness = 0.5 * (summary.project == project) + 0.25 * (summary.tier in {"user", "project"})
     return Candidate(summary, why, level=level, chance=chance, closeness=nearness)
 
@@ -591,7 +595,7 @@ def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dic
         return {}
     scored = {entry: score for entry, score in terms.scores(*repo.catalog.postings(asked)).items() if score >= bar}
     summaries = repo.catalog.many(scored) if scored else {}
-    # what is known of a command waits for that command
+    # a lesson learned from calls of a command is told before that command, and not because a prompt has its words
     near = (summary for summary in summaries.values() if summary.project in here and not summary.seen)
     return {summary.id: summary._replace(score=scored[summary.id]) for summary in near}
 
@@ -771,31 +775,38 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages, unasked = usages_of(self._repo, [candidate.entry for candidate in fits]), shown_ids is not None
+        usages = usages_of(self._repo, [candidate.entry for candidate in fits])
         every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
         ranked, left_out = fitting(moment, every, shown_ids, self._bars)
-        could = [candidate for candidate in ranked if candidate.entry.id not in (shown_ids or ())]
-        lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
+        could = [candidate.entry for candidate in ranked if candidate.entry.id not in (shown_ids or ())]
+        lessons = [summary for summary in could if summary.kind is Kind.LESSON]
         # A lesson is left out on purpose only after it was told ten times: before, there is nothing to compare with.
         often = [summary for summary in lessons if usages[summary.id].tallies.injected >= 10]
-        most = 10 * self.budget  # each look reads code: ten for each entry that may come
-        seen = judged(self._repo, [candidate.entry for candidate in could[:most]], unasked=unasked)
-        gone = {candidate.entry.id: ("budget", "too many fit to look at their code") for candidate in could[most:]}
-        gone |= {x.id: (x.verdict, x.warning) for x in seen if x.verdict in SILENCED}
-        gone = {summary.id: gone[summary.id] for summary in lessons if unasked and summary.id in gone}
+        looked_at, gone = self._code_of(could, unasked=shown_ids is not None)
         away = suppressed(self._repo, [summary for summary in lessons if summary.id not in gone], project) | gone
         left_out += [NotShown(summary, *away[summary.id]) for summary in lessons if summary.id in away]
         ranked = [candidate for candidate in ranked if candidate.entry.id not in away]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)
         choice = choose(moment, ranked, bars, shown_ids or (), self._ablation(often).__contains__)
-        looked_at = {summary.id: summary for summary in seen}
         entries = tuple(looked_at.get(candidate.entry.id, candidate.entry) for candidate in choice.chosen)
         why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
         approved = [summary for summary in entries if summary.kind is Kind.RULE]
         approvals = app.entries.approvals_of(self._repo, approved) if approved else {}
         texts, notes = self._repo.catalog.openings(why), tuple(self._repo.notes())
         return Context(entries, why, texts, approvals, (*left_out, *choice.left_out), choice.edges, notes)
+
+    def _code_of(
+        self, could: Sequence[EntrySummary], *, unasked: bool
+    ) -> tuple[dict[str, EntrySummary], dict[str, tuple[str, str]]]:
+        """By id: entries with what became of their code, and why lessons are not told for that (word, sentence)."""
+        most = 10 * self.budget  # each look reads code: ten for each entry that may come
+        seen = judged(self._repo, could[:most], unasked=unasked)
+        gone = {summary.id: ("budget", "too many fit to look at their code") for summary in could[most:]}
+        gone |= {summary.id: (summary.verdict, summary.warning) for summary in seen if summary.verdict in SILENCED}
+        # rules are told all the same, with the warning, and so is everything to a person who asks
+        lessons = {summary.id for summary in could if summary.kind is Kind.LESSON and unasked}
+        return {summary.id: summary for summary in seen}, {name: gone[name] for name in gone if name in lessons}
 
     def _ablation(self, lessons: Sequence[EntrySummary]) -> frozenset[str]:
         """Lessons to leave out on purpose: where the user wants that, in a session with a name that is recorded."""

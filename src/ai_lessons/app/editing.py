@@ -176,30 +176,39 @@ def update(
         kept = set(summary.tags if tags is None else tags) | set(add_tags)
         new_tags = sorted(kept - set(remove_tags))
     plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
-    given_keys = _of_kind(repo, summary, {**stated, "tags": new_tags, "versions": plain})
-    changes: dict[str, Any] = {
-        key: value if isinstance(value, str) else (value if isinstance(value, dict) else list(value)) or REMOVE
-        for key, value in given_keys.items()
-    }
+    keys = _of_kind(repo, summary, {**stated, "tags": new_tags, "versions": plain})
+    changes = {key: _as_changed(value) for key, value in keys.items()}
     if stated.get("applies_to"):
         changes["applies_to"] = layout.globs(changes["applies_to"])
     if about is not None:
-        spoken = app.anchors.stated(repo, about, "", project or summary.project)
-        changes[ABOUT] = spoken.about or REMOVE
-        if spoken.globs:
-            if summary.kind not in {Kind.LESSON, Kind.RULE}:
-                raise UsageError(
-                    f"{summary.handle} is a {summary.kind}: only lessons and rules are about files by a glob"
-                )
-            changes["applies_to"] = [*dict.fromkeys((*given_keys.get("applies_to", ()), *spoken.globs))]
+        changes |= _changes_of_about(repo, summary, about, project or summary.project, keys.get("applies_to", ()))
     changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(summary.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
-    subject = f"Update {summary.kind}: {given_keys.get('title') or summary.title}"
+    subject = f"Update {summary.kind}: {keys.get('title') or summary.title}"
     done = change(repo, summary, changes, subject, content=content, project=project, versions=plain)
     repo.usages.note_status(summary, changes.get("status"))
     unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or summary.project)
     return done._replace(notes=(*done.notes, *unmatched))
+
+
+def _as_changed(value: Any) -> Any:
+    """A value as `change` takes it: what is empty removes its key, a text excepted."""
+    if isinstance(value, str):
+        return value
+    return (value if isinstance(value, dict) else list(value)) or REMOVE
+
+
+def _changes_of_about(
+    repo: RepositorySession, summary: EntrySummary, about: Sequence[str], project: str, globs: Sequence[str]
+) -> dict[str, Any]:
+    """The keys that `--about` changes: globs of files go to `applies_to`, beside those stated there."""
+    spoken = app.anchors.stated(repo, about, "", project)
+    if not spoken.globs:
+        return {ABOUT: spoken.about or REMOVE}
+    if summary.kind not in {Kind.LESSON, Kind.RULE}:
+        raise UsageError(f"{summary.handle} is a {summary.kind}: only lessons and rules are about files by a glob")
+    return {ABOUT: spoken.about or REMOVE, "applies_to": [*dict.fromkeys((*globs, *spoken.globs))]}
 
 
 def _of_kind(repo: RepositorySession, summary: EntrySummary, stated: Mapping[str, Any]) -> dict[str, Any]:

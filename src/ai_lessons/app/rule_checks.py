@@ -153,38 +153,48 @@ def check(
     if write_baseline and (since or not baseline):
         hint = "--baseline FILE --write-baseline, without --since"
         raise UsageError("a baseline holds what stands in all lines", hint=hint)
-    in_baseline = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
-    rules, left = rules_here(repo, cwd, projects)
+    known_before = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
+    rules, cannot_run = rules_here(repo, cwd, projects)
     around = CheckedFiles(repo, top, [below(top, cwd, path) for path in paths], since)
-    run, names, notes = _Run(rules), around.names, list[str]()
-    for rule in left:
-        if path := next(filter(rule.check.concerns, names), ""):
+    run = _run_over(around, top, rules, cannot_run)
+    findings = sorted(run.findings, key=lambda finding: (finding.path, finding.line, finding.handle))
+    notes = []
+    if write_baseline:
+        _write_baseline(cwd / baseline, top, findings)
+        notes.append(f"written to {baseline}: findings that are known from now on")
+        known_before = Counter(map(_key, findings))
+    fresh = _not_in(known_before, findings)
+    touched = app.anchors.entries_about(library, around.touched()) if since else []
+    about = {hit.entry.id: hit for hit in reversed(touched)}  # the first place that an entry speaks of counts
+    speaking = [
+        Finding(path, line, NOTE, summary.id, summary.handle, summary.title,
+                f"{summary.title} ({summary.warning or f'speaks of {anchor}'})")
+        for summary, anchor, line, path in reversed(about.values())
+    ]  # fmt: skip
+    checked = {x.id: x for x in (*(rule.summary for rule in rules), *(hit.entry for hit in touched))}
+    return CheckReport(
+        (*fresh, *speaking),
+        files=len(around.names) - run.missed,
+        rules=len(rules),
+        allowed=run.allowed,
+        in_baseline=len(findings) - len(fresh),
+        notes=(*notes, *repo.notes()),
+        checked=tuple(checked.values()),
+    )
+
+
+def _run_over(around: CheckedFiles, top: Path, rules: Sequence[_Rule], cannot_run: Sequence[_Rule]) -> _Run:
+    """Look at all files by the rules that can be run here; of each other one, say so at the first file it is about."""
+    run = _Run(rules)
+    for rule in cannot_run:
+        if path := next(filter(rule.check.concerns, around.names), ""):
             run.findings.append(_finding(rule, path, 1, f"{rule.summary.handle} was not checked: {EXTRA}"))
-    for path in names:
+    for path in around.names:
         if path not in around.unseen:
             run.see(around, top, path)
     for path, why in around.unseen.items():
         run.miss(rules, path, why)
-    findings = sorted(run.findings, key=lambda finding: (finding.path, finding.line, finding.handle))
-    if write_baseline:
-        _write_baseline(cwd / baseline, top, findings)
-        notes.append(f"written to {baseline}: findings that are known from now on")
-        in_baseline = Counter(map(_key, findings))
-    fresh = []
-    for finding in findings:
-        if in_baseline[_key(finding)] > 0:
-            in_baseline[_key(finding)] -= 1
-        else:
-            fresh.append(finding)
-    touched = app.anchors.entries_about(library, around.touched()) if since else []
-    baselined = len(findings) - len(fresh)
-    for summary, anchor, line, path in list({hit.entry.id: hit for hit in reversed(touched)}.values())[::-1]:
-        message = f"{summary.title} ({summary.warning or f'speaks of {anchor}'})"
-        fresh.append(Finding(path, line, NOTE, summary.id, summary.handle, summary.title, message))
-    notes += repo.notes()
-    named = {x.id: x for x in (*(rule.summary for rule in rules), *(hit.entry for hit in touched))}
-    counts = len(names) - run.missed, len(rules), run.allowed, baselined
-    return CheckReport(tuple(fresh), *counts, tuple(notes), tuple(named.values()))
+    return run
 
 
 class _Run:
@@ -289,6 +299,17 @@ def _key(finding: Finding) -> str:
     return f"{finding.id} {finding.mark} {finding.path}"
 
 
+def _not_in(known_before: Counter[str], findings: Iterable[Finding]) -> list[Finding]:
+    """The findings beyond those that a baseline has: it says how often each is known."""
+    left, fresh = known_before.copy(), []
+    for finding in findings:
+        if left[_key(finding)] > 0:
+            left[_key(finding)] -= 1
+        else:
+            fresh.append(finding)
+    return fresh
+
+
 def _read_baseline(file: Path) -> Counter[str]:
     """How often each finding is known. Raises NotFound, UsageError."""
     try:
@@ -336,31 +357,21 @@ def broken_by(
     Beside the rules of the folder's project those count that are `named` by the file anyway.
     """
     here, left = rules_here(repo, cwd)
-    rules, unrun = ({rule.summary.id: rule for rule in part} for part in (here, left))
+    rules, cannot_run = ({rule.summary.id: rule for rule in part} for part in (here, left))
     for summary in named:
         if check := stored(summary.check):
-            (rules if runs(check) else unrun).setdefault(summary.id, _Rule(summary, check))
-    # a host waits two seconds for its hook, which has more to do
-    run, by_path = _Run(rules.values(), _hurry(0.2)), dict[str, list[Edit]]()
-    for edit in edits if rules or unrun else ():
+            (rules if runs(check) else cannot_run).setdefault(summary.id, _Rule(summary, check))
+    run = _Run(rules.values(), _hurry(0.2))  # a host waits two seconds for its hook, which has more to do
+    by_path, unsure = dict[str, list[Edit]](), dict[str, Broken]()
+    for edit in edits if rules or cannot_run else ():
         by_path.setdefault(edit.path, []).append(edit)
-    broken, unsure = dict[str, Broken](), dict[str, Broken]()
     for path, its_edits in by_path.items():
-        text, lines = _after(Path(path), its_edits)
+        # a rule may be about a link, or about the file that it leads to
         paths = {app.contexts.in_project(name, cwd): None for name in (path, os.path.realpath(cwd / path))}
-        concerned = {rule.summary.id: rule for name in paths if lines for rule in run.concerned(name)}
-        for rule in unrun.values():
-            if any(map(rule.check.concerns, paths)):
-                unsure[rule.summary.id] = _blind(rule, EXTRA)
-        if len(text) > LARGEST:
-            unsure |= {key: _blind(rule, "more than 1 MiB") for key, rule in concerned.items()}
-        elif concerned:
-            run.look(concerned.values(), next(iter(paths)), text, lines)
-            for key, rule in concerned.items():
-                if line := _allowed(rule, text, lines):
-                    unsure[key] = _unsure(
-                        rule, f"this edit allows itself at line {line} to break {rule.summary.handle}"
-                    )
+        blind = [rule for rule in cannot_run.values() if any(map(rule.check.concerns, paths))]
+        unsure |= {rule.summary.id: _blind(rule, EXTRA) for rule in blind}
+        unsure |= _look_at_edits(run, list(paths), *_after(Path(path), its_edits))
+    broken = dict[str, Broken]()
     for key in run.stopped:
         unsure.setdefault(key, _blind(rules[key], "it takes too long"))
     for finding in run.findings:
@@ -371,6 +382,20 @@ def broken_by(
     # without `enforce` it is told as a rule without a check
     asked = {key: rule for key, rule in unsure.items() if rule.enforce and key not in broken}
     return [*broken.values(), *asked.values()], rules.keys() - run.stopped
+
+
+def _look_at_edits(run: _Run, paths: Sequence[str], text: str, lines: frozenset[float]) -> dict[str, Broken]:
+    """Look at a file as it will be; by id the rules that could not, or that the edit allows itself to break."""
+    concerned = {rule.summary.id: rule for name in paths if lines for rule in run.concerned(name)}
+    if len(text) > LARGEST:
+        return {key: _blind(rule, "more than 1 MiB") for key, rule in concerned.items()}
+    if concerned:
+        run.look(concerned.values(), paths[0], text, lines)
+    return {
+        key: _unsure(rule, f"this edit allows itself at line {line} to break {rule.summary.handle}")
+        for key, rule in concerned.items()
+        if (line := _allowed(rule, text, lines))
+    }
 
 
 def _unsure(rule: _Rule, why: str) -> Broken:

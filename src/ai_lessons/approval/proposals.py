@@ -477,17 +477,14 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
     if base is None:
         problems.append(f"it has no commit in common with {trunk.name}")
     problems += faults(sides, trunk.name, own_pieces)
-    elsewhere = trunk.places(entry) - {piece.path for piece in own_pieces} if name.startswith(PROPOSALS) else set()
     new, old = any(piece.new for piece in own_pieces), any(piece.old for piece in own_pieces)
     piece = next((piece for piece in own_pieces if piece.new), own_pieces[0])
+    elsewhere = trunk.places(entry) - {piece.path for piece in own_pieces} if name.startswith(PROPOSALS) else set()
     if elsewhere and new:
         problems.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
     writers = [commit.info.author for commit in commits if len(commit.parents) < 2]
     messages = [commit.info.message for commit in commits]
-    makers = {(commit.info.author, commit.info.committer) for commit in commits}
-    # a trailer can be forged, so a branch of several people belongs to no batch
-    stated = (value for message in messages for key, value in trailers(message) if key == BATCH)
-    batch = next(stated, "") if len(makers) == 1 else ""
+    batch, makers = _batch_of(commits)
     return OpenProposal(
         ref=ref,
         branch=branch_name(ref),
@@ -504,8 +501,19 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
         faults=tuple(problems),
         report=next(filter(None, map(report, messages)), ""),
         batch=batch,
-        makers=next(iter(makers)) if batch else (),
+        makers=makers,
     )
+
+
+def _batch_of(commits: Sequence[RawCommit]) -> tuple[str, tuple[Person, ...]]:
+    """The batch that the trailers of a branch state, and its author and committer; a branch of several has none.
+
+    A trailer can be forged: the batch of one person must take in no commit of another.
+    """
+    makers = {(commit.info.author, commit.info.committer) for commit in commits}
+    stated = (value for commit in commits for key, value in trailers(commit.info.message) if key == BATCH)
+    batch = next(stated, "") if len(makers) == 1 else ""
+    return batch, next(iter(makers)) if batch else ()
 
 
 def _is_taken(trunk: Trunk, base: ObjectID | None, name: str, pieces: Sequence[Piece]) -> bool:

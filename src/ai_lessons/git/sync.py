@@ -669,24 +669,10 @@ def _push(
         return None
     name = branch(store)
     sent, unsent, failed = _names(proposals, results)
-    so_far = so_far._replace(proposals=sent, unsent=unsent)
+    so_far = so_far._replace(proposals=sent, unsent=unsent, notes=(*so_far.notes, *failed))
     if state == "refused":
-        only_events = to == place and remote_tip and _only_events(store, remote_tip)
-        if only_events or _PROTECTED_BRANCH.search(reason.partition("; ")[0]):
-            _protect(store, name, protected=True)
-        if not (only_events and remote_tip and head):
-            proposals_sent = f"; proposals were sent: {', '.join(sent)}" if sent else ""
-            if reason.startswith(plumbing.PRE_PUSH):
-                raise Refused(f"{to.name} was not pushed: {reason}{proposals_sent}", hint=f"then again: {AGAIN}")
-            raise Refused(
-                f"{to.remote} does not take pushes to {to.branch}: {reason}{proposals_sent}",
-                hint=f"push another branch and open a pull request: git push {to.remote}"
-                f" {name}:refs/heads/from-{name}; proposals of rules have branches of their own",
-            )
-        with committing(store), store.writing():
-            _drop_ours(store, to, head, remote_tip)
-        failed = (*failed, f"{to.name} takes no pushes: nothing is committed on {name} from now on, events stay here")
-        return so_far._replace(commit=remote_tip, notes=(*so_far.notes, *failed))
+        return _without_push(store, so_far, to, remote_tip, reason)
+    notes = so_far.notes
     if ours:
         _protect(store, name, protected=False)
     # plain `git pull` and `git push` know it then
@@ -694,9 +680,32 @@ def _push(
         plumbing.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
         plumbing.run(store.worktree, "config", f"branch.{name}.merge", HEADS + place.branch)
     if to != place and ours:
-        failed = (*failed, f"what was sent is on {to.name}")
-    notes = (*so_far.notes, *failed, *_clear(store, network, to))
-    return so_far._replace(sent=commits, notes=notes)
+        notes = (*notes, f"what was sent is on {to.name}")
+    return so_far._replace(sent=commits, notes=(*notes, *_clear(store, network, to)))
+
+
+def _without_push(store: Store, so_far: Synced, to: RemoteBranch, remote_tip: str | None, reason: str) -> Synced:
+    """The result where the remote takes no push to the branch and we have only events for it: ours are dropped.
+
+    Raises Refused: there is more, which a person has to bring there another way.
+    """
+    name, head = branch(store), so_far.commit
+    only_events = to == so_far.place and remote_tip and _only_events(store, remote_tip)
+    if only_events or _PROTECTED_BRANCH.search(reason.partition("; ")[0]):
+        _protect(store, name, protected=True)
+    if not (only_events and remote_tip and head):
+        sent = f"; proposals were sent: {', '.join(so_far.proposals)}" if so_far.proposals else ""
+        if reason.startswith(plumbing.PRE_PUSH):
+            raise Refused(f"{to.name} was not pushed: {reason}{sent}", hint=f"then again: {AGAIN}")
+        raise Refused(
+            f"{to.remote} does not take pushes to {to.branch}: {reason}{sent}",
+            hint=f"push another branch and open a pull request: git push {to.remote}"
+            f" {name}:refs/heads/from-{name}; proposals of rules have branches of their own",
+        )
+    with committing(store), store.writing():
+        _drop_ours(store, to, head, remote_tip)
+    note = f"{to.name} takes no pushes: nothing is committed on {name} from now on, events stay here"
+    return so_far._replace(commit=remote_tip, notes=(*so_far.notes, note))
 
 
 def _only_events(store: Store, remote_tip: str) -> bool:

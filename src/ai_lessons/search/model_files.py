@@ -288,25 +288,30 @@ def pull(
         if model:
             return model
         for source, fetch in sources.items():
-            with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
-                try:
-                    paths = _watched(lambda: fetch(spec, temporary), temporary, spec, progress)  # noqa: B023  # called at once
-                    for file in spec.files:
-                        if reason := _mismatch(paths[file.name], file):
-                            raise SourceFailed(reason)
-                    home.mkdir(parents=True, exist_ok=True)
-                    for file in reversed(spec.files):  # the model file last: with it the folder is complete
-                        os.replace(paths[file.name], home / file.name)
-                except SourceFailed as error:
-                    tried.append((source, str(error)))
-                    continue
-                except OSError as error:
-                    raise StorageFailed(f"the model cannot be stored in {home}: {error.strerror or error}") from error
+            try:
+                _put_into(home, fetch, spec, progress)
+            except SourceFailed as error:
+                tried.append((source, str(error)))
+                continue
+            except OSError as error:
+                raise StorageFailed(f"the model cannot be stored in {home}: {error.strerror or error}") from error
             _remember(home.parent / VERIFIED, home, spec)
             stamp.unlink(missing_ok=True)
             return ModelFolder(home, source)
         remember_failure(stamp, tried, now())
         raise ModelUnavailable(spec.name, tried)
+
+
+def _put_into(home: Path, fetch: Fetch, spec: ModelSpec, progress: Progress) -> None:
+    """Fetch the files beside the folder, look at their hashes, and move them into it. Raises SourceFailed, OSError."""
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
+        paths = _watched(lambda: fetch(spec, temporary), temporary, spec, progress)
+        for file in spec.files:
+            if reason := _mismatch(paths[file.name], file):
+                raise SourceFailed(reason)
+        home.mkdir(parents=True, exist_ok=True)
+        for file in reversed(spec.files):  # the model file last: with it the folder is complete
+            os.replace(paths[file.name], home / file.name)
 
 
 def _watched(
