@@ -111,13 +111,7 @@ def load(
     table = _read(file)
     tiers = _tiers(table, file, environ, here)
     belongs_to, note = _belongs_to(here)
-    enterprises = (table.get("enterprise") or {}).items()
-    below: list[tuple[str, object, Sequence[str]]] = [
-        (f"enterprise.{name}", value, _OF_ENTERPRISE) for name, value in enterprises
-    ]
-    below += [("warm", table.get("warm"), ("enabled",)), ("agents", table.get("agents"), Agents._fields)]
-    notes = [note, *_unknown(table, KEYS, file)]
-    notes += (x for name, value, keys in below for x in _unknown(value, keys, file, f"{name}."))
+    notes = [note, *_unknown_keys(table, file)]
     chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
     reads = _reads(chosen, tier, tiers, belongs_to)
 
@@ -147,6 +141,16 @@ def load(
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
     )
+
+
+def _unknown_keys(table: Mapping[str, Any], file: Path) -> list[str]:
+    """A line for each key of `config.toml` that means nothing, in the tables in it, too."""
+    below: list[tuple[str, object, Sequence[str]]] = [
+        (f"enterprise.{name}", value, _OF_ENTERPRISE) for name, value in (table.get("enterprise") or {}).items()
+    ]
+    below += [("warm", table.get("warm"), ("enabled",)), ("agents", table.get("agents"), Agents._fields)]
+    inside = (line for name, value, keys in below for line in _unknown(value, keys, file, f"{name}."))
+    return [*_unknown(table, KEYS, file), *inside]
 
 
 def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:

@@ -210,18 +210,28 @@ def refresh(
                 raise
             looked.append((Refreshed(summary.handle, summary.title, summary.path, warning=error.message), None))
     moved_on = refresh_package(repo) if every else []
+    return (*_write_refreshed(repo, looked), *moved_on)
+
+
+def _write_refreshed(
+    repo: RepositorySession, looked: Sequence[tuple[Refreshed, Change | None]]
+) -> tuple[Refreshed, ...]:
+    """Write what has changed in one commit; the answers, with why the commit waits if it does."""
+    answers = tuple(answer for answer, _ in looked)
     changes = [change for _, change in looked if change]
     if not changes:
-        return (*(answer for answer, _ in looked), *moved_on)
+        return answers
     title = next(answer.title for answer, change in looked if change)
     repo.keep_edits([change.path for change in changes])
     applied = repo.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
-    answers = [answer for answer, _ in looked]
-    for n, answer in enumerate(answers) if applied.waiting else ():
-        if answer.changed:
-            warnings = filter(None, (answer.warning, f"waiting: {applied.waiting}"))
-            answers[n] = answer._replace(warning="; ".join(warnings))
-    return (*answers, *moved_on)
+    if not applied.waiting:
+        return answers
+    return tuple(
+        answer._replace(warning="; ".join(filter(None, (answer.warning, f"waiting: {applied.waiting}"))))
+        if answer.changed
+        else answer
+        for answer in answers
+    )
 
 
 def _look_at(

@@ -561,20 +561,27 @@ def signers(
         raise UsageError(f"{file} names no signer", hint=hint)
     replaced = bool(present) and (by_address or copy)
     gone = [signer for signer in before if signer not in listed] if replaced else []
-    if ask is None:
-        raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
-    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
-    changes = list(_what_changes(repo, ref, pinned, data)) if gone else []
-    consequences = f"; {'; '.join(changes)}" if changes else ""
-    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}{consequences}?", listed):
-        raise Refused("no key is trusted that was not before; nothing was changed")
+    changes = list(_what_changes(repo, ref, pinned, data)) if gone and ask else []
+    _ask_for_trust(ask, repo.store.root.name, listed, gone, changes)
     pinned.pin(data, copy=copy, name=name)
     repo.current()
     added = tuple(signer for signer in listed if signer not in before)
-    remedy = ("to keep what was served, look at these and sign them again: ai-lessons admin review-rules",)
-    consequences_and_remedy = (*changes, *remedy) if changes else ()
+    if changes:
+        changes.append("to keep what was served, look at these and sign them again: ai-lessons admin review-rules")
     file_now = str(repo.rules.signers(ref).file())
-    return PinnedList(file_now, tuple(listed), added, tuple(gone), (*consequences_and_remedy, *repo.rules.notes))
+    return PinnedList(file_now, tuple(listed), added, tuple(gone), (*changes, *repo.rules.notes))
+
+
+def _ask_for_trust(
+    ask: Callable[[str, list[str]], bool] | None, name: str, listed: list[str], gone: list[str], changes: list[str]
+) -> None:
+    """Ask the person whether these keys approve rules, with what that changes. Raises Refused: no."""
+    if ask is None:
+        raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
+    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
+    consequences = f"; {'; '.join(changes)}" if changes else ""
+    if not ask(f"{name}: trust these keys to approve rules{less}{consequences}?", listed):
+        raise Refused("no key is trusted that was not before; nothing was changed")
 
 
 def _what_changes(repo: RepositorySession, ref: str, pinned: PinnedSigners, data: bytes) -> Iterator[str]:

@@ -188,7 +188,7 @@ def init(path: Path, *, team: bool = False, with_starters: bool = False, separat
     present = frozenset(_files_below(root))
     everything = read_template(template_dir())
     entries = {name: original for name, original in everything.items() if layout.place(name)}
-    originals = {name: original for name, original in everything.items() if name not in entries}
+    settings = {name: original for name, original in everything.items() if name not in entries}
     from_template = (
         name in everything and (root / name).is_file() and (root / name).read_bytes() == everything[name]
         for name in present - {CONFIG_PATH}
@@ -196,11 +196,7 @@ def init(path: Path, *, team: bool = False, with_starters: bool = False, separat
     fresh = not bigger and all(from_template)  # the folder is empty, or holds what an interrupted call has written
     files = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
     if CONFIG_PATH not in present:
-        basic = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
-        basic[CONFIG_PATH] = _config(originals[CONFIG_PATH].decode(), around, team=team)
-        if not fresh:
-            basic[".gitattributes"] = basic[".gitattributes"].replace(_NORMALISE, _KEEP_BYTES)
-        files |= basic  # the config is written last: where it exists, no file is missing
+        files |= _settings_files(settings, around, fresh=fresh, team=team)
     elif team:
         notes = ("this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`",)
     added = tuple(name for name in files if name not in present)
@@ -217,6 +213,17 @@ def init(path: Path, *, team: bool = False, with_starters: bool = False, separat
     scaffolded = _finish(root, around, added, notes)
     rules = {name: original for name, original in entries.items() if is_rule(name) and name not in present}
     return _with_rules(scaffolded, rules) if with_starters else scaffolded
+
+
+def _settings_files(
+    settings: Mapping[str, bytes], around: Worktree | None, *, fresh: bool, team: bool
+) -> dict[str, bytes]:
+    """The template's files that are no entries; for a folder that has files already only those that it needs."""
+    files = {name: settings[name] for name in (settings if fresh else _BASICS) if name != CONFIG_PATH}
+    if not fresh:  # the user's files keep their line ends
+        files[".gitattributes"] = files[".gitattributes"].replace(_NORMALISE, _KEEP_BYTES)
+    # the config is written last: where it exists, no file is missing
+    return files | {CONFIG_PATH: _config(settings[CONFIG_PATH].decode(), around, team=team)}
 
 
 def _config(text: str, around: Worktree | None, *, team: bool) -> bytes:

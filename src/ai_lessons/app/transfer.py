@@ -113,11 +113,9 @@ def export_file(
     with translated(str(file), writing=True):
         # what was taken in from a file is not written beside itself
         texts = _texts_of_people(file, form)
-        stated = [next((name for name in texts if exporters.stands_in(x, texts[name])), None) for _, x in entries]
-        left_out += [
-            (entry.path, f"{name} says it already") for (_, entry), name in zip(entries, stated, strict=True) if name
-        ]
-        entries = [pair for pair, name in zip(entries, stated, strict=True) if not name]
+        says = {x.id: next((name for name in texts if exporters.stands_in(x, texts[name])), "") for _, x in entries}
+        left_out += [(entry.path, f"{says[entry.id]} says it already") for _, entry in entries if says[entry.id]]
+        entries = [pair for pair in entries if not says[pair[1].id]]
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
             job, text = ("install", exporters.whole(entries)) if entries else ("uninstall", "")
             done = [(str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))]
@@ -177,13 +175,7 @@ def export_site(
     """
     repo = library.primary
     folder = git_files.typed(folder, repo.options.cwd)
-    with translated(str(folder), writing=True):
-        folder.mkdir(parents=True, exist_ok=True)
-        before: set[str] = set()
-        with suppress(NotFound):
-            before |= {*read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines()}
-        if any(folder.iterdir()) and not before and not replace:
-            raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
+    before = _names_of_last_time(folder, replace=replace)
     summaries = repo.current().select(Filter(project=project, without=superseded(repo)))
     summaries = [summary for summary in summaries if not _is_personal(summary)]
     shown: list[Shown] = []
@@ -206,6 +198,18 @@ def export_site(
     counts = Counter(page.entry.kind for page in shown)
     files = (ExportedFile(str(folder), f"{len(done)} files"),)
     return Exported(form, files, counts, skipped=tuple(starmap(Skipped, skipped)), notes=tuple(repo.notes()))
+
+
+def _names_of_last_time(folder: Path, *, replace: bool) -> set[str]:
+    """The files that the last export wrote into a folder, which is made. Raises Refused: others are there."""
+    with translated(str(folder), writing=True):
+        folder.mkdir(parents=True, exist_ok=True)
+        names: set[str] = set()
+        with suppress(NotFound):
+            names |= {*read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines()}
+        if any(folder.iterdir()) and not names and not replace:
+            raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
+    return names
 
 
 def bundle(pages: Sequence[Shown]) -> Iterable[tuple[str, bytes]]:

@@ -160,12 +160,10 @@ def approve(
         lines: list[tuple[str, str]] = []
         for proposal in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
             _refuse(proposal, trunk, by)
-            pieces = [piece for piece in proposal.pieces if not piece.done]
-            if twice := next((piece.path for piece in pieces if piece.path in taken), None):
+            changes = _tree_entries(proposal)
+            if twice := next((path for path in changes if path in taken), None):
                 raise Conflict(f"two of these proposals are about {twice}; nothing was approved")
-            for piece in pieces:
-                mode = EXECUTABLE if piece.mode == EXECUTABLE and not proposal.is_rule else PLAIN
-                taken[piece.path] = (mode, ObjectID(piece.new.encode())) if piece.new else None
+            taken |= changes
             if proposal.is_rule:
                 lines.append(_line(name, trunk, proposal))
         removal = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
@@ -179,6 +177,18 @@ def approve(
 
     landing = git_commit.land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, several)))
+
+
+def _tree_entries(proposal: OpenProposal) -> dict[str, TreeEntry | None]:
+    """What the files of a proposal become in the tree, by path; a rule is never a program."""
+    mode = {piece.path: PLAIN if proposal.is_rule else piece.mode for piece in proposal.pieces}
+    return {
+        piece.path: (EXECUTABLE if mode[piece.path] == EXECUTABLE else PLAIN, ObjectID(piece.new.encode()))
+        if piece.new
+        else None
+        for piece in proposal.pieces
+        if not piece.done
+    }
 
 
 def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, record: Rejection, name: str) -> Made:
