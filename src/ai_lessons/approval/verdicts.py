@@ -189,6 +189,21 @@ def _signed(
 
     Lines are verified newest first, until one is good.
     """
+    good = _good_approvals(walk, signers, distinct=distinct)
+    approved = {}
+    for rule in {*good, *tip.places.all()}:
+        # an approval with a newer one in its history counts no more; several are left where branches approved apart
+        newest = [a for a in good.get(rule, ()) if not any(a.bit & b.history and b is not a for b in good[rule])]
+        if walk.cuts & ~_union(approval.history for approval in newest):  # a newer line may be beyond the cut
+            approved[rule] = _unknown(walk.cut)
+        elif newest:
+            here = (approval for approval in newest if approval.text == tip.text(rule))
+            approved[rule] = next(here, None) or walk.first(newest)
+    return approved, _why_unsigned(walk, tip, signers)
+
+
+def _why_unsigned(walk: _Walk, tip: _State, signers: Signers) -> dict[str, Evidence]:
+    """For each rule at the tip why no signature approves its text."""
     unsigned = {rule: _lacking_at(tip, rule, "no approval of it is signed") for rule in tip.places.all()}
     for line in walk.lines:
         if line.approval.text == tip.text(line.rule):
@@ -196,6 +211,11 @@ def _signed(
             if signers.name not in {None, line.signers}:
                 reason = f"its approval is for the list of signers {line.signers}, which is called {signers.name} here"
             unsigned[line.rule] = line.approval.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
+    return unsigned
+
+
+def _good_approvals(walk: _Walk, signers: Signers, *, distinct: bool) -> dict[str, list[_Approval]]:
+    """By rule the approvals whose lines have a good signature, as far back as the newest ones need."""
     waiting: dict[str, list[_Candidate]] = {}
     for line in walk.lines:
         if signers.name in {None, line.signers}:
@@ -214,15 +234,7 @@ def _signed(
         waiting = {rule: _not_older(lines, good.get(rule, ())) for rule, lines in waiting.items()}
         waiting = {rule: lines for rule, lines in waiting.items() if lines}
         size *= 2
-    approved = {}
-    for rule in {*good, *tip.places.all()}:
-        newest = [a for a in good.get(rule, ()) if not any(a.bit & b.history and b is not a for b in good[rule])]
-        if walk.cuts & ~_union(approval.history for approval in newest):  # a newer line may be beyond the cut
-            approved[rule] = _unknown(walk.cut)
-        elif newest:
-            here = (approval for approval in newest if approval.text == tip.text(rule))
-            approved[rule] = next(here, None) or walk.first(newest)
-    return approved, unsigned
+    return good
 
 
 def _lacking_at(tip: _State, rule: str, reason: str) -> Evidence:
@@ -434,17 +446,14 @@ class _Walk:
         reasons: dict[str, str] = {}
         by_line = {line.rule: line for line in lines}
         for rule in dict.fromkeys((*by_line, *changed)):
+            how: How
             if rule in by_line:
-                how: How = "line"
-                brought = self._brought(rule, before, sides)
-                # a text that stood on the branch already was brought by the commits that made just this one
-                brought = brought or self._texts.get((rule, after.text(rule)), 0) & after.history
-                reason = "" if brought else "no commit made this text"
+                how, (brought, reason) = "line", self._by_line(rule, before, sides, after)
             elif words.merge:
                 how, (brought, reason) = "merge", self._merged(words, rule, before, sides, after)
             else:
                 how, (brought, reason) = "squash", self._squashed(words)
-            # nor did a person who merges write the same text before, which somebody else put back
+            # who wrote this text before must not take it either, though another person put it back
             same = self._texts.get((rule, after.text(rule)), 0) & before.history if after.text(rule) else 0
             if brought and not self._by_another(commit, how, brought | same):
                 reason = "taken by a person who worked on the proposal, as far as the history tells"
@@ -461,6 +470,13 @@ class _Walk:
 
     def _last_bit(self) -> int:
         return 1 << (len(self._authors) - 1)
+
+    def _by_line(self, rule: str, before: _State, sides: Sequence[_State], after: _State) -> tuple[int, str]:
+        """The commits that brought the text which a line approves; or none, and why."""
+        brought = self._brought(rule, before, sides)
+        # a text that stood on the branch already was brought by the commits that made just this one
+        brought = brought or self._texts.get((rule, after.text(rule)), 0) & after.history
+        return brought, "" if brought else "no commit made this text"
 
     def _merged(
         self, words: _Words, rule: str, before: _State, sides: Sequence[_State], after: _State
@@ -511,12 +527,13 @@ class _Walk:
     def _of_trunk(self, words: _Words, before: _State, sides: Sequence[_State], after: _State) -> _ByRule[_Approval]:
         """After a merge of the approval branch itself the newer verdicts of its sides; else those before."""
         if not words.of_trunk or words.request or words.odd:
-            return before.approved  # what the sides approved or removed was never there
+            # any other merge takes over a text with its own evidence, and nothing that its sides approved or removed
+            return before.approved
         newer: dict[str, _Approval | None] = {}
         for rule in {rule for side in sides for rule in side.approved.apart(before.approved)}:
             ours = before.approved.get(rule)
             theirs = [(side, side.approved.get(rule)) for side in sides]
-            # a side with the same text as ours speaks only for that text
+            # A side that left our text as it is may approve that text, and not one that it had before.
             candidates = [
                 approval
                 for side, approval in theirs

@@ -32,7 +32,7 @@ _NO_PROGRAMS = (
     *("-c", "log.showSignature=false"),
     *("-c", "i18n.logOutputEncoding=UTF-8"),
     *("-c", "i18n.commitEncoding=UTF-8"),
-    *("-c", "diff.orderFile=/dev/null"),  # git ends where it names no file
+    *("-c", "diff.orderFile=/dev/null"),  # where the user's names no file, git ends with an error
     *("-c", "submodule.recurse=false"),
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
@@ -40,8 +40,9 @@ OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
 """What keeps git from fetching the missing objects of a partial clone; git before 2.45 knows only the second."""
 
 _ONLINE: ContextVar[bool] = ContextVar("online", default=False)
-_NOT_LITERAL = frozenset(("check-ignore", "config"))  # One refuses literal paths, one has to find the user's hooks
-_WITH_HOOKS = frozenset(("merge", "push"))  # Users see these as theirs, so their hooks run
+# `check-ignore` refuses --literal-pathspecs, and `config` has to show the user's core.hooksPath
+_NOT_LITERAL = frozenset(("check-ignore", "config"))
+_WITH_HOOKS = frozenset(("merge", "push"))  # a person who asks for a sync sees these as theirs, so their hooks run
 
 
 class _Kept(NamedTuple):
