@@ -97,7 +97,7 @@ class _Unexplained(NamedTuple):
 
 
 class CodeFolder:
-    """The code below one top folder of git, as far as entries speak of it. For one job; `close` keeps what was seen.
+    """The code below one top folder of git, as far as entries speak of it. For one job; `close` caches what was seen.
 
     `knowledge`: the entries' folder if it is in it, such as `.ai/reference/`: then all of them are about this code.
     `questions`: how many anchors git's history is read for (None: all).
@@ -142,7 +142,7 @@ class CodeFolder:
 
     def is_called(self, name: str) -> bool:
         """Whether the project has this name."""
-        same = files.same_name(self._folder_name, name)  # the others may mean to read TOML
+        same = files.same_name(self._folder_name, name)  # the other names are read from TOML files
         return same or any(files.same_name(x, name) for x in self.names)
 
     @cached_property
@@ -210,7 +210,9 @@ class CodeFolder:
         if verdict in {Verdict.HOLDS, Verdict.ELSEWHERE}:
             return AnchorVerdict(str(anchor), verdict)
         if verdict is Verdict.GONE and not name and not self.whole:
-            return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)  # nothing says that it was ever here
+            return AnchorVerdict(
+                str(anchor), Verdict.ELSEWHERE
+            )  # git does not know that it was ever here, so it may be other code
         index = _stamp(self.worktree.git_dir / "index") or [0]
         stamp = [read_head(self.worktree).commit, index[0], _listed(now), date.today().year]
         key = f"{anchor} {anchor.seen}"
@@ -304,7 +306,7 @@ class CodeFolder:
             for name in with_folders(commit.paths).intersection(names):
                 self._commits[name].append(commit)
         for name in names if len(commits) == _COMMITS * len(names) > _COMMITS else ():
-            if not self._commits[name]:  # others changed so often that there was no room
+            if not self._commits[name]:  # other paths changed so often that the log had no room for these
                 del self._commits[name]
                 self._read_commits([name])
 
@@ -542,7 +544,7 @@ def outdated(reading: Reading) -> list[EntrySummary]:
 
 
 def unmatched(repo: RepositorySession, applies_to: object, project: str) -> list[str]:
-    """Notes for who writes globs that name no file of the code here."""
+    """Notes for a person who writes globs that name no file of the code here."""
     code = code_around(repo) if layout.globs(applies_to) else None
     return code.unmatched(applies_to, project) if code else []
 

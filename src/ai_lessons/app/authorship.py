@@ -54,7 +54,7 @@ def _marks(repo: OpenRepository) -> Trust:
 
 
 def attest(repo: OpenRepository) -> None:
-    """Look after claims that the catalog has met since the last look. Stops no reader: without evidence none holds."""
+    """Look for evidence of each new `from: user` in the catalog. Never raises: without evidence none is firm."""
     ids = repo.catalog.unattested()
     if ids:
         entries = {summary.id: entry for summary in repo.catalog.many(ids).values() if (entry := _read(repo, summary))}
@@ -65,7 +65,7 @@ def attest(repo: OpenRepository) -> None:
         repo.catalog.attest(
             {entry_id: attested.get(entry_id, Attested("", firm=False, start=False)) for entry_id in ids}
         )
-        repo.catalog.unattested()  # that nothing is left is written down
+        repo.catalog.unattested()  # notes that none is left, so that the next reader asks no git
 
 
 def _read(repo: OpenRepository, summary: EntrySummary) -> Entry | None:

@@ -71,7 +71,7 @@ def judged(repo: Reading, summaries: Sequence[EntrySummary], *, unasked: bool = 
 
 
 def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
-    """The best hits, as many as asked for: no superseded (`query.every`: with less score); never of rules."""
+    """The best hits, as many as asked for, without superseded ones (`query.every`: these with less score)."""
     kept: list[Hit] = []
     farther = farther_copies(repo, [hit.entry for hit in hits])
     for hit in nearer_first(repo, hits):
@@ -79,6 +79,7 @@ def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hi
             break
         if hit.entry.id in farther:
             continue
+        # a rule is in force until a person withdraws it, whatever links to it
         old = hit.entry.kind is not Kind.RULE and superseded_by(repo, hit.entry.id) is not None
         if not old:
             kept.append(hit)
@@ -106,7 +107,7 @@ def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def usages_of(repo: Reading, summaries: Sequence[EntrySummary]) -> dict[str, statistics.UsageTally]:
-    """How entries have done, by id, as the repositories say in which they lie."""
+    """How entries have done, by id; the repository of each is asked."""
     usages: dict[str, statistics.UsageTally] = {}
     for place in repo.every:
         usages |= place.usages.several([summary for summary in summaries if summary.tier == place.options.tier])
@@ -114,7 +115,7 @@ def usages_of(repo: Reading, summaries: Sequence[EntrySummary]) -> dict[str, sta
 
 
 def silent(repo: Reading, summaries: Collection[EntrySummary]) -> dict[str, str]:
-    """Why entries are not shown unasked, by id, as the repositories say in which they lie."""
+    """Why entries are not shown unasked, by id; the repository of each is asked."""
     reasons: dict[str, str] = {}
     for place in repo.every:
         reasons |= place.usages.silent(summary for summary in summaries if summary.tier == place.options.tier)
@@ -156,7 +157,7 @@ def weakest_origin(repo: Reading, summary: EntrySummary) -> EntrySummary | None:
 
 
 def vouched(repo: Reading, summary: EntrySummary) -> EntrySummary:
-    """The entry with the weakest of its origins: a copy says no more than what it was made of."""
+    """The entry with the weakest of its origins: a copy is no surer than what it was made of."""
     weakest = weakest_origin(repo, summary)
     if weakest is None:
         return summary
@@ -188,7 +189,7 @@ def superseded_by(repo: Reading, entry_id: str, summary: EntrySummary | None = N
 
 
 def superseded(repo: Reading) -> frozenset[str]:
-    """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
+    """The ids of all entries that something active takes the place of; never of rules: what is approved holds."""
     old = {edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES}
     summaries = repo.catalog.many(old) if old else {}
     return frozenset(x.id for x in summaries.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
@@ -230,16 +231,16 @@ def see_also(repo: Reading, summaries: Sequence[EntrySummary]) -> list[str]:
 
 
 def suppressed(repo: Reading, summaries: Sequence[EntrySummary], project: str | None) -> dict[str, tuple[str, str]]:
-    """Of lessons that would come together, the surest of the nearest first, those that do not: (word, sentence) by id.
+    """Which of these lessons are left out because of a link to another one of them: by id, a word and a sentence.
 
-    Of two that contradict each other the nearer one comes, by tier, then project, else the first; no general one comes
-    beside the one that specializes it.
+    They come the nearest first, in each place the surest first.
     """
     away: dict[str, tuple[str, str]] = {}
     by_id = {summary.id: summary for summary in summaries}
     for summary in summaries:
         if newer := superseded_by(repo, summary.id):
             away[summary.id] = "superseded", f"superseded by [{newer.handle}]"
+    # a general lesson is left out beside the one that specializes it
     for summary in summaries:
         for edge in edges_of(repo.catalog, summary.id, Relation.SPECIALIZES):
             special = edge.source == summary.id and edge.target in by_id
@@ -249,7 +250,8 @@ def suppressed(repo: Reading, summaries: Sequence[EntrySummary], project: str | 
     for first, second in contradictions(repo, summaries):
         if first.id in away or second.id in away:
             continue
-        # its own project is nearer than what holds everywhere, that than another project
+        # Of two that contradict each other the nearer one stays: by tier, then by project (this one, what holds
+        # everywhere, another one), else the first.
         steps = {GLOBAL_PROJECT: 1} | {project: 0}
         far, near = ((repo.tier_distance(x.tier), steps.get(x.project, 2)) for x in (first, second))
         wins, loses = (second, first) if far > near else (first, second)

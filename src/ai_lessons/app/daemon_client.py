@@ -1,4 +1,4 @@
-"""The helper that stays in memory, as those see it who ask: its jobs, a question to it, its start and end."""
+"""The helper that stays in memory, from the side of its callers: its jobs, a question to it, its start and end."""
 
 from __future__ import annotations
 

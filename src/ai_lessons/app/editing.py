@@ -95,7 +95,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         refuse_wrong_kinds(opened.reading, Kind.LESSON, links)
     stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
     if repo.options.agent:
-        stated["origin"] = authorship.AI  # whoever it says that it speaks for
+        stated["origin"] = authorship.AI  # an agent may say that it speaks for a person
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
     written = " \n".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
     about, globs, about_notes = app.anchors.stated(repo, draft.about, written, project)
@@ -109,7 +109,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     if entry.fields.get("from") == authorship.USER:
         authorship.remember(repo, authorship.USER, entry)
     done = repo.written_one(entry, applied)
-    # as the last look found them: a write does not pay for another one
+    # compared with the catalog as the last look left it: a write does not pay for another look
     notes = [*done.notes, *about_notes, *app.anchors.unmatched(repo, fields.get("applies_to"), project)]
     notes += [*namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
     action = draft.do or draft.dont
@@ -279,7 +279,9 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
             raise Refused(question, hint=hint)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
     changes |= {} if about is None else {ABOUT: about or REMOVE}
-    if summary.seen and not repo.options.agent:  # from now on its counts are the person's
+    if (
+        summary.seen and not repo.options.agent
+    ):  # a person who looked at the counts of an agent's lesson stands for them
         authorship.remember(repo, authorship.USER, entry)
     done = change(repo, summary, changes, f"Keep {summary.kind}: {summary.title}")
     repo.usages.note_status(summary, summary.status)

@@ -56,7 +56,7 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
         repo.refuse_other_formats()
     places = [_inside(repo, path) for path in paths]
     report = _report(repo, places)
-    if not places:  # commits that are not as git writes them prove nothing
+    if not places:  # a commit that git would not have written cannot approve a rule: name it
         notes: list[str] = []
         try:
             commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()

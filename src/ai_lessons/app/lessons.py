@@ -220,7 +220,7 @@ def target_of(to: str, targets: Targets) -> tuple[Path, str, str]:
         raise UsageError(f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit")
     plain_name(name, f"the name of a {kind}", "one plain name, such as tmux")
     if kind == "skill":
-        from ai_lessons.model import markdown  # lessons are read without it
+        from ai_lessons.model import markdown  # loads YAML, which reading lessons does not need
 
         about = f"What was learned about {name}. Read it before working on that."  # agents find a skill by these keys
         new = markdown.render({"name": name, "description": about}, f"\n# {name}\n")

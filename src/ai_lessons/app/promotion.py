@@ -80,7 +80,7 @@ def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[config.Poli
 
 
 LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", config.RELEASED)
-"""What is said of the original and not of its copy."""
+"""Keys of the original that its copy does not get."""
 
 _OWN = frozenset((*LEFT_BEHIND, "id", "kind", "title", "created", "source", "links", "status", "allow_secrets"))
 
@@ -99,7 +99,7 @@ class Move(NamedTuple):
 
 
 def digest(entry: Entry) -> str:
-    """Names what an entry says, all but what a copy says of itself."""
+    """A digest of what an entry says, without what a copy says of itself."""
     fields = {str(key): value for key, value in entry.fields.items() if key not in _OWN}
     parts = (entry.kind.value, entry.title, entry.body.strip(), entry.code, fields)
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -135,7 +135,7 @@ def released(repo: RepositorySession, original: Entry, target: str) -> bool:
 
 
 class PolicyDecision(NamedTuple):
-    """The strictest that any policy says of a move; `stated` is that policy, None where none is asked.
+    """The strictest answer of any policy to a move; `stated` is that policy, None where none is asked.
 
     `released`: it asks for more than this, and a person let the text go. `notes`: what to mend in any of the policies.
     """
@@ -154,9 +154,9 @@ class PolicyDecision(NamedTuple):
 
 
 def decide(library: Library, move: Move) -> PolicyDecision:
-    """What the policies say of a move that they let go, perhaps once it is released.
+    """The strictest answer of the policies to a move: as it is, or after a release.
 
-    Raises Refused: one forbids it, or asks for a general form.
+    Raises Refused: a policy forbids it, or asks for a general form.
     """
     decisions, notes = [], dict[str, None]()
     for enterprise, policy in config.questions(move.source, move.target, library.belongs_to):

@@ -403,7 +403,7 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
         raise UsageError("only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out")
     if draft.project:
         project_name(draft.project)
-    for pattern in draft.paths:  # before any look at it: whether a file is there is nothing to tell either
+    for pattern in draft.paths:  # before any look: even whether a file is there must not be told of a forbidden place
         repo.options.limits.refuse_place(repo.options.cwd / git_files.expanded(re.split(r"[*?\[]", pattern)[0]))
     files = git_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
     if not files:
@@ -479,7 +479,7 @@ class Planner:
 
     def _doc(self, came: Incoming) -> Planned:
         summary = self._known.get((came.source, frozenset(self._versions)))
-        if summary is not None:  # it is brought up to date, its identity stays
+        if summary is not None:  # the doc is there: it gets the new text and keeps its id
             entry, old = self._repo.load(summary.id)
             new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
             changes = (Change(entry.path, new.encode(), expect=blob_id(old.encode())),) if new != old else ()

@@ -245,7 +245,7 @@ def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *
         _checked(at, proposal, {})
     sign = sign or (first.is_rule and require == "signed")
     done = decisions.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
-    # readers are told; this only spares them a look for what the approval is known to bring
+    # only to spare the next reader a look at the history: it is known what this approval changes
     with suppress(AiLessonsError):
         state.derive(repo.store.worktree, at.trunk.ref, at.trunk.signers, anew=True)
     repo.current()

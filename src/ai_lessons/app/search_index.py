@@ -284,7 +284,7 @@ class Indexing:
 
     def _fingerprints(self) -> Mapping[str, str]:
         cut, catalog = str(self._repo.reading_config.chunking), self._repo.catalog
-        # what must not be found is not indexed: else it would take the places of what should be
+        # what must not be found would take the places of what should be
         hidden = {summary.id for summary in catalog.select(Filter(status=Status.WRONG))}
         return {entry: f"{mark} {cut}" for entry, mark in catalog.fingerprints().items() if entry not in hidden}
 
@@ -298,7 +298,7 @@ class Indexing:
             try:
                 entry, _ = self._repo.load(entry_id)
             except AiLessonsError:
-                continue  # removed or broken since the catalog looked: the next look at it says which
+                continue  # removed or broken since the catalog looked: its next look says which
             yield EntryRows(
                 id=entry_id,
                 fingerprint=prints[entry_id],

@@ -192,7 +192,7 @@ def export_site(
             done.append(name)
         staging.add(SITE_FILES, "\n".join(done).encode())
         staging.publish()
-    # the list may have been pulled: of what it names only pages of entries go
+    # the list may have been pulled, and name any file: only pages of entries are removed
     for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
         remove_file(folder, name)
     counts = Counter(page.entry.kind for page in shown)
@@ -320,7 +320,7 @@ def _is_for_all(lesson: EntrySummary) -> bool:
 
 
 def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:
-    """One file each, or one skill a project; files of ours that say what is no longer in force go."""
+    """Write a file for each entry, or a skill for each project; remove files of ours for what is no longer in force."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
     if form == SKILLS:
@@ -541,7 +541,10 @@ def _seen(
 
 
 class _Sorting:
-    """Says of each item what becomes of it. Rules never reach the working tree from here."""
+    """Sorts the items of an import: new entries, rules to propose, entries that are known, and parts to skip.
+
+    Rules never reach the working tree from here.
+    """
 
     def __init__(self, repo: RepositorySession) -> None:
         self._repo = repo
@@ -625,7 +628,7 @@ def _propose_rules(
     """Proposals for rules that are neither approved, proposed nor turned down; what failed, and why."""
     if not rules:
         return [], []
-    # by what tells their branches apart, as they are listed where their commits are of the same second
+    # commits of the same second are listed by the names of their branches, which end in this part of the id
     rules = sorted(rules, key=lambda arrival: arrival.entry.id[-HANDLE_LENGTH:])
     if repo.rules.ref() is None:
         if dry_run:

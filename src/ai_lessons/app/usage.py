@@ -166,7 +166,7 @@ class UsageCache(Database):
     def _fold(self, log: LogFile, done: int) -> set[str]:
         """Fold the lines after `done` bytes, inside a transaction. Their entries, and those that lost an event."""
         db, data = self.connection, log.read()
-        # the last line may still be being written
+        # another process may still write the last line
         end = max(data.rfind(b"\n") + 1, done)
         happened, damaged = statistics.read_lines(data[done:end])
         rows = [(*event[:5], event.value, event.weight, log.clone) for event in happened if event.event in _WORDS]
@@ -185,7 +185,7 @@ def _digest(data: bytes) -> bytes:
 JUDGED = 5  # Entries with the best feedback, and as many with the worst
 
 SHARE_BYTES = 16 * 1024
-"""So much has to wait before a write takes it along: not every lesson shall bring a commit of events with it."""
+"""Bytes of events that wait before a write commits them, too: not every lesson shall bring a second commit."""
 
 _SETTING = expression(rb"\bevents[\"']?\s*:\s*[\"']?(\w*)")
 _ON = frozenset((b"true", b"auto", b"local", b"shared"))
@@ -242,7 +242,7 @@ class Usages:
         return statistics.fold_parameters(cache.turns() if cache else ())
 
     def edge_of(self, entry_id: str) -> Mapping[str, float]:
-        """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
+        """The parameters whose threshold this entry passed only just when it last came here; empty once it was judged.
 
         Only of this session, if the session has a name.
         """
@@ -292,8 +292,7 @@ class Usages:
     def share(self, *, at_least: int = SHARE_BYTES) -> tuple[list[str], list[str]]:
         """Put this clone's events into the repository, as a job of its own, if they are shared and so many bytes wait.
 
-        The commit, if there is one already, and notes: events are in no hurry, so what is in their way is no error of
-        the job that takes them along.
+        Returns the commit, if there is one already, and notes. Raises nothing: events can wait for the next job.
         """
         try:
             # where commits are the user's to make, files that change by themselves would be in the way

@@ -84,9 +84,9 @@ ALLOWED = "Allowed-secret"  # The trailer that tells who allowed a secret to sta
 def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], old_text: str = "") -> list[tuple[str, str]]:
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
-    What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
-    Raises InvalidEntry: with the line and the mark of every secret that no frontmatter allows. Refused: an agent allows
-    one that HEAD does not allow.
+    A secret that HEAD holds at one of these paths, or that `old_text` holds, is not new. The answer are trailers that
+    say who allowed the new ones. Raises InvalidEntry: with the line and the mark of every new secret that nothing
+    allows. Refused: an agent allows one.
     """
     texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
     problems = [problem for path, text in texts.items() for problem in _news(repo, path, text, files, old_text)]
