@@ -131,7 +131,7 @@ def _cuts(
             name = _skip(text, comma + 1)
             kept = _comments(forms, inner.since, name)  # the user's
             cuts += [(comma, comma + 1), (name, inner.end)] if kept else [(inner.since, inner.end)]
-        else:  # before the first that stays it is the comma behind it that goes
+        else:  # nothing stays before it, so the comma behind it goes with it
             comma, name = _skip(text, inner.end), _skip(text, end)
             begin = name if _comments(forms, end, name) else end
             cuts.append((begin, comma + 1 if text[comma] == "," else inner.end))
@@ -313,7 +313,7 @@ def find_hosts(where: Where) -> tuple[Host, ...]:
 
 
 class _HostFinder:
-    """Finds the traces and the targets of one make of host."""
+    """Finds what shows that a host is installed, and where our hooks and server go in its settings."""
 
     def __init__(self, kind: HostKind, where: Where) -> None:
         self._kind, self._where = kind, where
@@ -483,7 +483,7 @@ def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
 
 
 HOOKS = "hooks"
-SOURCE = "hooks/hooks.json"  # of the plugin, where our part stands
+SOURCE = "hooks/hooks.json"  # the plugin's file, which holds our part
 _CODEX = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
 HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
     "claude-code": None,

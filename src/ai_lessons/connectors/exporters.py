@@ -152,7 +152,7 @@ def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
     """The rule as a file, not approved yet."""
     why = _WHY.search(instruction.body)
     file = instruction.where.rpartition(":")[0] if instruction.is_section else instruction.where
-    # the reason is a paragraph of somebody's instructions, and may be the rest of their file
+    # in other people's instructions the paragraph of a reason may be the rest of the file
     rationale = one_line(why[1], 1_000) if why else f"Stated in {file}, {UNSTATED}"
     entry_id = made_id("instruction", instruction.words)
     stated = {"title": one_line(instruction.title) or one_line(file), "rationale": rationale}

@@ -230,7 +230,7 @@ def solution(name: str, data: bytes, project: str | None, now: datetime) -> Item
     when = "; ".join(map(str, listed)) if isinstance(listed, list) else str(listed)
     do, because = (next((parts[key] for key in keys if key in parts), "") for keys in _SOLUTION_PARTS)
     pattern: Mapping[str, str] = {}
-    with suppress(UsageError):  # it says not all three, or one of them in more than a sentence
+    with suppress(UsageError):  # it lacks one of the three, or says one in more than a sentence
         pattern = lessons.build(when, _first_lines(do), None, _first_lines(because)).parts
     title = one_line(str(entry.fields.get("title") or "")) or one_line(entry.title) or one_line(name)
     body = entry.body.strip("\n")

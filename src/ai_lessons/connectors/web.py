@@ -51,7 +51,7 @@ _SUFFIXES = {
     "text/plain": ".txt", "text/x-rst": ".rst", "text/asciidoc": ".adoc", "application/x-ipynb+json": ".ipynb",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
 }  # fmt: skip
-_GLOBAL = ip_network("2000::/3")  # All that was ever given out for the internet
+_GLOBAL = ip_network("2000::/3")  # The only addresses of IPv6 that are given out for the internet
 _AROUND_IPV4 = (ip_network("::ffff:0:0/96"), ip_network("64:ff9b::/96"))  # Mapped, and of NAT64
 
 

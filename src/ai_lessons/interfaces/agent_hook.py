@@ -142,7 +142,7 @@ def respond(
         if not event.text.strip():
             return ""  # a turn of the model
         if not is_remembered(terms.state_dir, event.session):
-            event = event._replace(moment=Moment.BEGIN, forgotten=True)  # it takes no text at a start
+            event = event._replace(moment=Moment.BEGIN, forgotten=True)  # the host takes no text at a start
     begins, root = event.moment is Moment.BEGIN, whereabouts(chosen)
     most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
     draw = partial(text_jobs.begin, root=root) if begins else text_jobs.hints
@@ -155,12 +155,14 @@ def respond(
 
     hints = handle_event(asking(terms), event, fitting, explain=explain)
     if event.host in {OPENCODE, CODEBUDDY} and event.moment is Moment.TOOL_DONE and event.command:
-        # they tell nothing at the end: what would be asked then is asked when a command worked
+        # these hosts take no text at the end of a session: ask when a command worked
         hints = handle_event(asking(terms), event._replace(moment=Moment.STOP), fitting, explain=explain)
     if explain:
         return text_jobs.explained(hints)
     text = draw(hints, most=most) if hints.moment else ""
-    if hints.decision and not text:  # no rule fits whole, and the host decides all the same
+    if (
+        hints.decision and not text
+    ):  # no rule fits into the text as a whole, but the host has to ask or refuse all the same
         text = "; ".join(hints.offered.why[rule] for rule in hints.offered.breaks)
     return answer(event, text, hints.decision) if text else ""
 
@@ -237,7 +239,7 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
     answered, command, folder = _answered(raw), _text(tool, "command"), Path(_folder(raw) or here)
     paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
     edits = [(path, *texts) for path in paths[:1] for texts in _replaced(tool)]
-    if _PATCH in command:  # Codex writes files so
+    if _PATCH in command:  # Codex edits files by a command
         edits = list(_hunks(command))
         tool, paths, command = {"content": _added(command)}, patched_files(command), ""
     if name == _RESULTS.get(host) and paths and not _tool(raw).startswith("mcp__"):

@@ -88,7 +88,7 @@ class Helper:
             self.kept.pop(next(iter(self.kept)))[1].close()
 
     def _serve(self, line: socket.socket) -> None:
-        """One question. Who does not wait for the answer is forgotten."""
+        """Answer one question. A caller who has gone meanwhile is forgotten."""
         with line, suppress(Exception):  # whatever goes wrong, the caller finds out by doing it
             line.settimeout(daemon_client.SILENT)
             if not daemon_client.ours(line):
@@ -187,7 +187,7 @@ class Helper:
     def _fill(self) -> None:
         """Compute missing vectors, of one repository after the other."""
         self._filler = threading.get_native_id()
-        if sys.platform == "linux":  # elsewhere the whole process would give way
+        if sys.platform == "linux":  # on other systems this would slow the whole process, not the thread
             os.setpriority(os.PRIO_PROCESS, self._filler, 19)
         while True:
             root, options = self._incomplete.get()

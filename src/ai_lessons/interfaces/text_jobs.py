@@ -293,7 +293,7 @@ def _committed(commits: Iterable[str], notes: Iterable[str]) -> list[str]:
 
 
 def lines(values: Iterable[str], _view: View) -> str:
-    """Lines as the library says them."""
+    """Lines of the library as they are."""
     return "\n".join(map(clean, values)) or "Nothing to do."
 
 
@@ -420,7 +420,7 @@ def synced(value: sharing.Synced, view: View) -> str:
 
 
 def _torn(conflict: sharing.EntryConflict, view: View, most: int = 12) -> Iterator[str]:
-    """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours.
+    """One conflict: how both versions changed the common one; indented, so that no text passes for a line of ours.
 
     Of each change the first `most` lines are shown.
     """

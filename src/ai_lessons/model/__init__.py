@@ -45,7 +45,7 @@ class Places(NamedTuple):
 
 
 class _Later:
-    """Has the methods of a compiled expression, which is compiled when the first of them is asked for."""
+    """A regular expression that is compiled when one of its methods is first called."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
         self._of = pattern, flags

@@ -21,8 +21,8 @@ from ai_lessons.model.texts import toml
 MOST = 5  # Anchors of an entry
 LONGEST = 300  # Characters of one
 LARGEST = 1 << 20  # Characters of a file that is looked into
-_LARGEST_PYTHON = 256 << 10  # of one of Python, of which each node costs; it parses so much in a second
-_LARGEST_MEANING = 64 << 10  # Characters of a definition of Python whose text is its meaning beyond
+_LARGEST_PYTHON = 256 << 10  # Characters of a file of Python, which takes a second to parse
+_LARGEST_MEANING = 64 << 10  # Characters of a definition of Python; of a longer one the text stands for its syntax tree
 _MOST_KEYS = 20_000  # Keys of a file that are looked at
 _WIDEST = 2_000  # Characters of a line that is looked at
 
@@ -366,7 +366,7 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
     import ast  # noqa: PLC0415  # as above
 
     def meaning(node: Any, *, docs: bool) -> str:
-        """The tree without places and empty fields, which is the same by every version of Python."""
+        """The tree as text, without positions and empty fields, which differ between versions of Python."""
         if isinstance(node, ast.AST):
             fields = {key: value for key, value in ast.iter_fields(node) if key not in {"ctx", "kind", "type_comment"}}
             if not docs and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

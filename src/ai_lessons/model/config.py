@@ -119,7 +119,7 @@ def _read(policy: str, values: tuple[str, ...], value: Any) -> PolicyValue:
 
 
 def stricter(ours: Sequence[PolicyValue], theirs: Sequence[PolicyValue]) -> tuple[PolicyValue, ...]:
-    """Of each policy the stricter value; of the same value theirs."""
+    """The stricter value of each policy; where both are the same, theirs."""
     return tuple(min(pair, key=lambda x: VALUES[x.policy].index(x.value)) for pair in zip(theirs, ours, strict=True))
 
 

@@ -304,7 +304,7 @@ def _rows(pattern: str) -> list[str]:
         parts.insert(0, _DEEP)
     if pattern.endswith("/") and parts and parts[-1] != _DEEP:
         parts.append(_DEEP)
-    if parts[-1:] == [_DEEP]:  # what is below, not the folder itself
+    if parts[-1:] == [_DEEP]:  # `docs/**` names what is below, not the folder itself
         parts.append("*")
     return parts
 

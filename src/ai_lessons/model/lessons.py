@@ -179,7 +179,7 @@ _SOURCES = {word.value: level for level, word in enumerate(reversed(Source))}
 
 
 def trust(summary: EntrySummary) -> tuple[bool, int, int]:
-    """How far a lesson goes by its own words, the least first: not marked wrong, its confidence, its source."""
+    """A key that sorts lessons by how far they can be trusted, the least first: marked wrong, confidence, source."""
     return summary.status != Status.WRONG, _level(summary.confidence), _level_of(summary.source)
 
 
@@ -244,7 +244,7 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if 0 < number <= 1e9 else None  # no count of uses is larger; infinity would spoil every mean
+    return number if 0 < number <= 1e9 else None  # no count of uses is larger, and infinity would spoil every mean
 
 
 GLOBAL, USER, PROJECT = "global", "user", "project"

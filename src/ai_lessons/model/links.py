@@ -11,7 +11,7 @@ from ai_lessons.model.entries import Kind, Relation
 
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
 ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
-"""Relations that make no sense in a circle: each would hide, or be born of, itself."""
+"""Relations that make no sense in a circle: an entry would supersede, or derive from, itself."""
 
 _ANY = frozenset(Kind)
 _SAYS = frozenset({Kind.LESSON, Kind.RULE})
@@ -131,7 +131,7 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
     """Groups of three ids or more that hang together over these pairs, the largest first, each in order of its ids.
 
-    Two that are related say no more than their link; from three on they are a topic.
+    Two entries say no more than the link between them; three are a topic.
     """
     around, groups = _around(pairs), []
     while around:
@@ -177,7 +177,7 @@ def _moved(weights: Mapping[str, Counter[str]]) -> dict[str, str]:
                     into[home[other]] += weight
             here = home[name]
             load[here] -= degrees[name]
-            # whole numbers, so that no rounding moves a name to and fro
+            # whole numbers: rounding could move a name to and fro for ever
             gains = {group: weight * every - load[group] * degrees[name] for group, weight in into.items()}
             best = max(gains, key=lambda group: (gains[group], group), default=here)
             if best != here and gains[best] > into[here] * every - load[here] * degrees[name]:

@@ -245,7 +245,7 @@ def _scalars(node: Node) -> list[Node]:
 def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
     """One value of both sides; `_MISSING` for no such key. Raises _Conflict: both changed it differently."""
     if key == "id" and _MISSING not in (ours, theirs) and not same(ours, theirs):
-        raise _Conflict(key)  # two entries: one took the place of the other, or git's guess of a rename went wrong
+        raise _Conflict(key)  # two different entries: git took one for the other renamed, or a person replaced it
     if same(ours, theirs) or same(theirs, base):
         return ours
     if same(ours, base):
@@ -268,8 +268,9 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
 def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
     """Lists as sets: what either added is in, what either took out is not; ours come first, in their order."""
     sides = []
-    beside = {"links": {"weight"}, ABOUT: {"seen", "in"}}.get(key, set())  # keys that make no other item of it
-    for items in lists:  # by what makes two items the same: of a link relation and target, of all else the whole value
+    # Two links are the same with other weights, two anchors with other fingerprints; all else by the whole value.
+    beside = {"links": {"weight"}, ABOUT: {"seen", "in"}}.get(key, set())
+    for items in lists:
         side = {}
         for item in items:
             keyed = beside and isinstance(item, dict)

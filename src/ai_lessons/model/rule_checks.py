@@ -18,7 +18,9 @@ from ai_lessons.model.layout import any_match, globs, stated
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 ASK, DENY = "ask", "deny"
-ASK_OR_DENY = "ask or deny"  # of a rule that denies, where only a person can say: a host that cannot ask denies
+ASK_OR_DENY = (
+    "ask or deny"  # For a rule that denies, where only a person can decide: a host that cannot ask its user denies.
+)
 EXTRA = "pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'"
 
 LONGEST_PATTERN, LONGEST_SAMPLE, MOST_SAMPLES = 500, 4_000, 20
@@ -56,7 +58,7 @@ class Check(NamedTuple):
         return not self.files or any_match(self.files, [path])
 
     def names_kind(self, path: str) -> bool:
-        """Whether it looks at such files and not at others beside them: then one that is no text is not for it."""
+        """Whether its globs name this kind of file: then a file of the kind that is no text is reported."""
         return self.concerns(path) and (language_of(self, path) is not None or not self.concerns(f"{path}.\x01"))
 
     def __str__(self) -> str:
@@ -167,7 +169,7 @@ def _unproven(check: Check) -> Iterator[str]:
             try:
                 fires = any(matches(check, text))
             except ImportError:
-                return  # without the extra nothing shows; `EXTRA` is a note of whoever asks
+                return  # without ast-grep nothing shows that it is wrong; callers add `EXTRA` as a note
             except InvalidPattern as error:
                 yield str(error)
                 return

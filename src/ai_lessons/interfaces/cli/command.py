@@ -117,7 +117,7 @@ def _refuse_bytes(args: Sequence[str]) -> None:
 
 
 def _print_error(error: AiLessonsError, args: Sequence[str], code: int) -> int:
-    if "--json" in takewhile(lambda word: word != "--", args):  # what follows is a script's
+    if "--json" in takewhile(lambda word: word != "--", args):  # what follows is for the script
         error.hint = next_step(error)
         click.echo(output.dump(output.error(error)), err=True)
         return code

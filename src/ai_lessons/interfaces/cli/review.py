@@ -92,7 +92,7 @@ def key(question: str, keys: Collection[str]) -> str:
     with _keys() as read:
         click.echo(f"{question}: ", nl=False, err=True)
         while not pressed:
-            typed = read().lower()  # many if they came at once; an arrow is an escape and letters
+            typed = read().lower()  # several keys may come at once; an arrow is an escape and letters
             pressed = "" if typed.startswith("\x1b") else next((letter for letter in typed if letter in keys), "")
     click.echo(pressed.strip(), err=True)
     return pressed

@@ -142,7 +142,7 @@ class SessionPool:
             time.sleep(PAUSE / 10)
 
     def close(self) -> None:
-        """Let go of what is kept open."""
+        """Close what is kept open."""
         with self._reading:
             self._kept.close()
 
