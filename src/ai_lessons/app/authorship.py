@@ -180,7 +180,10 @@ def _parsed(repo: OpenRepository, path: str, data: bytes | None) -> Entry | None
 
 
 def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
-    """Called before an agent's job is written. Raises Refused: it would silence a firm lesson; the question is kept."""
+    """Called before an agent's job is written. Raises Refused.
+
+    Only a person may silence a firm lesson, of which the question is kept, or say where a text may go.
+    """
     from ai_lessons.model.config import RELEASED  # a list judges nothing
 
     if not repo.options.agent:

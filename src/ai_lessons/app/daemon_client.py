@@ -166,7 +166,8 @@ class DaemonClient:
             start(self._place, self._request(name, asked, {}))
 
     def record(self, happened: Iterable[Event]) -> None:
-        """Write events down, by the helper if there is one. Their ids are from here, so that twice counts once."""
+        """Write events down, by the helper if there is one."""
+        # the ids are made here: where the helper wrote them and its answer was lost, writing them again counts once
         self("record", app.usage.stamped(happened, self.options.now()))
 
     @cached_property

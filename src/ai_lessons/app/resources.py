@@ -289,12 +289,13 @@ def _text_of(entry: Entry, path: Path, data: bytes) -> str:
 
 
 def allow_source(repo: RepositorySession, summary: EntrySummary, source: str) -> Path:
-    """The file behind the source of an entry, without links, once it may be read here: a pull may bring any path.
+    """The file behind the source of an entry, without links, once it may be read here.
 
     Raises:
         Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
     """
     real = _real(source)
+    # a pulled entry may name any file of this machine as its source, and the refreshed text is shared
     if source_mark(summary.id, source) not in known_sources(repo):
         ask = repo.options.ask_source
         if ask is None or not ask(f"{summary.handle} {summary.title}", source, real):

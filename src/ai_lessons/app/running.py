@@ -125,9 +125,10 @@ def run_script_file(
 ) -> int:
     """Run a command with our streams; its exit code, 128 + n for signal n. Raises as `processes.start`.
 
-    At a terminal it is in our process group, so that Ctrl-C and Ctrl-Z reach both. Elsewhere, and with a `timeout` (in
-    seconds), it has a group of its own, which gets the signals that are sent to us and is ended in time.
+    It is ended after `timeout` seconds.
     """
+    # At a terminal it is in our process group, so that Ctrl-C and Ctrl-Z reach both. Elsewhere it has a group of its
+    # own, to which our signals are sent on, and which can be ended with all that it started.
     own_group = timeout is not None or not os.isatty(0)
     with _forwarding(own_group=own_group) as forward_to:
         child = processes.start(argv, cwd=cwd, env=env, own_group=own_group)

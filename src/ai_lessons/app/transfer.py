@@ -291,10 +291,7 @@ def _chosen(
 
 
 def skills(library: Library) -> dict[str, dict[str, bytes]]:
-    """Of each project with rules in force or firm lessons the files of a skill, by name: SKILL.md first, then rules.
-
-    A rule's file holds the bytes that were approved. Hosts take 512 files of a skill, so no more are there.
-    """
+    """For each project with rules in force or firm lessons the files of a skill, by name, SKILL.md first."""
     repo = library.primary
     entries, _ = _chosen(repo, None, (), MOST_OF_SKILLS)
     projects = dict.fromkeys(entry.project for _, entry in entries)
@@ -304,9 +301,11 @@ def skills(library: Library) -> dict[str, dict[str, bytes]]:
         path, text = exporters.skill(project, group, projects)
         name, file = path.split("/")
         made[name] = {file: text.encode()}
+        # hosts take no more than 512 files of a skill
         for label, rule in [pair for pair in group if pair[1].kind is Kind.RULE][: MOST_FILES - 1]:
             data, _ = repo.files_of(repo.catalog.locate(rule.id))
-            with suppress(UnicodeDecodeError):  # a resource is text, and no text has the digest of these bytes
+            # The file has to hold the bytes that were approved. A resource is text: other bytes cannot be served.
+            with suppress(UnicodeDecodeError):
                 made[name] |= {f"rules/{label}.md": data.decode().encode()}
     return made
 

@@ -137,18 +137,16 @@ def with_alarms(worktree: Worktree, cached: CachedView) -> BranchView:
 def policy_in_force(
     ref: str, stated: ApprovalPolicy | None, remembered: Remembered, signers: Signers = NO_SIGNERS
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    """The policy to judge by: the stated one if it is the first or only stricter; else a person must acknowledge it.
-
-    Where a list of signers is pinned it is `signed`, whatever the branch says.
-    """
+    """The policy to judge by: the stated one if it is the first or only stricter; else a person must acknowledge it."""
     policy, alarms = _stated_or_stricter(ref, stated, remembered)
+    # a person who pins a list of signers wants signatures, whatever a pulled settings file says
     return (policy._replace(require="signed") if signers.name else policy), alarms
 
 
 def _stated_or_stricter(
     ref: str, stated: ApprovalPolicy | None, remembered: Remembered
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    # where the branch is the remote's, what the one here had still holds
+    # a clone whose branch is the remote's by now keeps the policy that its own branch had
     earlier = remembered.policies.get(ref) or remembered.policies.get(f"refs/heads/{short_name(ref)}")
     if stated is None:
         alarm = Alarm("settings", "the settings on the approval branch cannot be read", "ai-lessons admin validate")

@@ -607,12 +607,11 @@ def _groups(kind: HostKind, groups: list[Json], tools: str, command: Json) -> li
 
 
 def _call(kind: HostKind) -> Json:
-    """How hosts call our hook: by its absolute path, because they have a search path of their own.
-
-    One string, for some hosts ignore `args` and give the event to a bare shell as its program. Its exit code is 0
-    whatever happens: hosts take others for a refusal. Events of Copilot do not say whose they are.
-    """
+    """How a host calls our hook."""
+    # events of Copilot do not say which host they are from
     named = "AI_LESSONS_AGENT=copilot " if kind.id == "copilot" else ""
+    # The absolute path, because hosts have a search path of their own. One string, because some hosts ignore `args` and
+    # give the event to a bare shell as its program. Exit code 0, because hosts take any other for a refusal.
     return {"command": f"{named}{shlex.join([processes.program_path('ai-lessons'), *_HOOK])} || exit 0"}
 
 

@@ -454,7 +454,8 @@ def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -
 
 
 def made_id(*parts: object, created: datetime | None = None) -> str:
-    """A ULID that depends on `parts` and `created` alone, so that every clone makes the same one."""
+    """A ULID that depends on `parts` and `created` alone."""
+    # two clones that import the same file must not make two entries of it
     text = json.dumps(parts, sort_keys=True, default=str)
     time = max(int(created.timestamp() * 1000), 0) if created else 0
     return ulid(time, sha256(text.encode("utf-8", "surrogatepass")).digest()[:10])

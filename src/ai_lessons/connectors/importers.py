@@ -478,7 +478,7 @@ def read_source(
 
 _STATUS = {"active": Status.ACTIVE, "promoted": Status.PROMOTED, "deleted": Status.WRONG, "wrong": Status.WRONG}
 _SAME = ("created", "when", "action", "do", "because", "scope")
-"""What of the first entry of an id makes our id of it, so that a log that has grown is known again."""
+"""The keys of the first row of an id from which we make ours: a log that has grown gives the same entries again."""
 
 
 def read_log(text: str, name: str) -> Bundle:

@@ -466,10 +466,7 @@ class Committer:
         self._people = GitIdentity(store.worktree)
 
     def __call__(self, name: str | None) -> Applied:
-        """Commit every noted job; how the named one ended, or, without a name and with more patience, all.
-
-        The files are in place, so a failure is a reason to wait, never an error of the caller's.
-        """
+        """Commit every noted job; how the named one ended, or, without a name and with more patience, all."""
         outcome = _Outcome(insist=name is None)
 
         def done() -> bool:
@@ -481,6 +478,7 @@ class Committer:
                 locked = True
                 self._drain(outcome)
         except AiLessonsError as error:
+            # the files are in place: the caller's job is done, and its commit waits
             outcome.waiting = error.message
             if locked:  # else the process that commits reports them
                 outcome.notes += messages(self._journal.missing(self._store.root))

@@ -216,10 +216,10 @@ def sweep(root: Path, path: str) -> None:
 
 
 class Staging:
-    """Writes several files: `add` writes each beside its place, `publish` renames all into place.
+    """Writes several files: `add` writes each beside its place, `publish` renames all into place. For one thread.
 
-    A failure before `publish` leaves the repository as it was, so a full disk never leaves half a job. If a rename
-    fails, the files before it stay. For one thread.
+    A failure before `publish`, such as a full disk, leaves the repository as it was. If a rename fails, the files
+    before it stay.
     """
 
     def __init__(self, root: Path, *, durable: bool = True) -> None:
@@ -276,7 +276,7 @@ class Staging:
             self._made.clear()
 
     def settle(self) -> None:
-        """Bring what was published to the disk. Others may use the files meanwhile, so no lock is needed for it."""
+        """Bring what was published to the disk. Needs no lock: other processes may use the files meanwhile."""
         while self._unsettled:
             fd = self._unsettled.pop(0)
             try:
@@ -466,10 +466,10 @@ def named(pattern: str, cwd: Path) -> list[Path]:
 def typed(path: Path, cwd: Path) -> Path:
     """The absolute form, without `..`, of a path that a user typed.
 
-    Raises Refused: links lead from it out of its code repository, or out of `cwd` where it lies below that in none. A
-    folder that was cloned or unpacked may hold any link, and its name does not show where it leads.
+    Raises Refused: links lead from it out of its code repository, or out of `cwd` where it lies below that in none.
     """
     path = Path(os.path.abspath(cwd / path))
+    # a folder that was cloned or unpacked may hold any link, and the path that is typed does not show where it leads
     top = top_of(path.parent) or (cwd if path.is_relative_to(cwd) else None)
     if top is not None and not leads_into(path, top):
         hint = "name the place that it leads to, if you mean that"

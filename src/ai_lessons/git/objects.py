@@ -448,10 +448,8 @@ def index_mark(worktree: Worktree) -> str:
 
 
 def at_work(worktree: Worktree, ours: str | None) -> float:
-    """For how many seconds the user's git still counts as under way; `ours` is the last commit that we made here.
-
-    It would fail if HEAD moved meanwhile, and another command often follows.
-    """
+    """For how many seconds the user's git still counts as under way; `ours` is the last commit that we made here."""
+    # a git command fails if we move HEAD meanwhile, and people often run the next one right after it
     now, head = time.time(), read_head(worktree)
     places = [worktree.git_dir / "logs" / "HEAD", worktree.git_dir / "HEAD"]
     moved = max(map(_mtime, [*places, worktree.common_dir / head.ref] if head.ref else places))

@@ -352,11 +352,9 @@ _CONVERSIONS: Final = ("filter", "text", "eol")
 
 @contextmanager
 def plain_attributes(worktree: Worktree, paths: Iterable[str], *names: str) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Folder and environment in which git knows these attributes of these paths (from the root), and no others.
-
-    A filter does something only where settings of the user's define it. What else a pulled file may state would store
-    other bytes than are read: an encoding, `ident`.
-    """
+    """Folder and environment in which git knows these attributes of these paths (from the root), and no others."""
+    # A filter runs only where the user's own settings define it. By an encoding or `ident`, which a pulled
+    # .gitattributes may state as well, git would store other bytes than those that are read and approved.
     stated = attributes_of(worktree, paths, *names)
     words = {"set": "{0}", "unset": "-{0}"}
     with TemporaryDirectory(prefix="ai-lessons-attributes-") as folder:

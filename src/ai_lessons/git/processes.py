@@ -25,9 +25,9 @@ OWN = ("ai-lessons", "lesson", "ai-lessons-mcp")
 def program_path(name: str) -> str:
     """The absolute path of one of our programs, for others to call it by.
 
-    It lies beside the one that runs now, or beside our interpreter. Links are kept: an upgrade leaves the link of pipx,
-    uv or a package manager, and may take away what it leads to. Raises NotFound: neither has it.
+    It lies beside the one that runs now, or beside our interpreter. Raises NotFound: neither has it.
     """
+    # not resolved: an upgrade leaves the link of pipx, uv or a package manager, and may take away what it leads to
     called = sys.argv[0] if os.path.basename(sys.argv[0]) in OWN else sys.executable
     folders = [os.path.dirname(os.path.abspath(called)), os.path.dirname(sys.executable)]
     path = shutil.which(name, path=os.pathsep.join(folders))

@@ -538,10 +538,9 @@ def _apart(store: Store, head: str | None, tip: str) -> tuple[int, int]:
 
 
 def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bool:
-    """Whether our commits may go, whose text the remote has.
-
-    Merges may be approvals, and a decided conflict shows what was not taken; neither can be sent to a protected branch.
-    """
+    """Whether our commits, whose text the remote has, may be dropped for the remote's."""
+    # A merge may be an approval, and a decided conflict shows what was not taken: both are kept and sent, unless the
+    # branch is protected, so that they cannot be sent.
     merges = plumbing.run(store.worktree, "rev-list", "--merges", head, f"^{tip}").text
     return store.protected or not (decisions.made or merges)
 
@@ -553,11 +552,11 @@ def _move(store: Store, place: RemoteBranch, target: str) -> None:
 
 
 def _drop_ours(store: Store, place: RemoteBranch, head: str, tip: str) -> None:
-    """Let the branch be the remote's, which lacks nothing of our commits: then no memory of them raises an alarm."""
+    """Move the branch to the remote's, which has all that our commits say."""
     dropped = plumbing.run(store.worktree, "rev-list", head, f"^{tip}").text.split()
     _move(store, place, tip)
     store.journal.settle(BatchRecord(tip, {}))
-    if store.dropped:
+    if store.dropped:  # else approval would take this for a history that somebody rewrote
         store.dropped(HEADS + branch(store), dropped, tip)
 
 

@@ -138,7 +138,8 @@ def refuse_linked(path: Path) -> None:
 
 
 def refuse_layout(folder: Path) -> None:
-    """Raises Refused for a folder that git, started there, would take for a repository: its settings run programs."""
+    """Raises Refused for a folder that git, started there, would take for a repository."""
+    # git would read the settings in it, and those can run programs
     head, common, objects, refs = (os.path.lexists(folder / n) for n in ("HEAD", "commondir", "objects", "refs"))
     if head and (common or (objects and refs)):
         hint = f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first"

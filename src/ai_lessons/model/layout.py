@@ -89,10 +89,8 @@ def slug(title: str, keep: str = "") -> str:
 
 
 def new_path(kind: Kind, project: str, title: str, entry_id: str, created: str) -> str:
-    """The file of a new entry that is no resource; a lesson lies in the month of `created` (ISO 8601).
-
-    Flat folders make every commit slower.
-    """
+    """The file of a new entry that is no resource; a lesson lies in the month of `created` (ISO 8601)."""
+    # git writes the tree of a folder anew for every commit, so thousands of files in one folder make each slower
     folder = f"{kind.folder}/{created[:7]}" if kind is Kind.LESSON else kind.folder
     return f"{project}/{folder}/{slug(title)}-{entry_id[-HANDLE_LENGTH:].lower()}.md"
 

@@ -24,7 +24,10 @@ _STEPS = 20_000_000  # A few seconds. Texts of 4,000 lines, each there once, tak
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """The same as its base; in texts that would take it minutes: lines that both have once, and what follows them."""
+    """As its base class; in texts that would take that minutes it matches only lines that both have once.
+
+    To each such line belong the same lines that follow it on both sides.
+    """
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         """Of two texts, by lines."""

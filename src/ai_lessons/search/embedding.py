@@ -154,8 +154,8 @@ class PinnedModel(CustomTextEmbedding):
 class FastEmbedder:
     """A model in memory. The pinned one is deterministic for texts that go through it alone (`batches`).
 
-    Its vectors of shorter ones depend a little on the texts beside them (cosine 0.997), because a quantised model
-    scales its activations by batch.
+    A quantised model scales its activations by batch, so that vectors of other texts depend a little on those beside
+    them (cosine 0.997).
     """
 
     def __init__(self, name: str, dimensions: int, model: TextEmbedding | PinnedModel) -> None:

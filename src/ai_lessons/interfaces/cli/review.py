@@ -100,10 +100,9 @@ def key(question: str, keys: Collection[str]) -> str:
 
 @contextlib.contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """A reader of the keys pressed from now on; earlier ones are dropped, because they answered no question.
-
-    `click.getchar` also drops those pressed between the question and its call.
-    """
+    """A reader of the keys that are pressed from now on."""
+    # Keys that were pressed before the question answered none and are dropped. `click.getchar` would also drop those
+    # that are pressed between the question and its call.
     if not is_terminal(sys.stdin):
         yield click.getchar
         return

@@ -373,10 +373,8 @@ def annotation_of(answer: type, name: str) -> str:
 
 
 def type_schema(annotation: str) -> Data:
-    """The JSON Schema of a type as the source states it; any, where that is not one of JSON's own (an enum, a union).
-
-    The names of most types are known to the type checker alone, so pydantic cannot read them while this runs.
-    """
+    """The JSON Schema of a type as the source states it; any, where JSON has no such type (an enum, a union)."""
+    # not by pydantic: most types are imported for the type checker alone, so it cannot resolve their names
     json_type = JSON_TYPES.get(annotation.partition("[")[0]) if " | " not in annotation else None
     return {"type": json_type} if json_type else {}
 

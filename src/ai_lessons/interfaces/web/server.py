@@ -520,7 +520,7 @@ def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
 
 @contextmanager
 def _secret(state: Path, port: int) -> Iterator[str]:
-    """The secret of a page: of a chosen port the last one, for an hour, so that an open tab survives a restart."""
+    """The secret of a page; that of a chosen port stays the same for an hour after the page has ended."""
     file, secret = state / "look-secret", secrets.token_urlsafe(32)
     if not port:
         yield secret
