@@ -538,19 +538,24 @@ class Committer:
             subjects = [job.subject for job in jobs if batch.jobs.get(job.name)]
             earlier = f" (and {len(subjects) - 1} more)" if len(subjects) > 1 else ""
             log = f"{batch.committer} {when} {zone(when)}\tcommit: {''.join(subjects[-1:])}{earlier}"
-            with ThreadPoolExecutor(1) as pool:  # the objects go to the disk while git makes the index
-                saving = pool.submit(draft.save)
-                with changed(self._worktree, tip, batch.entries) as index:
-                    saving.result()
-                    if self._at_work(outcome):  # a `git pull` that began meanwhile fails if HEAD moves under it
-                        raise Conflict(AT_WORK)
-                    install(self._worktree, head, tip, (index, mark), log)
+            self._move(draft, batch, head, mark, log, outcome)
         dealt = [job for job in jobs if job.name in batch.jobs]
         outcome.notes += messages(swept(self._store, draft, tree, head.commit, dealt, disk))
         outcome.blocked |= batch.blocked
         outcome.commits += filter(None, batch.jobs.values())
         if batch.jobs:
             self._journal.settle(BatchRecord(tip or "", batch.jobs))
+
+    def _move(self, draft: Draft, batch: _Batch, head: Head, mark: str, log: str, outcome: _Outcome) -> None:
+        """Bring the new commits to the disk, then move branch and index to the last one. Raises as `_attempt`."""
+        tip = batch.tip.decode() if batch.tip else None
+        with ThreadPoolExecutor(1) as pool:  # the objects go to the disk while git makes the index
+            saving = pool.submit(draft.save)
+            with changed(self._worktree, tip, batch.entries) as index:
+                saving.result()
+                if self._at_work(outcome):  # a `git pull` that began meanwhile fails if HEAD moves under it
+                    raise Conflict(AT_WORK)
+                install(self._worktree, head, tip, (index, mark), log)
 
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[PendingCommit], disk: OnDisk, when: int) -> None:
         prefix, blocked = self._worktree.prefix, {path: fault.message for path, fault in disk.unreadable.items()}

@@ -116,14 +116,12 @@ def plan(
         edits[path] = changed_twice[path][1 if take == "ours" else 2]
         conflicts += [torn] if take is None else []
     tree = draft.edit(trees[1], edits)
-    for path, theirs in alone.items():
-        if theirs and not _is_taken(draft, tree, path):
+    for path, theirs in ((path, theirs) for path, theirs in alone.items() if theirs):
+        in_the_way = MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, blob_of(theirs))
+        if not _is_taken(draft, tree, path):
             edits[path] = theirs
-        elif (
-            theirs
-            and choose(torn := MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, blob_of(theirs))) != "ours"
-        ):
-            conflicts.append(torn)
+        elif choose(in_the_way) != "ours":
+            conflicts.append(in_the_way)
     result = None if conflicts else draft.edit(trees[1], edits)
     names = {*merged, *moved} - reasons.keys()
     return MergePlan(result, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(conflicts)))

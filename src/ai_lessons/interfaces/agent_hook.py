@@ -218,30 +218,15 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
 
     `named`: the host, as the settings of the hook say, for one whose events do not show it.
     """
-    try:
-        raw = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UsageError("standard input holds no event of an agent host") from error
-    if isinstance(raw, dict) and (
-        named == COPILOT or "hookEventName" in raw or {"sessionId", "agentName"} <= raw.keys()
-    ):
-        raw = _of_copilot(raw)
-    if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
-        raise UsageError("standard input holds no event of an agent host: hook_event_name is missing")
+    raw = _event_of(data, named)
     name = str(raw["hook_event_name"])
     moment = (MOMENTS | _ELSEWHERE).get(name[:1].upper() + name[1:])
     by_turn = "turn_id" in raw
     host = _host(raw, named, by_turn=by_turn)
     if moment is None or raw.get("is_interrupt") is True or _of_no_interest(host, moment, raw):
         return None
-    tool = raw.get("tool_input")
-    tool = tool if isinstance(tool, dict) else {}
-    answered, command, folder = _answered(raw), _text(tool, "command"), Path(_folder(raw) or here)
-    paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
-    edits = [(path, *texts) for path in paths[:1] for texts in _replaced(tool)]
-    if _PATCH in command:  # Codex edits files by a command
-        edits = list(_hunks(command))
-        tool, paths, command = {"content": _added(command)}, patched_files(command), ""
+    tool, command, paths, edits = _call_of(raw)
+    answered, folder = _answered(raw), Path(_folder(raw) or here)
     if name == _RESULTS.get(host) and paths and not _tool(raw).startswith("mcp__"):
         # these take no text before a tool: what is known of a file comes with the tool's result
         moment = Moment.BEFORE_TOOL
@@ -269,6 +254,32 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         only=_ONLY.get((host, name), ()),
         edits=tuple((str(folder / path), old, new) for path, old, new in edits if moment is Moment.BEFORE_TOOL),
     )
+
+
+def _event_of(data: bytes, named: str) -> dict[str, Any]:
+    """The event with the keys and names of Claude Code. Raises UsageError: it is none."""
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("standard input holds no event of an agent host") from error
+    if isinstance(raw, dict) and (
+        named == COPILOT or "hookEventName" in raw or {"sessionId", "agentName"} <= raw.keys()
+    ):
+        raw = _of_copilot(raw)
+    if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
+        raise UsageError("standard input holds no event of an agent host: hook_event_name is missing")
+    return raw
+
+
+def _call_of(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, list[str], list[tuple[str, str, str]]]:
+    """What a tool is called with: its input, a command line, files, and edits (path, old and new text)."""
+    tool = raw.get("tool_input")
+    tool = tool if isinstance(tool, dict) else {}
+    command = _text(tool, "command")
+    if _PATCH in command:  # Codex edits files by a command
+        return {"content": _added(command)}, "", patched_files(command), list(_hunks(command))
+    paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
+    return tool, command, paths, [(path, *texts) for path in paths[:1] for texts in _replaced(tool)]
 
 
 _RESULTS = {GEMINI: "AfterTool", QWEN: "PostToolUse", CODEBUDDY: "PostToolUse"}
