@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
+EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
+EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 class AiLessonsError(Exception):

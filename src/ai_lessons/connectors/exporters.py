@@ -498,7 +498,7 @@ def beside(path: str, entry_id: str) -> str:
 
 # --- the export ---
 
-VERSION = 1
+VERSION = 1  # of the document: raised when an older program could not read it
 COUNTS = ("injected", "helpful", "ignored", "contradicted")
 
 _CATEGORIES, _RELATIONS = (

@@ -303,7 +303,7 @@ def pins(files: Iterable[Manifest]) -> dict[str, list[Use]]:
     return uses
 
 
-MOST_FILES = 50
+MOST_FILES = 50  # Lock and manifest files of a code repository: a monorepo has hundreds, and each is parsed
 
 
 def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:

@@ -22,7 +22,7 @@ from ai_lessons.model import expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-TIMEOUT = 60.0
+TIMEOUT = 60.0  # Seconds for a git command that asks no remote: what takes longer hangs
 SIGN_TIMEOUT, SIGN_TERMINAL_TIMEOUT = 15.0, 120.0  # Seconds; at a terminal a person types a passphrase
 
 _NO_PROGRAMS = (

@@ -36,8 +36,8 @@ USES = (
 
 TURNS = (OBSERVED, RESET)  # Words about a parameter: these are folded in the order of their ids
 LINE_BYTES = 4096  # Longer lines are not read, and not written: a note is cut
-NOTE_LENGTH = 500
-SESSION_LENGTH = 64
+NOTE_LENGTH = 500  # Characters of a note, so that its line stays below LINE_BYTES
+SESSION_LENGTH = 64  # Characters of the name of a session; hosts use UUIDs
 
 _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"

@@ -19,8 +19,8 @@ MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
 DOC_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".rst", ".adoc")
 SIDE_SUFFIX = ".md"
 CONFIG_PATH = ".ai-lessons/config.yaml"
-SLUG_LENGTH = 50
-NAME_BYTES = 255
+SLUG_LENGTH = 50  # Characters: a list of files stays readable
+NAME_BYTES = 255  # NAME_MAX of all common file systems
 
 # Vowels and accents that are parts of words
 _MARK = "[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ecd\u1000-\u109f\u1780-\u17d3]"

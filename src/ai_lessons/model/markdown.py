@@ -245,8 +245,8 @@ def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
 # --- YAML as a tree of values that know their place ---
 
 MAX_BYTES = 64 * 1024
-MAX_DEPTH = 20
-MAX_NODES = 5000
+MAX_DEPTH = 20  # Collections within each other: ours have three, and Python's recursion ends at about 1,000
+MAX_NODES = 5000  # Values of one frontmatter: ours have dozens, and a pulled file must not cost seconds
 BLOCK_SCALARS = frozenset("|>")
 
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML built without libyaml has only the slow one

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from packaging.ranges import VersionRange
     from packaging.version import Version
 
-EXACT = 1.00
-
+EXACT = 1.00  # The factor of an entry that has the very versions that are asked for
 AUTO = "auto"  # Asks for the versions in use by the caller's own project
 
 _BOUND = expression(r"[<>]|[!~]=")

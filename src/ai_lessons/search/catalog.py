@@ -480,7 +480,7 @@ UPDATE entries SET summary = json_replace(json_remove(summary, '$.start'), '$.se
 WHERE id = ? AND standing = 0
 """
 
-SUGGESTIONS = 5
+SUGGESTIONS = 5  # Entries that a hint names: they fit into a line or two
 _LETTERS = {kind.letter: kind.value for kind in Kind}
 _HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
 _MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for

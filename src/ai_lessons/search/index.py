@@ -517,7 +517,7 @@ class VectorMemory:
         return self._vectors[1] if self._vectors else None
 
 
-ENTRIES_AT_ONCE = 500
+ENTRIES_AT_ONCE = 500  # Entries of one commit to the table: each makes a data file, and their texts are in memory
 EMBED_FIRST = 8  # Texts up to which vectors are computed before the rows are written: one commit instead of two
 FEW = 200  # Missing vectors that a search with little time still completes at once; a fresh import has more
 

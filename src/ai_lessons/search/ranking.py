@@ -659,7 +659,7 @@ def rank(
 
 
 QUERY_WORD = expression(r"\w+")
-SHORT_WORD = 3
+SHORT_WORD = 3  # Letters of the shortest word that a snippet is chosen by: `of` and `to` are in every sentence
 LEADING = 120  # Characters of a sentence with a colon that belongs to what follows
 
 _FENCE = expression(r"`{3,}|~{3,}")
