@@ -23,7 +23,7 @@ from ai_lessons.model.entries import HANDLE_LENGTH, id_end
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dulwich.repo import Repo
@@ -66,12 +66,7 @@ def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tup
         if paths and all(map(is_rule, paths)):  # the proposal that a decision brought in
             decisions.append(subject)
             continue
-        for path in paths:
-            if is_rule(path) or (is_watched(path) and path != CONFIG_PATH):
-                raise Refused(
-                    f"“{subject}” changed {path}, and what decides about rules is not changed by an undo",
-                    hint="propose the change: ai-lessons contribute edit R-…, or contribute delete R-…",
-                )
+        _refuse_decisions(subject, paths)
         merged = plan(store.worktree, repo, draft, (after, now, draft.edit(after, reverse)))
         if merged.tree is None:
             path = merged.torn[0].path.removeprefix(store.prefix)
@@ -82,6 +77,16 @@ def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tup
             jobs.append(Undone(commit.id, subject, tuple(paths), None))
         now = merged.tree
     return jobs, _changes(store, repo, head, now), before_them
+
+
+def _refuse_decisions(subject: str, paths: Iterable[str]) -> None:
+    """Raises Refused: a job changed a rule, or what decides about rules."""
+    for path in paths:
+        if is_rule(path) or (is_watched(path) and path != CONFIG_PATH):
+            raise Refused(
+                f"“{subject}” changed {path}, and what decides about rules is not changed by an undo",
+                hint="propose the change: ai-lessons contribute edit R-…, or contribute delete R-…",
+            )
 
 
 def _settled(store: Store, commit: RawCommit) -> dict[str, str]:

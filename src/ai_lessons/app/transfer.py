@@ -41,7 +41,7 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.lessons import USER, weakened
 from ai_lessons.model.links import wrong_kinds
-from ai_lessons.model.texts import one_line
+from ai_lessons.model.texts import first_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -481,7 +481,7 @@ def import_files(
     repo.refuse_other_formats()
     reading = partial(repo.options.each, "reading")
     bundle = read_source(files, form, project, repo.options.now(), reading, split_up=split_up, here=_here(repo))
-    name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+    name = first_of([file.name for file in files], 1)
     sorting = _Sorting(repo)
     for item in repo.options.each("reading", bundle.items):
         sorting.take(item)

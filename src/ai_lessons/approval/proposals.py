@@ -21,7 +21,7 @@ from ai_lessons.model import approval, layout, markdown
 from ai_lessons.model.approval import BATCH, Person, entry_end, is_rule, moment, report, rule_end, stated_id, trailers
 from ai_lessons.model.entries import HANDLE_LENGTH, Kind
 from ai_lessons.model.layout import check_path, derived_id, is_markdown, place, side_of
-from ai_lessons.model.texts import decode
+from ai_lessons.model.texts import decode, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -372,8 +372,7 @@ class OpenProposal(NamedTuple):
     @property
     def smuggled(self) -> str:
         """A sentence about the other files that it changes; empty if there are none."""
-        unnamed = f" and {len(self.foreign) - 3} more" if len(self.foreign) > 3 else ""
-        return f"it also changes {', '.join(self.foreign[:3])}{unnamed}" if self.foreign else ""
+        return f"it also changes {first_of(self.foreign, 3)}" if self.foreign else ""
 
     @property
     def piece(self) -> Piece:

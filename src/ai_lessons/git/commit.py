@@ -286,9 +286,8 @@ def check_out(worktree: Worktree, what: str, *command: str, log: str) -> None:
         raise GitLocked("the branch was moved meanwhile; nothing was changed", hint="try again")
     paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if paths:
-        unnamed = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
         raise UnsavedEdits(
-            f"{what} changes files that you have edited and not committed: {', '.join(paths[:3])}{unnamed}",
+            f"{what} changes files that you have edited and not committed: {first_of(paths, 3)}",
             hint="commit them, propose them (rules: contribute propose) or put them aside (git stash), then again",
         )
     raise StorageFailed(f"git did not merge {what}: {done.err.splitlines()[0] if done.err else 'it gave no reason'}")
