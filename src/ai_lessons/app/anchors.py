@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
 
-FOLDER = "anchors-2"  # counted up where fingerprints are made another way
-UNASKED = 3  # Anchors whose history is read for one telling that nobody asked for
-_COMMITS_OF_ALL = 5_000  # that are looked through for every path that there ever was
-_COMMITS = 60  # of a file that are looked at
+FOLDER = "anchors-2"  # counted up when fingerprints are made in another way
+UNASKED = 3  # Anchors whose history a hook reads for one telling: a person or agent who asks gets all
+_COMMITS = 60  # Newest commits of a file whose texts are compared
 _QUOTED = expression(r"(?<!`)`([^`\n]{2,200})`(?!`)")
 _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 _A_PATH = expression(r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?")
@@ -287,8 +286,8 @@ class CodeFolder:
     def _ever(self) -> frozenset[str] | None:
         """Every path that a commit of any branch brought, with its folders; None: history is too long, or not here."""
         flags = ("--no-show-signature", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01", "-z", "-m")
-        done = plumbing.run(self.worktree, "log", f"-{_COMMITS_OF_ALL}", *flags, "--root", "--all", "HEAD", "--")
-        if done.code or done.out.count(b"\1") >= _COMMITS_OF_ALL:
+        done = plumbing.run(self.worktree, "log", "-5000", *flags, "--root", "--all", "HEAD", "--")
+        if done.code or done.out.count(b"\1") >= 5000:  # a longer history would cost each look seconds
             return None
         return frozenset(with_folders(name.strip("\1\n") for name in done.names))
 
