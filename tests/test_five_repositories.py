@@ -46,13 +46,9 @@ class Person:
 
     def git(self, at: str, *words: str) -> str:
         done = subprocess.run(
-            ["git", *words],
-            cwd=self.home / at,
-            env=environment(**self._environ),
-            capture_output=True,
-            text=True,
+            ["git", *words], cwd=self.home / at, env=environment(**self._environ), capture_output=True, text=True,
             check=False,
-        )
+        )  # fmt: skip
         assert done.returncode == 0, f"git {words}\n{done.stdout}{done.stderr}"
         return done.stdout.strip()
 

@@ -102,13 +102,9 @@ class World:
 def options(folder: Path, now: Callable[[], datetime] = lambda: NOW) -> Options:
     """Everything below one folder of the test, and no network."""
     return Options(
-        cache_dir=folder / "cache",
-        state_dir=folder / "state",
-        config_dir=folder / "config",
-        cwd=folder,
-        offline=True,
-        now=now,
-    )
+        cache_dir=folder / "cache", state_dir=folder / "state", config_dir=folder / "config", cwd=folder,
+        offline=True, now=now,
+    )  # fmt: skip
 
 
 def listed_lessons(opened: Library, *, every: bool = False, **given: Any) -> Listing:

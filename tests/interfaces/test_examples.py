@@ -158,13 +158,9 @@ def test_an_example_runs(
         path = f"{desk / 'bin'}:{environment()['PATH']}"
         hub = {"GIT_DIR": str(desk / "knowledge.git")} if "hook" in example else {}
         shell = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", example],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=desk,
+            ["bash", "-o", "pipefail", "-c", example], capture_output=True, text=True, check=False, cwd=desk,
             env=environment(PATH=path, **hub),
-        )
+        )  # fmt: skip
         code, err = shell.returncode, shell.stderr
     allowed = {0, UNREACHABLE} if "model pull" in example else {0}
     if "refresh D-" in example:

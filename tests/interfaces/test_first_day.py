@@ -122,14 +122,10 @@ def test_an_entry_is_named_by_its_title_or_its_path_too(
     lesson = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
     monkeypatch.setenv("HOME", str(knowledge.parent))
     names = [
-        ("put /WORKFLOWS replaces  the entire resource", LESSON),
-        (lesson, LESSON),
-        (str(knowledge / lesson), LESSON),
-        (f"{knowledge.name}/{lesson}", LESSON),
-        (f"~/{knowledge.name}/{lesson}", LESSON),
-        ("Jira Workflows API", DOC),
+        ("put /WORKFLOWS replaces  the entire resource", LESSON), (lesson, LESSON), (str(knowledge / lesson), LESSON),
+        (f"{knowledge.name}/{lesson}", LESSON), (f"~/{knowledge.name}/{lesson}", LESSON), ("Jira Workflows API", DOC),
         ("update-workflow.sh", SCRIPT),
-    ]
+    ]  # fmt: skip
     for name, entry in names:
         assert run("show", name, "--json").json["id"] == entry, name
     assert run("contribute", "feedback", "jira workflows api", "helpful").code == 0

@@ -331,16 +331,9 @@ def test_what_an_agent_wrote_or_quotes_is_counted_apart_in_its_session(
     session = json.loads(transcript.read_text().splitlines()[0])["sessionId"]
     failure = f"\n~~~\n$ git push\n{FATAL}\n~~~\n"
     add = (
-        "contribute",
-        "add-lesson",
-        "--title",
-        "Push with -u",
-        "--no-about",
-        "--project",
-        "shop",
-        "--json",
+        "contribute", "add-lesson", "--title", "Push with -u", "--no-about", "--project", "shop", "--json",
         "--content",
-    )
+    )  # fmt: skip
     with monkeypatch.context() as agent:
         agent.setenv("AI_LESSONS_AGENT", "robot")
         agent.setenv("AI_LESSONS_SESSION", session)
@@ -440,27 +433,16 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
         lines.append(json.dumps({"type": "user", "message": {"role": "user", "content": [done]}, **at}))
         (folder / f"{session}.jsonl").write_text("\n".join(lines if day < 3 else lines[1:]))
     rule = (
-        "contribute",
-        "suggest-rule",
-        "--title",
-        "Use tox, because make hides which test failed",
-        "--project",
-        "till",
-    )
+        "contribute", "suggest-rule", "--title", "Use tox, because make hides which test failed", "--project", "till",
+    )  # fmt: skip
     made = run(*rule, "--rationale", "said twice", "--applies-to", "tox.ini", "--json").json
     assert made["past"] == {
         "sessions": 2, "told": 2, "said": 1, "edits": 2, "commands": 0, "characters": 90, "apart": 1,
     }  # fmt: skip
     other = (
-        "contribute",
-        "suggest-rule",
-        "--title",
-        "Ask before the tests run",
-        "--project",
-        "till",
-        "--rationale",
+        "contribute", "suggest-rule", "--title", "Ask before the tests run", "--project", "till", "--rationale",
         "slow",
-    )
+    )  # fmt: skip
     assert run(*other, "--about", "command: make test", "--json").json["past"]["commands"] == 2
     child = spawn("admin", "review-rules")
     child.expect(r"told: in 2 of 2 sessions of this machine \(in 1 it was said again")

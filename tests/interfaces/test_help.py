@@ -43,17 +43,9 @@ def test_the_program_alone_shows_everyday_commands_first(run: Run) -> None:
     assert done.code == 0
     everyday = done.out.partition("Every day:\n")[2].partition("\n\n")[0].splitlines()
     assert [row.split("  ")[1] for row in everyday] == [
-        'search "how do I undo a commit"',
-        "show L-8F3K2A",
-        "add notes.md",
-        "edit L-8F3K2A",
-        "undo",
-        "contribute add-resource page.md",
-        "run S-9XW2RB",
-        "list",
-        "review",
-        "sync",
-    ]
+        'search "how do I undo a commit"', "show L-8F3K2A", "add notes.md", "edit L-8F3K2A", "undo",
+        "contribute add-resource page.md", "run S-9XW2RB", "list", "review", "sync",
+    ]  # fmt: skip
     assert done.out.index("Every day:") < done.out.index("All commands:")
 
 

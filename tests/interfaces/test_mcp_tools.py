@@ -159,27 +159,17 @@ def test_a_client_that_validates_takes_the_answer_of_every_tool(
     assert run("admin", "trust-script", SCRIPT).code == 0
     assert run("admin", "init", str(tmp_path / ".ai/reference")).code == 0
     calls: dict[str, dict[str, Any]] = {
-        "search": {"query": "workflow statuses"},
-        "search_resources": {"query": "workflow statuses"},
-        "get_resource": {"resource_id": LESSON},
-        "get": {"id": rule},
-        "context": {"project": "jira-api"},
-        "load_lessons": {"scope": "jira-api"},
-        "add_lesson": {"title": "Answers are validated", "content": "Seen."},
+        "search": {"query": "workflow statuses"}, "search_resources": {"query": "workflow statuses"},
+        "get_resource": {"resource_id": LESSON}, "get": {"id": rule}, "context": {"project": "jira-api"},
+        "load_lessons": {"scope": "jira-api"}, "add_lesson": {"title": "Answers are validated", "content": "Seen."},
         "add_resource": {"type": "doc", "path": str(tmp_path / "more"), "recursive": True},
-        "refresh_resource": {"all": True},
-        "run_script": {"resource_id": SCRIPT, "args": ["x"]},
-        "suggest_rule": {"title": "Validate answers", "rationale": "Clients do"},
-        "list_pending": {},
-        "link": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"},
-        "related": {"id": LESSON},
+        "refresh_resource": {"all": True}, "run_script": {"resource_id": SCRIPT, "args": ["x"]},
+        "suggest_rule": {"title": "Validate answers", "rationale": "Clients do"}, "list_pending": {},
+        "link": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"}, "related": {"id": LESSON},
         "unlink": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"},
-        "record_outcome": {"id": LESSON, "outcome": "helpful"},
-        "promote": {"id": rule, "to": "project"},
-        "versions": {},
-        "stats": {},
-        "mark_wrong": {"id": LESSON, "reason": "It was another thing"},
-    }
+        "record_outcome": {"id": LESSON, "outcome": "helpful"}, "promote": {"id": rule, "to": "project"},
+        "versions": {}, "stats": {}, "mark_wrong": {"id": LESSON, "reason": "It was another thing"},
+    }  # fmt: skip
     assert calls.keys() == agent.tools().keys()
     answers = {tool: agent.result(tool, **arguments) for tool, arguments in calls.items()}  # the client validates each
     assert {tool: text_of(done) for tool, done in answers.items() if done.is_error} == {}

@@ -35,12 +35,8 @@ def test_values_of_any_shape_stop_no_reader(kind: str, knowledge: Path, run: Run
     for n, (key, value) in enumerate((key, value) for key in KEYS for value in VALUES):
         name = f"{ALPHABET[n // 32]}{ALPHABET[n % 32]}"
         head = {
-            "id": f"01JD3Z8QK5W7M2X9V4T68F3K{name}",
-            "kind": kind,
-            "title": f"T {name}",
-            "rationale": "r",
-            key: value,
-        }
+            "id": f"01JD3Z8QK5W7M2X9V4T68F3K{name}", "kind": kind, "title": f"T {name}", "rationale": "r", key: value,
+        }  # fmt: skip
         file = knowledge / PLACES[kind].format(name.lower())
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("---\n" + "".join(f"{k}: {v}\n" for k, v in head.items()) + "---\nzanzibar\n")

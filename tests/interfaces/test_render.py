@@ -34,43 +34,25 @@ VIEW = View(root="/home/ann/.ai/reference", home="/home/ann")
 
 def summary(kind: Kind, tail: str, title: str, **more: Any) -> EntrySummary:
     values: dict[str, Any] = {
-        "id": "01JD3Z8QK5W7M2X9V4T6" + tail,
-        "handle": f"{kind.letter}-{tail}",
-        "project": "jira-api",
-        "tags": (),
-        "versions": (),
-        "path": f"jira-api/{kind.folder}/x.md",
-    }
+        "id": "01JD3Z8QK5W7M2X9V4T6" + tail, "handle": f"{kind.letter}-{tail}", "project": "jira-api", "tags": (),
+        "versions": (), "path": f"jira-api/{kind.folder}/x.md",
+    }  # fmt: skip
     return EntrySummary(kind=kind, title=title, **(values | more))
 
 
 RULE = summary(
-    Kind.RULE,
-    "R00001",
-    "Always GET before PUT on Jira workflows",
-    tags=("jira-api", "workflows"),
-    score=0.95,
+    Kind.RULE, "R00001", "Always GET before PUT on Jira workflows", tags=("jira-api", "workflows"), score=0.95,
     rationale="PUT replaces entire resource...",
-)
+)  # fmt: skip
 SCRIPT = summary(
-    Kind.SCRIPT,
-    "S00001",
-    "update-workflow.sh",
-    versions=("v2", "v3"),
-    path="jira-api/scripts/shared/update-workflow.sh",
-    snippet="Updates workflow with proper status preservation...",
+    Kind.SCRIPT, "S00001", "update-workflow.sh", versions=("v2", "v3"),
+    path="jira-api/scripts/shared/update-workflow.sh", snippet="Updates workflow with proper status preservation...",
     score=0.89,
-)
+)  # fmt: skip
 LESSON = summary(
-    Kind.LESSON,
-    "L00001",
-    "PUT /workflows replaces entire resource",
-    tags=("jira-api",),
-    score=0.876,
-    confidence="high",
-    source="tested",
-    status="active",
-)
+    Kind.LESSON, "L00001", "PUT /workflows replaces entire resource", tags=("jira-api",), score=0.876,
+    confidence="high", source="tested", status="active",
+)  # fmt: skip
 DOC = summary(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score=0.82, path="jira-api/docs/v3/api.md")
 
 FOUND = Answer("workflow", (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)))
@@ -129,13 +111,9 @@ Lessons (context):
 
 
 WIDE = summary(
-    Kind.DOC,
-    "D00003",
-    "ワークフローを更新する前に読むこと workflow",
-    score=0.5,
-    snippet="全部置き換わる。" * 9,
-    versions=("v3",),
-)
+    Kind.DOC, "D00003", "ワークフローを更新する前に読むこと workflow", score=0.5,
+    snippet="全部置き換わる。" * 9, versions=("v3",),
+)  # fmt: skip
 AT_40 = """\
 Rules (follow these):
   [R-R00001] Always GET before PUT on
@@ -174,20 +152,16 @@ def test_an_entry_in_full_begins_with_its_text_and_ends_with_what_is_known_of_it
         body="Two statuses were gone.\r\n",
         raw="",
         frontmatter={
-            "id": LESSON.id,
-            "title": LESSON.title,
-            "created": "2026-11-21T20:14:00Z",
-            "content_hash": "sha256:1",
+            "id": LESSON.id, "title": LESSON.title, "created": "2026-11-21T20:14:00Z", "content_hash": "sha256:1",
             "contexts": ["jira cloud", "sandbox"],
-            "pattern": {"when": "updating", "dont": "PUT blindly", "because": "it deletes"},
-            "mine": {"a": 1},
+            "pattern": {"when": "updating", "dont": "PUT blindly", "because": "it deletes"}, "mine": {"a": 1},
         },
         related=(
             Related(SCRIPT, SCRIPT.id, "has_script", outgoing=True, weight=0.5),
             Related(None, "01JGONE", "derived_from", outgoing=True),
             Related(DOC, DOC.id, "related_to", outgoing=False),
         ),
-    )
+    )  # fmt: skip
     text = """\
 [L-L00001] PUT /workflows replaces entire resource
 
@@ -221,13 +195,9 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     evil = "\x1b]0;pwned\x07"
     entry = summary(Kind.SCRIPT, "S00009", evil, tags=(evil,), versions=(evil,), path=evil, snippet=evil, score=1.0)
     shown = Shown(
-        entry,
-        evil,
-        evil,
-        {"source_path": evil, evil: [evil]},
-        code=evil + "x",
+        entry, evil, evil, {"source_path": evil, evil: [evil]}, code=evil + "x",
         sections=(TextSection(1, evil, 1, 1, 1),) * 2,
-    )
+    )  # fmt: skip
     texts = [
         interfaces_text.shown(shown, VIEW),
         clean(evil),

@@ -33,48 +33,23 @@ TEXT = (
 TEXT += "  - related_to: 01JD\n---\n\nSend every status back.\n"
 
 SUGGESTED = Suggested(
-    RULE.id,
-    RULE.handle,
-    RULE.title,
-    RULE.path,
-    BRANCH,
-    COMMIT,
+    RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT,
     ("close to R-000009 'GET first' (in force), 0.93: update it?",),
-)
+)  # fmt: skip
 NEW = Pending(
-    id=RULE.id,
-    handle=RULE.handle,
-    title=RULE.title,
-    branch=BRANCH,
-    remote=False,
-    kind="rule",
-    change="new",
-    suggested_by="Bo <bo@example.com> (agent helper)",
-    suggested_at="2026-11-21T20:14:00Z",
-    commit=COMMIT,
-    added=15,
-    removed=0,
-    conflicts=("it contradicts R-000008 'PUT at once' (in force)",),
-    similar=("R-000009 'GET first' (in force), 0.93",),
-    rejected_before="on 2026-10-01: too broad",
+    id=RULE.id, handle=RULE.handle, title=RULE.title, branch=BRANCH, remote=False, kind="rule", change="new",
+    suggested_by="Bo <bo@example.com> (agent helper)", suggested_at="2026-11-21T20:14:00Z", commit=COMMIT, added=15,
+    removed=0, conflicts=("it contradicts R-000008 'PUT at once' (in force)",),
+    similar=("R-000009 'GET first' (in force), 0.93",), rejected_before="on 2026-10-01: too broad",
     diff="--- /dev/null\n+++ b/x.md\n@@ -0,0 +1,16 @@\n" + "".join(f"+{row}\n" for row in TEXT.splitlines()),
-    body="\nSend every status back.\n",
-    rationale="PUT replaces entire resource...",
-    tags=("jira-api", "workflows"),
-    evidence=(LESSON,),
-    path="jira-api/rules/x.md",
-    applies_to=("*.py", "*.js"),
+    body="\nSend every status back.\n", rationale="PUT replaces entire resource...", tags=("jira-api", "workflows"),
+    evidence=(LESSON,), path="jira-api/rules/x.md", applies_to=("*.py", "*.js"),
     files=(ProposedFile("x.md", None, TEXT),),
-)
+)  # fmt: skip
 APPROVAL = Approval(
-    in_force=True,
-    approved_by="Ann <ann@example.com>",
-    approved_at="2026-11-21T20:15:00Z",
-    suggested_by="Bo <bo@example.com>",
-    commit=COMMIT,
-    evidence=2,
-    how="merge",
-)
+    in_force=True, approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z",
+    suggested_by="Bo <bo@example.com>", commit=COMMIT, evidence=2, how="merge",
+)  # fmt: skip
 ROW = AuditRow(
     id=RULE.id, handle=RULE.handle, title=RULE.title, path=RULE.path, in_force=True, evidence=2, how="merge",
     approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z", suggested_by="Bo <bo@example.com>",

@@ -112,21 +112,9 @@ def test_colour_comes_only_where_it_is_wanted() -> None:
 
 
 LESSON = EntrySummary(
-    "01J",
-    "L-1",
-    Kind.LESSON,
-    "t",
-    "p",
-    ("a",),
-    (),
-    "p/lessons/x.md",
-    "said",
-    score=0.5,
-    confidence="high",
-    source="tested",
-    status="active",
-    from_="ai",
-)
+    "01J", "L-1", Kind.LESSON, "t", "p", ("a",), (), "p/lessons/x.md", "said", score=0.5, confidence="high",
+    source="tested", status="active", from_="ai",
+)  # fmt: skip
 
 
 def test_errors_carry_class_message_and_hint() -> None:

@@ -27,24 +27,16 @@ IDS = [f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(12)]
 TIMES = ["2026-11-21T20:14:00Z", "2026-11-22T08:00:59Z", "2027-01-01T00:00:00Z"]
 
 uses = st.builds(
-    Event,
-    id=st.sampled_from(IDS),
-    at=st.sampled_from(TIMES),
-    event=st.sampled_from(USES),
-    entry=st.sampled_from(ENTRIES),
-    session=st.sampled_from(["", "s1", "a/b:c@d+e-f.g_h"]),
+    Event, id=st.sampled_from(IDS), at=st.sampled_from(TIMES), event=st.sampled_from(USES),
+    entry=st.sampled_from(ENTRIES), session=st.sampled_from(["", "s1", "a/b:c@d+e-f.g_h"]),
     edge=st.dictionaries(st.sampled_from(["injection_budget", "confidence_threshold"]), st.floats(0, 1), max_size=2),
     note=st.text(max_size=20),
-)
+)  # fmt: skip
 turns = st.builds(
-    Event,
-    id=st.sampled_from(IDS),
-    at=st.sampled_from(TIMES),
-    event=st.sampled_from(TURNS),
-    entry=st.sampled_from(["injection_budget", "confidence_threshold"]),
-    value=st.none() | st.floats(0, 1),
+    Event, id=st.sampled_from(IDS), at=st.sampled_from(TIMES), event=st.sampled_from(TURNS),
+    entry=st.sampled_from(["injection_budget", "confidence_threshold"]), value=st.none() | st.floats(0, 1),
     weight=st.none() | st.floats(0, 5),
-)
+)  # fmt: skip
 
 
 def chance(seed: int) -> random.Random:

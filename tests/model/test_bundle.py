@@ -21,16 +21,12 @@ JSON = st.recursive(
 def learning(entry_id: str = ONE, **more: Any) -> dict[str, Any]:
     """As the format's own program writes one."""
     return {
-        "id": entry_id,
-        "scope": {"Project": "/home/ana/work/Jira API"},
-        "category": "ErrorRecovery",
+        "id": entry_id, "scope": {"Project": "/home/ana/work/Jira API"}, "category": "ErrorRecovery",
         "content": {"description": "Two statuses were gone.", "insight": "PUT replaces the workflow"},
-        "confidence": 0.86,
-        "created_at": "2026-10-01T10:00:00.123456Z",
-        "updated_at": "2026-10-02T10:00:00Z",
+        "confidence": 0.86, "created_at": "2026-10-01T10:00:00.123456Z", "updated_at": "2026-10-02T10:00:00Z",
         "source": {"Transcript": {"session_id": "s", "message_index": 3}},
         "usage_stats": {"times_injected": 3, "times_helpful": 2, "times_ignored": 1, "times_contradicted": 0},
-    } | more
+    } | more  # fmt: skip
 
 
 def document(*learnings: Any, **more: Any) -> str:

@@ -56,17 +56,11 @@ def test_every_setting_is_read_listed_and_named() -> None:
         "  index: s3://bucket/path\ntag_aliases: {k8s: kube, kube: kubernetes}\n"
     )
     assert config == RepositoryConfig(
-        autocommit=False,
-        approval_branch="trunk",
-        approval_require="signed",
-        approval_distinct=True,
-        governance=Policies("allow_all", "allow", "block"),
-        events=False,
-        model="other/model",
-        chunking=Chunking(100, 200, 50),
-        index_uri="s3://bucket/path",
+        autocommit=False, approval_branch="trunk", approval_require="signed", approval_distinct=True,
+        governance=Policies("allow_all", "allow", "block"), events=False, model="other/model",
+        chunking=Chunking(100, 200, 50), index_uri="s3://bucket/path",
         tag_aliases={"k8s": "kubernetes", "kube": "kubernetes"},
-    )
+    )  # fmt: skip
     listed = values_of(config)
     assert list(listed) == list(KEYS)
     assert (listed["git.autocommit"], listed["search.chunking.limit"]) == (False, 200)

@@ -238,17 +238,11 @@ def test_other_yaml_readers_see_the_same_strings(value: str) -> None:
 
 def test_new_files_are_written_in_the_house_style() -> None:
     fields = {
-        "links": [{"has_script": "01JD3Z", "weight": 0.5}, {"related_to": "01JD3Y"}],
-        "zebra": 1,
-        "tags": ["b", "a"],
-        "applies_to": ["src/**/*.py", "*.md"],
-        "versions": ["1.10", "1.9"],
-        "created": "2026-11-21T20:14:00Z",
-        "title": "PUT: replaces",
-        "kind": "lesson",
-        "pattern": {"when": "x", "do": "first\nsecond", "because": "it is so"},
-        "id": "01JD3Z8QK5W7M2X9V4T68F3K2A",
-    }
+        "links": [{"has_script": "01JD3Z", "weight": 0.5}, {"related_to": "01JD3Y"}], "zebra": 1, "tags": ["b", "a"],
+        "applies_to": ["src/**/*.py", "*.md"], "versions": ["1.10", "1.9"], "created": "2026-11-21T20:14:00Z",
+        "title": "PUT: replaces", "kind": "lesson",
+        "pattern": {"when": "x", "do": "first\nsecond", "because": "it is so"}, "id": "01JD3Z8QK5W7M2X9V4T68F3K2A",
+    }  # fmt: skip
     assert render(fields, "Body.\n") == (
         "---\n"
         "id: 01JD3Z8QK5W7M2X9V4T68F3K2A\n"

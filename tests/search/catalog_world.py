@@ -121,11 +121,7 @@ def everything(catalog: Catalog) -> dict[str, Any]:
     sizes = catalog.sizes()
     return {
         "entries": catalog.select(Filter(status=None, sort="path")),
-        "locations": sorted(map(repr, catalog.locations())),
-        "fingerprints": catalog.fingerprints(),
-        "edges": catalog.edges(),
-        "tags": catalog.tags(),
-        "projects": catalog.projects(),
-        "problems": catalog.unreadable(),
-        "sizes": (sizes.entries, sizes.files, sizes.bytes, sizes.unreadable),
-    }
+        "locations": sorted(map(repr, catalog.locations())), "fingerprints": catalog.fingerprints(),
+        "edges": catalog.edges(), "tags": catalog.tags(), "projects": catalog.projects(),
+        "problems": catalog.unreadable(), "sizes": (sizes.entries, sizes.files, sizes.bytes, sizes.unreadable),
+    }  # fmt: skip

@@ -47,13 +47,9 @@ class World:
 
     def open(self) -> Index:
         return Index(
-            self.folder / "index",
-            self.folder / "state",
-            self.vectors,
-            model=self.model,
-            dimensions=self.dimensions,
+            self.folder / "index", self.folder / "state", self.vectors, model=self.model, dimensions=self.dimensions,
             embedder=self.make or self._embedder,
-        )
+        )  # fmt: skip
 
     def _embedder(self, name: str) -> Embedder:
         return self.embedder if name == self.embedder.name else self.other
