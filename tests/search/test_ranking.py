@@ -6,15 +6,24 @@ from hypothesis import strategies as st
 
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.texts import stem
+from ai_lessons.search.model_files import PINNED
 from ai_lessons.search.ranking import (
+    BAR,
     LOG,
+    MOST,
     QUERY_WORD,
     SHORT_WORD,
+    Candidates,
     Match,
     RankingFacts,
+    about,
+    blend,
+    chance,
     fold,
     fuse,
     headed,
+    holders,
+    names,
     of_a_log,
     rank,
     snippet,
@@ -198,3 +207,159 @@ def test_a_snippet_of_any_text_is_one_line_of_bounded_length(text: str, query: s
 
 def test_a_passage_found_by_meaning_alone_shows_its_beginning() -> None:
     assert snippet(LONG, "zebra").startswith("Setting things up")
+
+
+def hit(entry_id: str, score: float) -> Match:
+    return Match(entry_id, 0, score)
+
+
+def test_one_list_stays_as_it_is() -> None:
+    hits = [hit("a", 3.0), hit("b", 1.0)]
+    assert blend([(hits, 9), ([], 100)], 10) == tuple(hits)
+    assert blend([(hits, 9)], 1) == tuple(hits[:1])
+    assert blend([], 10) == ()
+
+
+def test_the_only_hit_of_a_small_index_comes_nearer_to_its_like_in_a_large_one() -> None:
+    # BM25 as LanceDB gave it for the same text: alone, and among 71 passages
+    found = blend([([hit("small", 0.5753642)], 1), ([hit("large", 12.36793)], 71)], 10)
+    scores = {one.entry_id: one.score for one in found}
+    before = 0.5753642 / 12.36793
+    assert 3 * before < scores["small"] / scores["large"] < 1
+
+
+def test_scores_of_indexes_of_one_size_are_compared_as_they_are() -> None:
+    found = blend([([hit("a", 2.0), hit("b", 1.0)], 50), ([hit("c", 1.5)], 50)], 10)
+    assert [one.entry_id for one in found] == ["a", "c", "b"]
+
+
+def test_of_equal_hits_that_of_the_nearer_index_comes_first() -> None:
+    lists = [([hit(name, 1.0)], 5) for name in "cab"]
+    assert [one.entry_id for one in blend(lists, 9)] == ["c", "a", "b"]
+
+
+LISTS = st.lists(st.tuples(st.lists(st.floats(0.01, 50), max_size=5), st.integers(0, 10_000_000)), max_size=3)
+
+
+@given(lists=LISTS, depth=st.integers(1, 12))
+def test_the_order_of_each_list_stays_and_nothing_is_lost_or_made_up(
+    lists: list[tuple[list[float], int]], depth: int
+) -> None:
+    several = [
+        ([hit(f"{n}-{m}", score) for m, score in enumerate(sorted(scores, reverse=True))], passages)
+        for n, (scores, passages) in enumerate(lists)
+    ]
+    found = blend(several, depth)
+    assert len(found) == min(depth, sum(len(hits) for hits, _ in several))
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for n, (hits, _) in enumerate(several):
+        own = [each.entry_id for each in found if each.entry_id.startswith(f"{n}-")]
+        assert own == [each.entry_id for each in hits][: len(own)]
+
+
+QUESTION = "how do I stop a container that hangs"
+
+
+def candidates(
+    *scores: float, text: str = "", model: str = PINNED.name, by_words: tuple[Match, ...] = ()
+) -> Candidates:
+    vectors = tuple(Match(f"e{n}", 0, score, "", text) for n, score in enumerate(scores))
+    return Candidates(by_words, vectors, model=model)
+
+
+def judged(found: Candidates, *, complete: bool = True, question: str = QUESTION) -> float:
+    """The chance less the bar for it."""
+    likely = chance(question, [found], 100, lambda hit: hit.text, complete=complete)[0].best
+    assert 0 <= likely <= 1
+    return likely - BAR
+
+
+def test_the_chance_grows_with_the_similarity_and_with_the_words_that_are_held() -> None:
+    by_vectors = [judged(candidates(score)) for score in (0.4, 0.6, 0.8)]
+    texts = ("nothing of it", "a container", "stop a container that hangs")
+    by_words = [judged(candidates(0.6, text=text)) for text in texts]
+    assert by_vectors == sorted(by_vectors)
+    assert by_words == sorted(by_words)
+    assert by_vectors[0] < 0 < by_vectors[-1]
+
+
+def test_a_passage_that_holds_all_words_is_near_whatever_the_model_says() -> None:
+    hit = Match("a", 0, 7.0, "", "of the kangaroo")
+    assert judged(candidates(0.4, by_words=(hit,)), question="kangaroo") > 0
+    assert judged(candidates(0.4, by_words=(hit,)), question="kangaroos that hang") < 0
+
+
+def test_a_sentence_that_the_model_does_not_read_leads_to_its_page() -> None:
+    hits = (Match("a", 0, 9.0, text="A lock waits for the other writer, and so on."), Match("b", 0, 8.0, text="wait"))
+    question = "a lock waits for  the other writer"
+    assert holders(question, hits, lambda hit: hit.text, 0.5)[1] == {("a", 0)}
+    assert holders(question, hits, lambda hit: hit.text)[1] == set()
+    assert holders("waits", hits, lambda hit: hit.text, 0.5)[1] == set()
+
+
+def test_while_vectors_are_missing_words_alone_may_tell() -> None:
+    hit = Match("a", 0, 7.0, "", "stop a container that hangs")
+    assert judged(Candidates((hit,))) > 0
+    assert judged(Candidates((Match("a", 0, 7.0, "", "something else"),))) < 0
+    assert judged(candidates(0.3, by_words=(hit,)), complete=False) > 0
+
+
+def test_of_a_model_that_was_not_measured_nothing_is_too_far() -> None:
+    assert judged(candidates(0.1, model="another")) >= 0
+
+
+def test_a_question_without_words_that_are_looked_for_is_near_what_holds_it() -> None:
+    assert judged(candidates(0.7), question="how is it") > 0
+
+
+def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
+    found = candidates(0.62)
+    chances = [chance(QUESTION, [found], 10**n, lambda hit: hit.text, complete=True)[0].best for n in range(7)]
+    assert chances == sorted(chances, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("what does ENOENT mean", ("ENOENT",)),
+        ("git push --force-with-lease refuses", ("--force-with-lease",)),
+        ("ERR_ASSERTION and SPARK-31967", ("ERR_ASSERTION", "SPARK-31967")),
+        ("setUserName in app.config.ts", ("setUserName", "app.config.ts")),
+        ("error E0308 from str_replace", ("E0308", "str_replace")),
+        ("set up well-known hosts with ls -l, e.g. for 2.16.1", ()),
+        ("unzip my_file.txt and file1.gz", ()),
+        ("WHY IS EVERYTHING LOUD", ()),
+    ],
+)
+def test_names_are_codes_flags_functions_and_files(question: str, expected: tuple[str, ...]) -> None:
+    assert sorted(set(names(question))) == sorted(expected)
+
+
+def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_them() -> None:
+    hits = [Match(f"e{n}", 0, 1.0, "", "uses EJSON_5") for n in range(MOST + 1)]
+    hits += [
+        Match("a", 2, 1.0, "", "`enoent`, then"),
+        Match("b", 0, 1.0, "", "ENOENT and EPERM"),
+        Match("c", 0, 1.0, "", "XENOENT"),
+    ]
+    both = frozenset({("a", 2), ("b", 0)})
+    assert holders("ENOENT, EPERM and EJSON_5", hits, lambda hit: hit.text)[1] == {("b", 0)}
+    assert holders("ENOENT", hits, lambda hit: hit.text) == (both, both)
+    assert holders("a grid with two columns in CSS", [Match("a", 0, 1.0, "", "CSS")], lambda hit: hit.text)[0] == set()
+    any_of_them, meant = holders("EJSON_5", hits, lambda hit: hit.text)
+    assert (len(any_of_them), meant) == (MOST + 1, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("what does ENOENT mean", ["ENOENT"]),
+        ("why do I get ENOENT when reading many files", ["ENOENT"]),
+        ("why do I get EOF when reading many files", []),
+        ("what does EOF mean", ["EOF"]),
+        ("dry up SCSS with mixins of theme.config.js", ["theme.config.js"]),
+        ("print the average round trip time of five pings to the gateway of ACME", []),
+    ],
+)
+def test_a_question_is_about_its_names_or_mentions_them(question: str, expected: list[str]) -> None:
+    assert list(about(question, names(question))) == expected
