@@ -56,7 +56,7 @@ SPARE = 20  # Results asked for beyond the limit, for those that take the places
 
 
 SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
-CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`; longer chains are mistakes
+CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`: no chain is longer, but a pulled one may be
 
 
 def edges_of(catalog: CatalogReader, entry_id: str, relation: str) -> list[Edge]:

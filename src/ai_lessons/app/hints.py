@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     """Which of the entries can be told whole in so many characters, and how many each takes."""
 
 FOLDER = "agent-sessions"
-MOST = 3_000  # Characters that a session is told after its start
+MOST = 3_000  # bench.decisions: characters that a session is told after its start
 KEPT_SECONDS = 7 * 24 * 3600  # Time without an event after which a session is forgotten
 _LIMIT = 1 << 20
 _KEPT, _KEPT_CHARACTERS = 20, 2_000  # Failures of a session that are kept, and of each as much of command and output

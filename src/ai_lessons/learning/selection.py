@@ -15,11 +15,11 @@ from ai_lessons.model.layout import EXACT
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-NEAR = 0.06  # A lesson this close above a threshold came through only just
-FEW = 2  # Entries that come unasked, but for the start of a session
+NEAR = 0.06  # A lesson this close above a threshold came through only just: what comes of it teaches the threshold
+FEW = 2  # Entries that come unasked at a moment of a session; its start has a budget of its own
 STARTER = "starter"  # Tag of the entries of the starter set
-TIRED = 12  # Sessions that a lesson is shown in without use, before it is shown no more
-TIE = 0.1  # Chances that differ by no more count as equal
+TIRED = 12  # Sessions that were shown a lesson and did not use it: the next one will not either
+TIE = 0.1  # Chances that differ by less than words can tell: of such lessons the one that helped most is tried
 
 Why = tuple[str, str]  # A word and a sentence
 UNUSED = statistics.UsageTally(statistics.NOTHING, 1.0, 1.0)

@@ -269,7 +269,7 @@ SIMILARITY = "semantic_similarity_threshold"
 ASSESSMENT = "assessment_sample_rate"
 ABLATION = "ablation_frequency"
 
-REACH = 0.25  # How far an outcome is from the position that was used, at most
+REACH = 0.25  # How far an outcome moves the position that was used, at most: it says only which way is better
 
 
 class Definition(NamedTuple):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     Words = Sequence[str]
 
-BAR = 0.5  # Share of the calls of a form that fail, above which the hint comes before the command
-LEAST_SESSIONS = 2  # Sessions in which a form failed, before it is a pattern
+BAR = 0.5  # Share of the calls of a form that fail, above which the hint comes before it: it fails more often than not
+LEAST_SESSIONS = 2  # Sessions in which a form failed before it is a pattern: one session may have its own fault
 PRIOR = 0.5  # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
 
 _LONGEST, _WORDS = 40, 3  # Characters of a word, and words, of a form
