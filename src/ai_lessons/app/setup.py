@@ -606,7 +606,7 @@ def connect(
             raise NotFound("agent host", name or "here", suggestions=host_ids, hint="" if host_ids else NO_HOST)
     changes = agent_hosts.for_user(at, hooks_dir() / PLUGIN, names, job)
     if any(change.before != change.after for change in changes) and not agreed(changes):
-        raise Refused("nothing was changed")
+        raise Refused("nothing was changed", hint="every line of it: ai-lessons admin hosts --install -v")
     agent_hosts.carry_out(changes)
     return changes
 

@@ -628,7 +628,7 @@ def hosts(installed: Sequence[setup.Host], view: View) -> str:
         )
         unreadable = (f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable)
         heard = f"hooks: {line(', '.join(events))}" if events else ""
-        head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(host.found))}"
+        head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(dict.fromkeys(host.found)))}"
         hooked = any(target.ours and target.way == "session-start" for target in host.targets)
         trust = TRUST if host.id == "codex" and hooked else ""
         blocks.append(block(head, (heard, *ways, trust, *unreadable)))

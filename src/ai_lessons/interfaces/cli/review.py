@@ -316,7 +316,7 @@ def _present(
     else:
         call.say(call.view.fit(text) + ("\n" if yes else ""), paged=bool(head) and not yes)
     if not yes and not command.confirm(f"\n{question}"):
-        raise Refused(refused)
+        raise Refused(refused, hint=f"it waits: {text_jobs.REVIEW}")
 
 
 # --- content that may have gone stale ---
