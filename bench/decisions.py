@@ -51,9 +51,12 @@ class Play:
         """Store it, with what it names where that can be stored, and approve it if it is a rule."""
         rule = decision["kind"] == "rule"
         verb = ("suggest-rule", "--rationale", decision.get("quote") or "said") if rule else ("add-lesson",)
-        words = ("--title", decision["title"], "--content", decision["content"], "--project", self.work.name, "--json")
-        about = [word for name in decision.get("about") or () for word in ("--about", name)]
-        for places in (about, ["--no-about"]):
+        words = ["--title", decision["title"], "--content", decision["content"], "--project", self.work.name]
+        words += ["--tags", ",".join(decision["tags"]), "--json"]
+        about = [word for name in decision["about"] for word in ("--about", name)]
+        # a file that is not there yet that day cannot be an anchor, and can be named for when it comes
+        files = [word for name in decision["about"] for word in ("--applies-to", name.partition("::")[0])]
+        for places in (about, files if rule else [], ["--no-about"]):
             if places and (out := self._ours("contribute", *verb, *words, *places)):
                 stored = json.loads(out)
                 handle = stored.get("handle") or stored["entry"]["handle"]
@@ -123,22 +126,19 @@ def main() -> None:
     def share(values: list[bool]) -> float:
         return sum(values) / max(len(values), 1)
 
-    arrived = {
-        "needed": share([any(told for told, _ in pair) for pair in needs.values()]),
-        "violated": share([any(told for told, _ in pair) for pair in violated]),
-    }
+    arrived, again = (share([any(told for told, _ in pair) for pair in of]) for of in (needs.values(), violated))
     right, silent = share([pair in needs for pair in late]), share(quiet)
     each = play.characters.total() / max(len(begun), 1)
     head = f"{len(decisions)} decisions, {len(moments)} moments of {len(begun)} sessions, {len(needs)} needed pairs"
     figures = [
-        ["needed decisions that were told in time", number(arrived["needed"])],
-        ["of those that the person had to say again", number(arrived["violated"])],
+        ["needed decisions that were told in time", number(arrived)],
+        ["of those that the person had to say again", number(again)],
         [f"of {len(late)} tellings after the start those that the session needed", number(right)],
         ["moments that needed nothing, with nothing told", number(silent)],
         ["characters a session", number(each)],
     ]
     print(table(head, ["", given.data.name], figures))
-    for what, measured, least in (("arrived", arrived["needed"], 0.5), ("violated", arrived["violated"], 0.5)):
+    for what, measured, least in (("arrived", arrived, 0.5), ("violated", again, 0.5)):
         outcome.judge(Bar(what, measured, least, "of what was needed", at_least=True))
     outcome.judge(Bar("right", right, 0.3, "of tellings", at_least=True))
     outcome.judge(Bar("quiet", silent, 0.87, "of moments", at_least=True))
