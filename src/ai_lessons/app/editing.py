@@ -279,9 +279,8 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
             raise Refused(question, hint=hint)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
     changes |= {} if about is None else {ABOUT: about or REMOVE}
-    if (
-        summary.seen and not repo.options.agent
-    ):  # a person who looked at the counts of an agent's lesson stands for them
+    # a person who looked at the counts of an agent's lesson stands for them
+    if summary.seen and not repo.options.agent:
         authorship.remember(repo, authorship.USER, entry)
     done = change(repo, summary, changes, f"Keep {summary.kind}: {summary.title}")
     repo.usages.note_status(summary, summary.status)

@@ -362,9 +362,8 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
         return Recovered(tuple(file for _, every in chosen for file in every))
     brought: list[KeptFile] = []
     for job, every in chosen:
-        if not {file.path for file in every} & {
-            file.path for file in brought
-        }:  # one file of two versions: the newer one stands
+        # one file of two versions: the newer one stands
+        if not {file.path for file in every} & {file.path for file in brought}:
             bring_back(store, job, {file.path for file in every})
             brought += every
     saved = store.save()

@@ -160,9 +160,8 @@ def respond(
     if explain:
         return text_jobs.explained(hints)
     text = draw(hints, most=most) if hints.moment else ""
-    if (
-        hints.decision and not text
-    ):  # no rule fits into the text as a whole, but the host has to ask or refuse all the same
+    # no rule fits into the text as a whole, but the host has to ask or refuse all the same
+    if hints.decision and not text:
         text = "; ".join(hints.offered.why[rule] for rule in hints.offered.breaks)
     return answer(event, text, hints.decision) if text else ""
 

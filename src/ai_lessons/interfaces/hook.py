@@ -66,11 +66,7 @@ def _of_helper(data: bytes) -> str | None:
         if folder := settings.warm_folder(os.environ, settings.folders(os.environ).state):
             asked = data, dict(os.environ), os.getcwd()
             return str(daemon_client.ask(folder / daemon_client.program(), asked, daemon_client.HOOK))
-    except (
-        daemon_client.DaemonUnavailable,
-        AiLessonsError,
-        OSError,
-    ):  # the event is answered here, and a lasting error is met there
+    except (daemon_client.DaemonUnavailable, AiLessonsError, OSError):  # answered here, where a lasting error is met
         return None
     finally:
         signal.alarm(0)

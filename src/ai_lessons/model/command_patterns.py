@@ -469,9 +469,8 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
         if not call.failed or not attempt or transcripts.is_host(call.output):
             continue
         shape = transcripts.shape(transcripts.headline(call.output))
-        if (
-            len(transcripts.words_of(shape)) < 3
-        ):  # `error: failed` alone tells nothing: three words without names and numbers do
+        # `error: failed` alone tells nothing: three words without names and numbers do
+        if len(transcripts.words_of(shape)) < 3:
             continue
         near = (
             group

@@ -426,9 +426,8 @@ class Transcript:
         for step in self._calls.pop(str(call), ()):
             if step.sort == "edit" and failed:
                 continue
-            if failed is None or (
-                not failed and "|" in step.text
-            ):  # the exit code of a pipe is that of its last command
+            # the exit code of a pipe is that of its last command
+            if failed is None or (not failed and "|" in step.text):
                 failed = looks_failed(output)
             kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
             self.steps.append(step._replace(output=step.output or kept, failed=failed))
