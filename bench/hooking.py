@@ -46,7 +46,8 @@ def hooking(home: World, outcome: Outcome, rounds: int) -> None:
 
 def hook(home: World, repo: Path, event: dict[str, object]) -> Sample:
     """One call. `$$` is the shell's own number, so that every call is a session of its own."""
-    given = {"hook_event_name": "PreToolUse", "session_id": "$$", "cwd": str(home.folder)} | event
+    cwd = str(home.folder / PROGRAM)  # the project of the lessons that name the command
+    given = {"hook_event_name": "PreToolUse", "session_id": "$$", "cwd": cwd} | event
     text = json.dumps(given).replace("\\", "\\\\").replace('"', '\\"')
     ours = shlex.join([*program(), "admin", "agent-hook"])
     command = f"printf '%s' \"{text}\" | {ours} 2>/dev/null || true"
@@ -76,10 +77,11 @@ def repository(home: World) -> Path:
         if n < 100:
             path = f"{PROGRAM}/{path.partition('/')[2]}"
         about = "src/*.py" if n % 50 == 0 else f"src/part-{n:03}/**/*.py"
+        command = f"about:\n  - command: {PROGRAM}\n" if n < 100 else ""
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
-            text.replace("from: ai\n", f"from: ai\napplies_to:\n  - {json.dumps(about)}\n"), encoding="utf-8"
+            text.replace("from: ai\n", f"from: ai\n{command}applies_to:\n  - {json.dumps(about)}\n"), encoding="utf-8"
         )
     (root / ".ai-lessons").mkdir()
     home.git(root, "init", "-q")

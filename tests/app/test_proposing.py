@@ -10,7 +10,7 @@ import pytest
 from ai_lessons.app import entries, hints, review
 from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposals import make, open_proposals
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits
 from ai_lessons.model.entries import Entry
 from ai_lessons.model.frontmatter import read_entry
 from app.world import DOC, LESSON, NOW, SCRIPT, World, lesson, options
@@ -477,3 +477,13 @@ def test_a_branch_of_a_thousand_commits_stops_the_review_of_nothing(world: World
         rows += ["x", f"M 100644 inline p/lessons/x.md\ndata {len(text)}", text]
     subprocess.run(["git", "fast-import", "--quiet"], cwd=world.root, input="\n".join(rows).encode(), check=True)
     assert [one.branch for one in waiting(world)] == [BRANCH]
+
+
+def test_where_the_user_edited_the_lesson_meanwhile_nothing_is_approved(world: World) -> None:
+    world.committed(PATH, lesson())
+    propose(world, {PATH: lesson(body="Seen thrice.\n")})
+    world.write(PATH, lesson(body="Mine.\n"))
+    with pytest.raises(UnsavedEdits, match=PATH):
+        review.approve_rule(world.fresh(), "L-8F3K2A")
+    assert world.read(PATH) == lesson(body="Mine.\n")
+    assert len(waiting(world)) == 1
