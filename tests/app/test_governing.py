@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app import editing, entries, promotion, proposals, resources, review
-from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft, Suggested
+from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Suggested
 from ai_lessons.app.open_repository import Options
-from ai_lessons.app.promotion import Move, decide, governed
+from ai_lessons.app.promotion import Move, Promoted, PromotionRequest, decide, governed
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.model import Places, TierPlace

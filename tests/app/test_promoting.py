@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import editing, entries, promotion, proposals, resources, review
-from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
-from ai_lessons.app.promotion import promote
+from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
+from ai_lessons.app.promotion import Promoted, PromotionRequest, promote
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
 from ai_lessons.learning.statistics import HELPFUL
 from ai_lessons.model import TierPlace, markdown

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import entries, proposals, review
-from ai_lessons.app.answers import Decided, PinnedList, RuleDraft, Suggested
+from ai_lessons.app.answers import RuleDraft, Suggested
+from ai_lessons.app.review import Decided, PinnedList
 from ai_lessons.errors import NotFound, Refused, UsageError
 from app.world import World, lesson, options
 from real_world import Git

@@ -4,22 +4,10 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from ai_lessons.app.answers import (
-    Answer,
-    Check,
-    Hit,
-    Imported,
-    Listing,
-    ModelState,
-    PassagePreview,
-    Refreshed,
-    Related,
-    Report,
-    Shown,
-    Skipped,
-    Stale,
-    Written,
-)
+from ai_lessons.app.answers import Answer, Hit, Imported, Listing, Related, Shown, Skipped, Stale, Written
+from ai_lessons.app.health import Check, Report
+from ai_lessons.app.resources import PassagePreview, Refreshed
+from ai_lessons.app.search_index import ModelState
 from ai_lessons.errors import Problem
 from ai_lessons.git.objects import FileRevision
 from ai_lessons.interfaces import text as interfaces_text

@@ -4,19 +4,8 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app.answers import (
-    Approval,
-    Audit,
-    AuditRow,
-    Context,
-    Decided,
-    Pending,
-    ProposedFile,
-    Shown,
-    Suggested,
-    Why,
-    Written,
-)
+from ai_lessons.app.answers import Approval, Context, Pending, ProposedFile, Shown, Suggested, Why, Written
+from ai_lessons.app.review import Audit, AuditRow, Decided
 from ai_lessons.approval.proposals import TakenProposal
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs

@@ -3,7 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from ai_lessons.app.answers import Judged, Stats
+from ai_lessons.app.answers import Judged
+from ai_lessons.app.health import Stats
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View
 from ai_lessons.learning.selection import Effect

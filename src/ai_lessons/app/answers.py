@@ -16,10 +16,8 @@ from ai_lessons.model.texts import first_of, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.approval.proposals import TakenProposal
-    from ai_lessons.errors import Problem
     from ai_lessons.git.objects import FileRevision
-    from ai_lessons.learning.selection import Effect, NotShown, ShownEntry
+    from ai_lessons.learning.selection import NotShown, ShownEntry
     from ai_lessons.learning.statistics import ParameterState, UsageTally
     from ai_lessons.model.chunks import TextSection
     from ai_lessons.search import ranking
@@ -426,46 +424,6 @@ class Listing(NamedTuple):
         ]
 
 
-class Initialised(NamedTuple):
-    """What `init` did. `created` False means the repository was already there and complete.
-
-    `entries` are in it now; `cloned` is the address that it was cloned from. `hosts`: agent hosts of this machine that
-    are not connected; `connected`: what was changed for that.
-    """
-
-    path: str
-    created: bool
-    adopted: int
-    hooks: tuple[str, ...]
-    commit: str | None
-    notes: tuple[str, ...] = ()
-    entries: int = 0
-    cloned: str = ""
-    hosts: tuple[str, ...] = ()
-    connected: tuple[Any, ...] = ()
-
-
-class Report(NamedTuple):
-    """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read.
-
-    `notes` name files that no job takes care of, which is no problem of any file.
-    """
-
-    problems: tuple[Problem, ...]
-    fixed: tuple[str, ...]
-    files: int
-    notes: tuple[str, ...] = ()
-
-
-class Check(NamedTuple):
-    """One line of `doctor`: `state` is ok, warning or error; `remedy` the command or action that mends it."""
-
-    name: str
-    state: str
-    detail: str
-    remedy: str = ""
-
-
 class Judged(NamedTuple):
     """An entry of which a user or agent said how it did."""
 
@@ -477,36 +435,6 @@ class Judged(NamedTuple):
     confidence: float
 
 
-class Stats(NamedTuple):
-    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet.
-
-    `approval_lead_time`: median seconds from the last commit of a proposal to the merge that approved it; None: no
-    rule in force came by a merge.
-    """
-
-    entries: Mapping[str, int]
-    projects: int
-    tags: int
-    files: int
-    unreadable: int
-    bytes: int
-    catalog_bytes: int
-    index_bytes: int
-    passages: int
-    vectors: int
-    pending: int
-    taken_away: int
-    commits_30_days: int
-    oldest: str | None
-    newest: str | None
-    most_useful: tuple[Judged, ...] = ()
-    least_useful: tuple[Judged, ...] = ()
-    damaged_events: int = 0
-    ablation: Effect | None = None
-    clusters: tuple[int, ...] = ()
-    approval_lead_time: int | None = None
-
-
 class Stale(NamedTuple):
     """A doc or script whose external file changed since it was read, or is gone."""
 
@@ -514,27 +442,6 @@ class Stale(NamedTuple):
     title: str
     path: str
     reason: str
-
-
-@json_fields(entry=True)
-class Outdated(NamedTuple):
-    """An entry to look at again.
-
-    `reason`: not_followed, quoted, about, review_by, asked, applies_to, repeats, source, failing, or never_helpful.
-    """
-
-    entry: EntrySummary
-    reason: str
-    detail: str
-
-
-class ModelState(NamedTuple):
-    """Where the embedding model is, if anywhere."""
-
-    name: str
-    present: bool
-    path: str | None
-    source: str | None
 
 
 @json_fields(hidden=("kind", "title", "tier", "origin"), optional=("proposed_on", "change", "target", "notes"))
@@ -625,45 +532,6 @@ class Imported:
     skipped: tuple[Skipped, ...]
     commit: str | None
     notes: tuple[str, ...] = ()
-
-
-class PassagePreview(NamedTuple):
-    """How one passage of a file would be cut: its heading path, size in estimated tokens and first words."""
-
-    path: str
-    heading: str
-    tokens: int
-    text: str
-
-
-class Refreshed(NamedTuple):
-    """One doc looked at again. `changed` says its file was rewritten; `diff` is a unified diff of the body."""
-
-    handle: str
-    title: str
-    path: str
-    changed: bool = False
-    old_ref: str | None = None
-    new_ref: str | None = None
-    added: int = 0
-    removed: int = 0
-    diff: str = ""
-    warning: str = ""
-
-
-@json_fields(entry=True)
-class Feedback(NamedTuple):
-    """What was said of an entry, and how it stands with that."""
-
-    entry: EntrySummary
-    outcome: str
-    usage: UsageTally
-    notes: tuple[str, ...] = ()
-
-    def for_agents(self) -> dict[str, Any]:
-        """Of the entry only how to call it."""
-        entry = {"id": self.entry.id, "handle": self.entry.handle, "title": self.entry.title}
-        return entry | {"outcome": self.outcome, "usage": self.usage, "notes": self.notes}
 
 
 class RuleDraft(NamedTuple):
@@ -771,99 +639,3 @@ class Pending(NamedTuple):
         if self.change == "new":
             del data["body"]
         return data
-
-
-class Decided(NamedTuple):
-    """What a person decided, in `commit`, on the proposal of `branch`; at `path` lies the entry or the rejection."""
-
-    id: str
-    handle: str
-    title: str
-    path: str
-    branch: str
-    commit: str
-    notes: tuple[str, ...] = ()
-
-
-class PinnedList(NamedTuple):
-    """Whose signatures approve rules, pinned in `file`: a line for each key (fingerprint, principals, type)."""
-
-    file: str
-    keys: tuple[str, ...]
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-class AuditRow(NamedTuple):
-    """A rule of the approval branch, its `evidence` (0 to 3), the way in one word, and what lacks evidence there."""
-
-    id: str
-    handle: str
-    title: str
-    path: str
-    in_force: bool
-    evidence: int
-    how: str
-    approved_by: str
-    approved_at: str
-    suggested_by: str
-    commit: str
-    problem: str = ""
-
-
-class Audit(NamedTuple):
-    """Every rule with its evidence, and other proposals that were taken; not `ok` with a violation or an alarm."""
-
-    rows: tuple[AuditRow, ...]
-    alarms: tuple[str, ...]
-    ok: bool
-    taken: tuple[TakenProposal, ...] = ()
-
-
-# What becomes of it: a copy, a proposal, a proposal to release it, or nothing because it is there
-COPIED, PROPOSED, ASKED, PRESENT = "copied", "proposed", "asked", "present"
-
-
-class PromotionRequest(NamedTuple):
-    """How to promote; `reason` is for those who decide. `person`: may copy at once, also out of an enterprise."""
-
-    reason: str = ""
-    person: bool = True
-    allow_secrets: Sequence[tuple[str, str]] = ()
-
-
-@json_fields(
-    "id", "handle", "title", "from_", "to", "outcome", "copy", "proposal", "evaluation", "policy", "decided_in", "notes"
-)
-class Promoted(NamedTuple):
-    """What became of an entry that goes from one tier to another: a `copy`, or a `proposal` (also to release it).
-
-    `policy`: the policy that decides. `decided_in`: the tier whose people decide, if any.
-    """
-
-    entry: EntrySummary
-    from_: str
-    to: str
-    outcome: str
-    evaluation: EvaluationReport
-    copy: Written | None = None
-    proposal: Suggested | None = None
-    policy: str = ""
-    decided_in: str = ""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The id of the entry."""
-        return self.entry.id
-
-    @property
-    def handle(self) -> str:
-        """The handle of the entry."""
-        return self.entry.handle
-
-    @property
-    def title(self) -> str:
-        """The title of the entry."""
-        return self.entry.title

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import authorship, secrets
-from ai_lessons.app.answers import Feedback, LessonDraft, Written
 from ai_lessons.app.contexts import namesakes, opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.app.write_checks import checked
 from ai_lessons.errors import NotFound, Refused, UsageError
@@ -35,6 +34,7 @@ from ai_lessons.model.entries import (
     Kind,
     Pattern,
     Relation,
+    json_fields,
 )
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import REMOVE
@@ -44,9 +44,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.app.answers import LessonDraft, Written
     from ai_lessons.app.hints import Failure
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.learning.statistics import UsageTally
+
+
+@json_fields(entry=True)
+class Feedback(NamedTuple):
+    """What was said of an entry, and how it stands with that."""
+
+    entry: EntrySummary
+    outcome: str
+    usage: UsageTally
+    notes: tuple[str, ...] = ()
+
+    def for_agents(self) -> dict[str, Any]:
+        """Of the entry only how to call it."""
+        entry = {"id": self.entry.id, "handle": self.entry.handle, "title": self.entry.title}
+        return entry | {"outcome": self.outcome, "usage": self.usage, "notes": self.notes}
+
 
 UNCHANGED = "nothing changed"  # A note
 TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"

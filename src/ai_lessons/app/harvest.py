@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ai_lessons.connectors.agent_hosts import Where
     from ai_lessons.model.transcripts import Shape
 
+
 MOST_EDITED = 2  # Files of a draft that were edited after its failure, the most frequent first
 PER_SESSION, PER_PROJECT = 2, 5  # Statements of a session that are quoted, and failures of a project that are drafted
 _TITLE = 100  # Characters of a title

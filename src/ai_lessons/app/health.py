@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import anchors, authorship, proposals, secrets, setup
-from ai_lessons.app.answers import Check, Outdated, Report, Stale, Stats, Written
+from ai_lessons.app.answers import Judged, Stale, Written
 from ai_lessons.app.contexts import superseded_by
 from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
 from ai_lessons.app.write_checks import texts_of
@@ -23,12 +23,12 @@ from ai_lessons.git import files, hooks, plumbing
 from ai_lessons.git.commit import ignored_entries, loose
 from ai_lessons.git.store import AUTOCOMMIT, Change, Store
 from ai_lessons.git.worktree import branch_name, walk
-from ai_lessons.learning.selection import measured
+from ai_lessons.learning.selection import Effect, measured
 from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SCRIPT_OK, Event, ParameterState
 from ai_lessons.model import checks, expression, frontmatter, layout, markdown
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
-from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind, Relation, handle
+from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind, Relation, handle, json_fields
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
@@ -44,6 +44,69 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import PendingCommit
 
     Finding = tuple[str, str, str]  # State (ok, warning or error), what was found, and what mends it; see `Check`
+
+
+class Report(NamedTuple):
+    """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read.
+
+    `notes` name files that no job takes care of, which is no problem of any file.
+    """
+
+    problems: tuple[Problem, ...]
+    fixed: tuple[str, ...]
+    files: int
+    notes: tuple[str, ...] = ()
+
+
+class Check(NamedTuple):
+    """One line of `doctor`: `state` is ok, warning or error; `remedy` the command or action that mends it."""
+
+    name: str
+    state: str
+    detail: str
+    remedy: str = ""
+
+
+class Stats(NamedTuple):
+    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet.
+
+    `approval_lead_time`: median seconds from the last commit of a proposal to the merge that approved it; None: no
+    rule in force came by a merge.
+    """
+
+    entries: Mapping[str, int]
+    projects: int
+    tags: int
+    files: int
+    unreadable: int
+    bytes: int
+    catalog_bytes: int
+    index_bytes: int
+    passages: int
+    vectors: int
+    pending: int
+    taken_away: int
+    commits_30_days: int
+    oldest: str | None
+    newest: str | None
+    most_useful: tuple[Judged, ...] = ()
+    least_useful: tuple[Judged, ...] = ()
+    damaged_events: int = 0
+    ablation: Effect | None = None
+    clusters: tuple[int, ...] = ()
+    approval_lead_time: int | None = None
+
+
+@json_fields(entry=True)
+class Outdated(NamedTuple):
+    """An entry to look at again.
+
+    `reason`: not_followed, quoted, about, review_by, asked, applies_to, repeats, source, failing, or never_helpful.
+    """
+
+    entry: EntrySummary
+    reason: str
+    detail: str
 
 
 def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:

@@ -25,7 +25,7 @@ from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, tracking
 from ai_lessons.learning import statistics
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, config, expression, frontmatter, layout, lessons, markdown
-from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, EntrySummary, Filter, Kind, Link, Relation
+from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, EntrySummary, Filter, Kind, Link, Relation, json_fields
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.lessons import original_of, promoted
@@ -36,6 +36,54 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, RepositorySession
+
+
+# What becomes of it: a copy, a proposal, a proposal to release it, or nothing because it is there
+COPIED, PROPOSED, ASKED, PRESENT = "copied", "proposed", "asked", "present"
+
+
+class PromotionRequest(NamedTuple):
+    """How to promote; `reason` is for those who decide. `person`: may copy at once, also out of an enterprise."""
+
+    reason: str = ""
+    person: bool = True
+    allow_secrets: Sequence[tuple[str, str]] = ()
+
+
+@json_fields(
+    "id", "handle", "title", "from_", "to", "outcome", "copy", "proposal", "evaluation", "policy", "decided_in", "notes"
+)
+class Promoted(NamedTuple):
+    """What became of an entry that goes from one tier to another: a `copy`, or a `proposal` (also to release it).
+
+    `policy`: the policy that decides. `decided_in`: the tier whose people decide, if any.
+    """
+
+    entry: EntrySummary
+    from_: str
+    to: str
+    outcome: str
+    evaluation: answers.EvaluationReport
+    copy: answers.Written | None = None
+    proposal: answers.Suggested | None = None
+    policy: str = ""
+    decided_in: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of the entry."""
+        return self.entry.id
+
+    @property
+    def handle(self) -> str:
+        """The handle of the entry."""
+        return self.entry.handle
+
+    @property
+    def title(self) -> str:
+        """The title of the entry."""
+        return self.entry.title
 
 
 class Governed(NamedTuple):
@@ -341,7 +389,7 @@ def place_of(repo: RepositorySession) -> str:
 TRAILER = "Promoted-from"
 
 
-def promote(library: Library, ref: str, to: str, request: answers.PromotionRequest | None = None) -> answers.Promoted:
+def promote(library: Library, ref: str, to: str, request: PromotionRequest | None = None) -> Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
     Raises UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
@@ -357,7 +405,7 @@ def promote(library: Library, ref: str, to: str, request: answers.PromotionReque
     target.refuse_other_formats()
     target.current()
     refuse_wrong(summary)
-    return _Promotion(library, source, target, summary, request or answers.PromotionRequest()).carry_out()
+    return _Promotion(library, source, target, summary, request or PromotionRequest()).carry_out()
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,9 +416,9 @@ class _Promotion:
     source: RepositorySession
     target: RepositorySession
     summary: EntrySummary
-    request: answers.PromotionRequest
+    request: PromotionRequest
 
-    def carry_out(self) -> answers.Promoted:
+    def carry_out(self) -> Promoted:
         to = self.target.options.tier
         original = source_entry(self.source, self.summary)
         weakest = weakest_origin(self.library.reading, self.summary) if self.summary.kind is Kind.LESSON else None
@@ -379,16 +427,14 @@ class _Promotion:
         move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
         decision = decide(self.library, move)
         plan = self._plan(copy, decision)
-        if plan.outcome == answers.PRESENT:
+        if plan.outcome == PRESENT:
             return plan
-        if not self.request.person and (
-            plan.outcome == answers.COPIED or self.source.options.tier.startswith(ENTERPRISE)
-        ):
+        if not self.request.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
             hint = f"ask the user to run: ai-lessons contribute promote {self.summary.handle} --to {to}"
             raise Refused(f"an agent only proposes: a person takes {self.summary.handle} to {to}", hint=hint)
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
-        if plan.outcome == answers.ASKED:
+        if plan.outcome == ASKED:
             return plan._replace(proposal=self._ask(original, decision))
         return self._write(copy, plan)
 
@@ -477,14 +523,14 @@ class _Promotion:
         text = f"{original.entry.project}\n{original.whole}"
         return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in answers.ties(text, projects)))
 
-    def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> answers.Promoted:
+    def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> Promoted:
         """What is to be done, decided without doing any of it."""
         same, asks = self._same_there(copy), decision.verdict is config.PolicyVerdict.NEEDS_RELEASE
-        outcome = answers.PROPOSED if self._proposes else answers.COPIED
+        outcome = PROPOSED if self._proposes else COPIED
         if same or asks:
-            outcome = answers.PRESENT if same else answers.ASKED
-        decided_in = {answers.PROPOSED: self.target.options.tier, answers.ASKED: decision.enterprise}
-        return answers.Promoted(
+            outcome = PRESENT if same else ASKED
+        decided_in = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
+        return Promoted(
             entry=self.summary,
             from_=self.source.options.tier,
             to=self.target.options.tier,
@@ -528,7 +574,7 @@ class _Promotion:
                     return [f"{waiting.branch} ({target.options.tier}) proposes the same already"]
         return []
 
-    def _write(self, copy: TargetCopy, plan: answers.Promoted) -> answers.Promoted:
+    def _write(self, copy: TargetCopy, plan: Promoted) -> Promoted:
         reason = one_line(self.request.reason, answers.LONGEST)
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ai_lessons.app import secrets
-from ai_lessons.app.answers import Imported, PassagePreview, Refreshed, ResourceDraft, Stale
+from ai_lessons.app.answers import Imported, ResourceDraft, Stale
 from ai_lessons.app.open_repository import Trust, fingerprint
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.write_checks import Planned, checked, new_files
@@ -57,6 +57,31 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.connectors.packages import Package, Page
     from ai_lessons.connectors.web import Web
+
+
+class PassagePreview(NamedTuple):
+    """How one passage of a file would be cut: its heading path, size in estimated tokens and first words."""
+
+    path: str
+    heading: str
+    tokens: int
+    text: str
+
+
+class Refreshed(NamedTuple):
+    """One doc looked at again. `changed` says its file was rewritten; `diff` is a unified diff of the body."""
+
+    handle: str
+    title: str
+    path: str
+    changed: bool = False
+    old_ref: str | None = None
+    new_ref: str | None = None
+    added: int = 0
+    removed: int = 0
+    diff: str = ""
+    warning: str = ""
+
 
 _NO_PAGE = expression(r"(?i)\.(?:svg|css|scss|less|map|po|pot)$|^conf\.py$")
 """What pages are drawn, built and translated with; in a folder of pages it is found in their place."""

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import secrets, write_checks
-from ai_lessons.app.answers import Audit, AuditRow, Decided, Pending, PinnedList, ProposedFile, Suggested
+from ai_lessons.app.answers import Pending, ProposedFile, Suggested
 from ai_lessons.app.contexts import refuse_wrong_kinds
 from ai_lessons.app.proposals import (
     SHORTEST_END,
@@ -67,6 +67,55 @@ if TYPE_CHECKING:
     from ai_lessons.approval.proposals import TakenProposal
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.entries import Entry
+
+
+class Decided(NamedTuple):
+    """What a person decided, in `commit`, on the proposal of `branch`; at `path` lies the entry or the rejection."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    branch: str
+    commit: str
+    notes: tuple[str, ...] = ()
+
+
+class PinnedList(NamedTuple):
+    """Whose signatures approve rules, pinned in `file`: a line for each key (fingerprint, principals, type)."""
+
+    file: str
+    keys: tuple[str, ...]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class AuditRow(NamedTuple):
+    """A rule of the approval branch, its `evidence` (0 to 3), the way in one word, and what lacks evidence there."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    in_force: bool
+    evidence: int
+    how: str
+    approved_by: str
+    approved_at: str
+    suggested_by: str
+    commit: str
+    problem: str = ""
+
+
+class Audit(NamedTuple):
+    """Every rule with its evidence, and other proposals that were taken; not `ok` with a violation or an alarm."""
+
+    rows: tuple[AuditRow, ...]
+    alarms: tuple[str, ...]
+    ok: bool
+    taken: tuple[TakenProposal, ...] = ()
+
 
 one_job = plumbing.once  # For interfaces: what several calls ask of git is asked once
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 from time import sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app.answers import ModelState
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git.files import can_hold_index
@@ -30,6 +29,15 @@ if TYPE_CHECKING:
     from ai_lessons.app.open_repository import OpenRepository, Options
     from ai_lessons.search.embedding import Embedder, Vector
     from ai_lessons.search.model_files import ModelFolder
+
+
+class ModelState(NamedTuple):
+    """Where the embedding model is, if anywhere."""
+
+    name: str
+    present: bool
+    path: str | None
+    source: str | None
 
 
 def model_status(repo: OpenRepository) -> ModelState:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ai_lessons.app import write_checks
-from ai_lessons.app.answers import Initialised
 from ai_lessons.app.resources import known_sources, refresh, source_mark, source_of
 from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.approval.decisions import propose_starters
@@ -57,6 +56,26 @@ if TYPE_CHECKING:
     from ai_lessons.model.config import Migration
     from ai_lessons.model.entries import Kind
     from ai_lessons.search.ranking import IndexRefresh, IndexStatus
+
+
+class Initialised(NamedTuple):
+    """What `init` did. `created` False means the repository was already there and complete.
+
+    `entries` are in it now; `cloned` is the address that it was cloned from. `hosts`: agent hosts of this machine that
+    are not connected; `connected`: what was changed for that.
+    """
+
+    path: str
+    created: bool
+    adopted: int
+    hooks: tuple[str, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
+    entries: int = 0
+    cloned: str = ""
+    hosts: tuple[str, ...] = ()
+    connected: tuple[Any, ...] = ()
+
 
 __all__ = ["Host", "HostChange", "Target"]  # of connectors, for the interfaces
 

@@ -28,7 +28,7 @@ from ai_lessons.model.texts import entry_lines, scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import anchors, answers, contexts, harvest, hints, lessons
+    from ai_lessons.app import anchors, answers, contexts, editing, harvest, health, hints, lessons
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
     from ai_lessons.app.harvest import HarvestedLesson
     from ai_lessons.model.links import Line
@@ -324,7 +324,7 @@ def diff(text: str, view: View) -> str:
     return "\n".join(view.paint(row, DIFF_COLOURS.get(row[:1], "")) for row in rows)
 
 
-def feedback(value: answers.Feedback, view: View) -> str:
+def feedback(value: editing.Feedback, view: View) -> str:
     """What was said of which entry, and how it stands with that."""
     return block(f"{view.named(value.entry)}: {line(value.outcome)}", usage(value.usage, view))
 
@@ -389,7 +389,7 @@ def params(values: Sequence[answers.Parameter], view: View) -> str:
     return table(header, rows, view, flexible=(5,))
 
 
-def learned(value: answers.Stats, view: View) -> list[str]:
+def learned(value: health.Stats, view: View) -> list[str]:
     """What `stats` says of use: blocks, only those that have something to say."""
     blocks = []
     for title, entries in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):

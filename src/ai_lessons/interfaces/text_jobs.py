@@ -17,9 +17,10 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import answers, rule_checks, setup, sharing, transfer, workspace
+    from ai_lessons.app import answers, health, review, rule_checks, search_index, setup, sharing, transfer, workspace
     from ai_lessons.app import hints as app_hints
-    from ai_lessons.app.answers import Audit, Decided, PastSessions, Pending, PinnedList, Promoted, Suggested
+    from ai_lessons.app.promotion import Promoted
+    from ai_lessons.app.resources import PassagePreview, Refreshed
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
@@ -27,7 +28,6 @@ BATCH = "ai-lessons admin approve-rule --batch"
 REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."
 CHOOSE = "ai-lessons admin conflicts {} --take mine|theirs"
-INDENT = "    "
 
 
 def written(value: answers.Written, view: View) -> str:
@@ -80,7 +80,7 @@ def first_rows(texts: Iterable[str]) -> list[str]:
     return [*rows[:FEW], *([f"… and {len(rows) - FEW:,} more (--json names them all)"] if len(rows) > FEW else [])]
 
 
-def previews(values: Sequence[answers.PassagePreview], view: View) -> str:
+def previews(values: Sequence[PassagePreview], view: View) -> str:
     """How files would be split: one line a passage."""
     header = ("#", "TOKENS", "HEADING", "BEGINS")
     blocks = []
@@ -95,7 +95,7 @@ def previews(values: Sequence[answers.PassagePreview], view: View) -> str:
     return "\n\n".join(blocks) or "Nothing to split."
 
 
-def refreshed(values: Sequence[answers.Refreshed], view: View) -> str:
+def refreshed(values: Sequence[Refreshed], view: View) -> str:
     """Docs looked at again: what changed in each, and where its source stands now."""
     blocks = []
     for doc in values:
@@ -115,7 +115,7 @@ def _short(ref: str | None) -> str:
     return commit[:10] + dash + dirty
 
 
-def initialised(value: answers.Initialised, view: View) -> str:
+def initialised(value: setup.Initialised, view: View) -> str:
     """What `init` did and what to do next."""
     made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
     made = f"Cloned {count(value.entries, 'entry')} of {line(value.cloned)}" if value.cloned else made
@@ -130,7 +130,7 @@ def initialised(value: answers.Initialised, view: View) -> str:
     return "\n".join(rows)
 
 
-def report(value: answers.Report, _view: View) -> str:
+def report(value: health.Report, _view: View) -> str:
     """Problems as `path:line: message`, then one line that sums up."""
     lines = [f"fixed {line(text)}" for text in value.fixed]
     lines += [f"{line(problem.path)}:{problem.line or 1}: {line(problem.message)}" for problem in value.problems]
@@ -201,7 +201,7 @@ def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
     }
 
 
-def checks(values: Sequence[answers.Check], view: View) -> str:
+def checks(values: Sequence[health.Check], view: View) -> str:
     """One line a check, and below what is not well what to do about it."""
     rows = []
     for check in values:
@@ -212,7 +212,7 @@ def checks(values: Sequence[answers.Check], view: View) -> str:
     return columns(rows, view)
 
 
-def stats(value: answers.Stats, view: View) -> str:
+def stats(value: health.Stats, view: View) -> str:
     """Counts and sizes."""
     rows = [(f"{kind}s", f"{number:,}") for kind, number in value.entries.items()]
     rows += [
@@ -252,7 +252,7 @@ def stale(values: Sequence[answers.Stale], view: View) -> str:
     return _reasoned([(resource, resource.reason) for resource in values], view) or "Nothing is stale."
 
 
-def outdated(values: Sequence[answers.Outdated], view: View) -> str:
+def outdated(values: Sequence[health.Outdated], view: View) -> str:
     """What a person should look at again, and below it why."""
     return _reasoned([(finding.entry, finding.detail) for finding in values], view) or "Nothing is to be reviewed."
 
@@ -297,7 +297,7 @@ def lines(values: Iterable[str], _view: View) -> str:
     return "\n".join(map(clean, values)) or "Nothing to do."
 
 
-def model(value: answers.ModelState, _view: View) -> str:
+def model(value: search_index.ModelState, _view: View) -> str:
     """Where the model is."""
     state = f"present, {value.path} (from {value.source})"
     return f"{line(value.name)}: {line(state if value.present else 'not here: searches use full text alone')}"
@@ -437,11 +437,11 @@ def _torn(conflict: sharing.EntryConflict, view: View, most: int = 12) -> Iterat
 
 def _diff(diff: str, text: str | None, most: int) -> Iterator[str]:
     if not diff:
-        yield f"{INDENT}(no such file)" if text is None else f"{INDENT}(as it was)"
+        yield "    (no such file)" if text is None else "    (as it was)"
     rows = [row for row in clean(diff).splitlines() if not row.startswith(("--- ", "+++ "))]
-    yield from (f"{INDENT}{row}" for row in rows[:most])
+    yield from (f"    {row}" for row in rows[:most])
     if len(rows) > most:
-        yield f"{INDENT}… {count(len(rows) - most, 'more line')}: ai-lessons admin conflicts ID"
+        yield f"    … {count(len(rows) - most, 'more line')}: ai-lessons admin conflicts ID"
 
 
 def conflicts(value: sharing.Conflicts, view: View) -> str:
@@ -668,12 +668,12 @@ WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of
 LACKING = "stands on the approval branch without approval"
 
 
-def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
+def suggested(value: answers.Suggested, view: View, review: str = REVIEW) -> str:
     """A new proposal: where it stands, what speaks against it, and the command to decide with."""
     return proposed((value,), view, review)
 
 
-def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> str:
+def proposed(values: Sequence[answers.Suggested], view: View, review: str = REVIEW) -> str:
     """Several of them. `review` is the command to decide with."""
     rows = []
     for made in values:
@@ -683,13 +683,13 @@ def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> s
     return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
 
 
-def pending(values: Sequence[Pending], view: View) -> str:
+def pending(values: Sequence[answers.Pending], view: View) -> str:
     """Proposals that wait, a line each as given, the first ones of each import; then what speaks against them."""
     if not values:
         return NOTHING_PENDING
     numbers = Counter[str]()
-    shown: list[Pending] = []
-    folded: defaultdict[str, list[Pending]] = defaultdict(list)
+    shown: list[answers.Pending] = []
+    folded: defaultdict[str, list[answers.Pending]] = defaultdict(list)
     for proposal in values:
         numbers[proposal.batch] += 1
         # an import of more than ten proposals is counted, not listed
@@ -714,7 +714,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
     return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, decide])
 
 
-def _doubts(proposal: Pending) -> Iterator[str]:
+def _doubts(proposal: answers.Pending) -> Iterator[str]:
     yield from map(line, proposal.conflicts)
     if proposal.kind == "rule" and proposal.change == "new" and not proposal.rationale:
         yield "no reason is stated: edit it and say why"
@@ -724,7 +724,7 @@ def _doubts(proposal: Pending) -> Iterator[str]:
         yield f"the same was rejected {line(proposal.rejected_before)}"
 
 
-def weighed(value: PastSessions) -> str:
+def weighed(value: answers.PastSessions) -> str:
     """What past sessions say of a proposal, in a sentence or two."""
     apart = f" It came from {count(value.apart, 'session')}, counted apart." if value.apart else ""
     if not value.told:
@@ -737,7 +737,7 @@ def weighed(value: PastSessions) -> str:
     )
 
 
-def proposal(pending: Pending, view: View, past: PastSessions | None = None) -> str:
+def proposal(pending: answers.Pending, view: View, past: answers.PastSessions | None = None) -> str:
     """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs.
 
     `past`: what sessions on this machine say of it.
@@ -774,7 +774,7 @@ def proposal(pending: Pending, view: View, past: PastSessions | None = None) -> 
     return "\n\n".join(blocks)
 
 
-def reach(proposal: Pending) -> str:
+def reach(proposal: answers.Pending) -> str:
     """Which agents read what a proposal says once it is taken, or no longer."""
     where = layout.place(proposal.path)
     project = where.project if where else GLOBAL_PROJECT
@@ -790,7 +790,7 @@ def _indented(text: str) -> str:
     return "\n".join(f"    {row}".rstrip() for row in text.split("\n"))
 
 
-def approved(values: Sequence[Decided], view: View) -> str:
+def approved(values: Sequence[review.Decided], view: View) -> str:
     """What was approved, and the merges that say so; of one merge for many, what it took."""
     commit = values[-1].commit
     if len(values) == 1 or any(decision.commit != commit for decision in values):
@@ -799,13 +799,13 @@ def approved(values: Sequence[Decided], view: View) -> str:
     return block(head, (view.named(decision) for decision in values))
 
 
-def decided(word: str, decision: Decided, view: View) -> str:
+def decided(word: str, decision: review.Decided, view: View) -> str:
     """What was approved or rejected, and where that is kept."""
     where = f"record: {view.place(decision.path)}" if word == "Rejected" else f"commit: {line(decision.commit[:10])}"
     return f"{word} {view.named(decision)}\n  {where}"
 
 
-def signers(value: PinnedList, view: View) -> str:
+def signers(value: review.PinnedList, view: View) -> str:
     """Whose signatures count now."""
     rows = [f"{'+' if key in value.added else ' '} {line(key)}" for key in value.keys]
     rows += [f"- {line(key)}" for key in value.removed]
@@ -813,7 +813,7 @@ def signers(value: PinnedList, view: View) -> str:
     return "\n".join([head, *rows, *([f"  pinned in {view.place(value.file)}"] if rows else [])])
 
 
-def audit(value: Audit, view: View) -> str:
+def audit(value: review.Audit, view: View) -> str:
     """Every rule of the approval branch: how it came there, by whom; what violates the policy; then the rest."""
     header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
     rows = [

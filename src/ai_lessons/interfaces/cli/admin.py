@@ -301,7 +301,7 @@ def tiers(call: Call) -> None:
 
 
 @admin.command(
-    "stats", tool=Tool("stats", [], lambda: app.answers.Stats, "How much is kept, and what waits.", reads=True)
+    "stats", tool=Tool("stats", [], lambda: app.health.Stats, "How much is kept, and what waits.", reads=True)
 )
 def stats(call: Call) -> None:
     """Counts and sizes."""

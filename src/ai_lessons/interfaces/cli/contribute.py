@@ -354,7 +354,7 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
     tool=Tool(
         "record_outcome",
         [Argument("id", "ref", single=True), Argument("outcome", single=True), "note"],
-        lambda: app.answers.Feedback,
+        lambda: app.editing.Feedback,
         "Say how an entry did.",
     ),
 )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 
 from ai_lessons import app
-from ai_lessons.app.answers import PromotionRequest, RuleDraft
+from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from ai_lessons.app.answers import Outdated, Pending, Written
+    from ai_lessons.app.answers import Pending, Written
     from ai_lessons.app.harvest import HarvestedLesson
+    from ai_lessons.app.health import Outdated
     from ai_lessons.app.review import Batch
     from ai_lessons.interfaces.cli.command import Call
 
@@ -585,7 +586,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
         raise UsageError(
             "nothing to approve is given", hint="give an ID, a GLOB, --project or --batch; see review-rules --list"
         )
-    approved: list[app.answers.Decided] = []
+    approved: list[app.review.Decided] = []
     try:
         with app.review.one_job():
             for ref, commit in shown_and_confirmed(call, refs, yes=yes):
@@ -647,7 +648,7 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     tool=Tool(
         "promote",
         [Argument("id", "ref"), Argument("to", note="enterprise:NAME; a rule also to user or project"), "reason"],
-        lambda: app.answers.Promoted,
+        lambda: app.promotion.Promoted,
         "Propose an entry to an enterprise, with an evaluation; a person there decides. "
         "Copies between the user's and the project's tier are for people.",
     ),
@@ -658,5 +659,5 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
 @options.allow_secret_option
 def promote(call: Call, /, ref: str, to: str, **fields: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
-    request = PromotionRequest(**fields, person=not call.tool)
+    request = app.promotion.PromotionRequest(**fields, person=not call.tool)
     call.answer(app.promotion.promote(call.library, ref, to, request), text_jobs.promoted)

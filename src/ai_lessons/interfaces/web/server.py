@@ -192,7 +192,7 @@ def _problem(error: AiLessonsError) -> str:
     return f"Nothing was saved: {error.message}" + (f" ({error.hint})" if error.hint else "")
 
 
-def _decided(word: str, decisions: Iterable[app.answers.Decided]) -> tuple[str, ...]:
+def _decided(word: str, decisions: Iterable[app.review.Decided]) -> tuple[str, ...]:
     return tuple(
         message
         for decision in decisions
