@@ -7,11 +7,9 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import signal
 import sqlite3
 import stat
-import subprocess
 import threading
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -716,6 +714,9 @@ def _exported(info: dict[str, Any], message: Any) -> Iterator[Any]:
 
 def _uncompressed(file: Path) -> Iterator[tuple[int, Any]]:
     """The records of a file compressed by Zstandard, by the program for it: Python has none before 3.14."""
+    import shutil  # only here, as a list loads this module, too
+    import subprocess
+
     program = shutil.which("zstd")
     if program is None:
         raise StorageFailed("compressed, not read; to have it read install the program zstd")
