@@ -157,12 +157,16 @@ def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: 
     embedder.name = PINNED.name
     world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
     world.write("notes/b.md", "# Bread\n\nAbout baking.\n")
+    for name in ("c", "d"):
+        world.write(f"notes/{name}.md", f"# Notes of {name}\n\nAbout the letter {name}.\n")
     assert world.found("orchards grafting")[:1] == ["Apples"]
     assert world.found("grafting")[:1] == ["Apples"]
-    answer = world.search("turbulent boundary layers about supersonic aerofoils")
+    far = "turbulent boundary layers about supersonic aerofoils"
+    answer = world.search(far)
     assert answer.weak
+    assert [len(answer.docs), len(world.search(far, limit=10).docs)] == [3, 4]  # who states a limit gets as many
     assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
-    assert "none of the 2 entries stored here matches" in world.search("pomology", project="elsewhere").notes
+    assert "none of the 4 entries stored here matches" in world.search("pomology", project="elsewhere").notes
 
 
 def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: World) -> None:

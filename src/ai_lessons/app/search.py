@@ -369,8 +369,9 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
     rule_answers = not asked.query.kinds and any(hit.entry.kind is Kind.RULE for hit in hits)
     weak = bool(hits) and seen.weak and not rule_answers
     shown = (*asked.query.phrases, *ranking.names(asked.query.text))
-    # Results that data names where none comes near the question; words alone tell less: all
-    hits = [_answering(hit, asked.query, shown) for hit in (hits[:3] if weak and gathered.candidates.vectors else hits)]
+    # where none comes near the question, data names three, unless a limit was stated; words alone tell less: all
+    named = hits[:3] if weak and asked.few and gathered.candidates.vectors else hits
+    hits = [_answering(hit, asked.query, shown) for hit in named]
     return Answer(
         asked.typed, tuple(hits), notes=_notes(repo, asked, hits, gathered, weak=weak), coverage=coverage, weak=weak
     )
