@@ -50,9 +50,10 @@ def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tup
     head = now = draft.tree_of(tip)
     # events are a log, which stays as it is
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
-    for commit in _jobs(store, tip, decisions):
+    settled = git_sync.Decisions(store.state_dir).settled()
+    for commit in _jobs(store, tip, decisions, settled):
         subject, after = commit.info.message.partition("\n")[0], draft.tree_of(commit.id)
-        if choices := _settled(store, commit):
+        if choices := settled.get(commit.id) if len(commit.parents) > 1 else None:
             subject, reverse = _other_sides(store, draft, commit, choices)
         if len(jobs) == count:
             before_them = subject
@@ -89,11 +90,6 @@ def _refuse_decisions(subject: str, paths: Iterable[str]) -> None:
             )
 
 
-def _settled(store: Store, commit: RawCommit) -> dict[str, str]:
-    """The choices between two versions that a person made here for a merge."""
-    return git_sync.Decisions(store.state_dir).settled(commit.id) if len(commit.parents) > 1 else {}
-
-
 def _other_sides(
     store: Store, draft: Draft, merge: RawCommit, choices: Mapping[str, str]
 ) -> tuple[str, dict[bytes, TreeEntry | None]]:
@@ -108,8 +104,11 @@ def _other_sides(
     return f"Settle a conflict: {', '.join(names)}", not_taken
 
 
-def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
-    """Commits that were made here and can be undone, newest first; subjects of decisions go to `decisions`."""
+def _jobs(store: Store, head: str, decisions: list[str], settled: Mapping[str, object]) -> Iterator[RawCommit]:
+    """Commits that were made here and can be undone, newest first; subjects of decisions go to `decisions`.
+
+    Of merges these are those that are `settled`: a person chose between two versions for them.
+    """
     journalled = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
     email = (GitIdentity(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
@@ -125,9 +124,9 @@ def _jobs(store: Store, head: str, decisions: list[str]) -> Iterator[RawCommit]:
             continue
         if commit.id in undone or TRAILER in keys:
             continue
-        if _settled(store, commit):
-            yield commit
         if len(commit.parents) > 1:
+            if settled.get(commit.id):
+                yield commit
             continue
         if commit.id in journalled or (by_user and keys & _OURS and commit.id in here):
             yield commit

@@ -267,9 +267,9 @@ class Decisions:
         self.made = {}
         self._file.unlink(missing_ok=True)
 
-    def settled(self, merge: str) -> dict[str, str]:
-        """The choices that made this merge; only of the last one that any did."""
-        return (files.read_json(self._file.with_name("settled.json")) or {}).get(merge) or {}
+    def settled(self) -> dict[str, dict[str, str]]:
+        """The choices that made a merge, by its id; only of the last one that any did."""
+        return files.read_json(self._file.with_name("settled.json")) or {}
 
 
 def _key(torn: MergeConflict) -> str:
