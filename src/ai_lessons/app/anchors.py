@@ -122,9 +122,8 @@ class CodeFolder:
         """Keep what was seen for the next look, where the state folder can be written."""
         if self._changed:
             for rows in self._kept.values():
-                for name in list(rows)[
-                    :-5_000
-                ]:  # the newest; a clone of a large project must not fill the state folder
+                # the newest are kept; a clone of a large project must not fill the state folder
+                for name in list(rows)[:-5_000]:
                     del rows[name]
             with suppress(AiLessonsError, OSError):  # then the next look costs as much
                 self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -209,9 +208,8 @@ class CodeFolder:
         if verdict in {Verdict.HOLDS, Verdict.ELSEWHERE}:
             return AnchorVerdict(str(anchor), verdict)
         if verdict is Verdict.GONE and not name and not self.whole:
-            return AnchorVerdict(
-                str(anchor), Verdict.ELSEWHERE
-            )  # git does not know that it was ever here, so it may be other code
+            # git does not know that it was ever here, so it may be other code
+            return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
         index = _stamp(self.worktree.git_dir / "index") or [0]
         stamp = [read_head(self.worktree).commit, index[0], _listed(now), date.today().year]
         key = f"{anchor} {anchor.seen}"
