@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ai_lessons.model import expression
-from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Status, json_fields, record
+from ai_lessons.model.entries import KINDS, EntrySummary, Kind, Status, json_fields, record
 from ai_lessons.model.texts import first_of, one_line
 
 if TYPE_CHECKING:
@@ -123,10 +122,10 @@ def finding_line(finding: EvaluationFinding) -> str:
     return f"{severity}{finding.check}: {message}" + (f" ({where})" if where else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Query(Filter):
-    """A search, and what it may find. `context_tags` maps a tag to its weight or None for the default.
+class Query(NamedTuple):
+    """A search, and what it may find, as `Filter` has it.
 
+    `context_tags` maps a tag to its weight or None for the default.
     `text` may hold phrases and filters, as `catalog.parse_query` has it, unless it is `plain`.
     `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
@@ -135,8 +134,14 @@ class Query(Filter):
     """
 
     text: str
-    _: KW_ONLY
-    context_tags: Mapping[str, float | None] = field(default_factory=dict)
+    kinds: frozenset[Kind] = frozenset()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    since: str | None = None
+    scopes: frozenset[str] = frozenset()
+    phrases: Sequence[str] = ()
+    context_tags: Mapping[str, float | None] = {}
     limit: int = 0
     explain: bool = False
     approvals: bool = False
@@ -523,8 +528,7 @@ class Skipped(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """What an import did."""
 
     written: tuple[Written, ...]

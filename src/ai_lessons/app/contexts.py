@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -459,7 +458,7 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
         command, output = transcripts.parted(error)
         # a heredoc in the command line would drown the words of the message
         words = f"{command[:200]} {transcripts.headline(output)}".strip()
-        query = replace(query, text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
+        query = query._replace(text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
     answer: Answer = ask("search", query)
     return answer._replace(prompt=NOT_KEPT) if alone and answer.prompt else answer
 
@@ -727,7 +726,7 @@ class _Asked:
         if not query.query.strip():
             return summaries
         search = Query(query.query, kinds=kinds, project=query.project, limit=self._budget, plain=True)
-        result = app.search.find(self._repo, replace(search, context_tags=query.context_tags))
+        result = app.search.find(self._repo, search._replace(context_tags=query.context_tags))
         ids = {summary.id for summary in summaries}
         hits = () if result.weak else (hit.entry for hit in result.hits)
         return summaries + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -273,7 +272,7 @@ def list_entries(
         without=_superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
-        summaries = catalog.select(replace(query, status=None, without=frozenset(), limit=0))
+        summaries = catalog.select(query._replace(status=None, without=frozenset(), limit=0))
         why = app.contexts.silent(opened.reading, summaries)
         quiet = tuple(summary for summary in summaries if summary.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind,
 from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
-from ai_lessons.search.catalog import BESIDE_INDEX, CatalogReader, gist, one_project, parse_query
+from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
 from ai_lessons.search.ranking import (
     BAR,
     NEAR_BEST,
@@ -216,7 +215,7 @@ def ask(repo: Reading, query: Query) -> Asking:
     """What is asked for, with all that the words say beside the question. Raises UsageError as `find`."""
     asked = understood(query)
     limit = asked.limit or ranking.MOST
-    return Asking(query.text, replace(asked, limit=limit), asked_versions(repo, asked), few=not asked.limit)
+    return Asking(query.text, asked._replace(limit=limit), asked_versions(repo, asked), few=not asked.limit)
 
 
 class Gathered(NamedTuple):
@@ -248,7 +247,7 @@ def gather(repo: Reading, asked: Asking) -> Gathered:
     candidates = begin(repo, query.text, filters, depth)()
     if query.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(query):
         remark = f"nothing holds {_or(map(repr, query.phrases))} word by word: the words are looked for"
-        asked, filters = asked._replace(query=replace(query, phrases=())), replace(filters, phrases=())
+        asked, filters = asked._replace(query=query._replace(phrases=())), filters._replace(phrases=())
         candidates = begin(repo, query.text, filters, depth)()
     # a score is of question (of which phrases are a part) and entry, whatever is filtered
     kinds = frozenset(Kind) - {Kind.RULE}
@@ -387,11 +386,11 @@ def _by_filters(repo: Reading, asked: Asking) -> Answer:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     query, versions = asked.query, asked.versions
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
-    selected = repo.catalog.select(replace(query, kinds=kinds, versions=(), limit=0))
+    selected = repo.catalog.select(Filter(kinds, query.project, query.tags, since=query.since, scopes=query.scopes))
     by_id = {summary.id: summary for summary in selected}
     places = {entry_id: place for place, entry_id in enumerate(by_id)}
     matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
-    hits = _hits(repo, replace(query, limit=len(matches)), matches, versions, by_id)
+    hits = _hits(repo, query._replace(limit=len(matches)), matches, versions, by_id)
     hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
     hits = list(_few(hits)) if asked.few else hits
@@ -429,12 +428,11 @@ def understood(query: Query) -> Query:
             f"{_or(parsed.kinds)} is asked for, and this search is for {_or(query.kinds)}", hint="leave one of them out"
         )
     # with nothing taken out of it a question is looked for as it was typed: quotation marks tell the model something
-    text = " ".join(text.split()) if replace(parsed, phrases=()) == Filter() else words
+    text = " ".join(text.split()) if parsed._replace(phrases=()) == Filter() else words
     # The question is about its phrases if they are half of its words or more: people also put names into quotes in the
     # middle of a sentence, and held to those, the answers to 600 tasks lost a third of their nDCG@10 (0.44 to 0.31).
     is_about = 2 * _query_words(parsed.phrases) >= _query_words([text])
-    return replace(
-        query,
+    return query._replace(
         text=text,
         phrases=parsed.phrases if is_about else (),
         kinds=kinds,
@@ -457,8 +455,8 @@ def _of_index(repo: Reading, asked: Asking) -> Filter:
     query, versions = asked.query, asked.versions
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
     of_any, of_project = versions.spellings(tally.name for tally in tallies)
-    beside = {name: getattr(query, name) for name in BESIDE_INDEX}
-    selected = repo.catalog.select(Filter(**beside, status=None)) if any(beside.values()) else None
+    beside = Filter(since=query.since, scopes=query.scopes, status=None)  # the index has no columns for these two
+    selected = repo.catalog.select(beside) if query.since or query.scopes else None
     return Filter(
         kinds=asked.kinds,
         project=query.project,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import starmap
@@ -433,14 +432,18 @@ class Seen(NamedTuple):
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ported(Imported):
+class Ported(NamedTuple):
     """What an import of another tool's file did, or would do (`dry_run`).
 
     `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals; `batch` names
     several of them together; `seen` says of each part, or file that holds none, what became of it.
     """
 
+    written: tuple[Written, ...]
+    unchanged: int
+    skipped: tuple[Skipped, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
     relations: int = 0
     params: int = 0
     events: int = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import starmap
@@ -267,6 +266,8 @@ class MultiRepository:
     @property
     def reading_config(self) -> RepositoryConfig:
         """The settings of the nearest, with the tag aliases of all."""
+        from dataclasses import replace
+
         aliases: dict[str, str] = {}
         for repo in reversed(self.every):
             aliases |= repo.reading_config.tag_aliases

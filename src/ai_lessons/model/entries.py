@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -428,8 +427,7 @@ class EntrySummary(NamedTuple):
 _LETTERS = frozenset(kind.letter for kind in Kind)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(NamedTuple):
     """Which entries, in which order. Empty fields ask for nothing; an entry carries all `tags` and all `versions`.
 
     `since`: as `created` is written. `status` None shows every status, `limit` 0 everything. `without`: ids that are
@@ -451,7 +449,7 @@ class Filter:
     without: frozenset[str] = frozenset()
     phrases: Sequence[str] = ()
     spelled: frozenset[str] | None = None
-    spelled_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    spelled_in: Mapping[str, frozenset[str]] = {}
     sort: str = "newest"
     limit: int = 0
 

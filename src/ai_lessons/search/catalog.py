@@ -66,8 +66,6 @@ _CONDITIONS = {
     "title": "title = :title COLLATE NOCASE",
     "category": "CASE WHEN instr(summary, '\"category\":') THEN json_extract(summary, '$.category') END = :category",
 }
-BESIDE_INDEX = ("since", "scopes", "title", "category", "without")
-"""The filters that the index has no columns for."""
 
 _SUMMARY = "id, handle, kind, title, project, tags, versions, path, snippet, summary, :tier"
 # a match in the text leaves few rows to parse; the parsed fields decide

@@ -8,12 +8,8 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
-from ai_lessons.model.anchors import anchors_of, commands_of
-from ai_lessons.model.command_patterns import seen_of
 from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
 from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, derived_id, place
-from ai_lessons.model.lessons import start_of
-from ai_lessons.model.rule_checks import to_run
 
 if TYPE_CHECKING:
     import sqlite3
@@ -358,6 +354,11 @@ _FIELDS = {"from": "from_", "path": "script_path"}  # Keys of files that cannot 
 
 def summary_fields(entry: Entry) -> dict[str, Any]:
     """What an `EntrySummary` has of an entry's frontmatter, by field; what is not stated is left out."""
+    from ai_lessons.model.anchors import anchors_of, commands_of  # noqa: PLC0415  # no list parses an entry
+    from ai_lessons.model.command_patterns import seen_of  # noqa: PLC0415  # as above
+    from ai_lessons.model.lessons import start_of  # noqa: PLC0415  # as above
+    from ai_lessons.model.rule_checks import to_run  # noqa: PLC0415  # as above
+
     kind, stated = KINDS[entry.kind], entry.fields
     fields: dict[str, Any] = {}
     for key in ("created", *kind.summarised):
