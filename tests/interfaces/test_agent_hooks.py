@@ -9,7 +9,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from ai_lessons.interfaces import agent_hook
 from interfaces.a_terminal import Spawn, finish
 from interfaces.agent_host import EVENTS, Host, add, context
 from interfaces.world import environment, run_inside
-from real_world import Git
+from real_world import Git, put_file
 from test_import_cost import SLOW, WRITING
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
@@ -35,18 +34,13 @@ def the_log(home: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-def state_lesson(spawn: Spawn, title: str, content: str, project: str = "jira-api") -> None:
-    """A firm lesson: a person states it at a terminal."""
-    added = spawn("contribute", "add-lesson", "--title", title, "--content", content, "--project", project)
-    assert finish(added)[0] == 0
-
-
 def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
     host: Host, approved: str, knowledge: Path, spawn: Spawn
 ) -> None:
     add(knowledge, "other/lessons/b.md", "7AAAAA", "Of another project")
     add(knowledge, "global/lessons/g.md", "7GKKKK", "Of no project, and not firm")
-    state_lesson(spawn, "Sign off", "The checks ask for it.", project="global")
+    stated = ("--title", "Sign off", "--content", "The checks ask for it.", "--project", "global")
+    assert finish(spawn("contribute", "add-lesson", *stated))[0] == 0  # by a person at a terminal
     told = host.hear("session_start")
     assert "ai-lessons recall search" in told.splitlines()[0]
     assert "for the project jira-api" in told
@@ -84,21 +78,19 @@ def test_the_commands_of_a_session_say_that_an_agent_calls(host: Host, tmp_path:
     assert subprocess.check_output(["sh", "-c", shell], text=True) == "1 claude-code it's\n"
 
 
-@pytest.mark.parametrize("name", ["before_write", "before_read", "before_edit"])
-def test_a_rule_about_a_file_comes_when_it_is_touched_and_once(host: Host, approved: str, name: str) -> None:
-    told = host.hear(name)
-    assert f"[{approved}] GET a workflow" in told
-    assert "no instructions of the user" in told
-    assert "Send back every status that GET returned." in told
-    assert host.hear(name) == ""
-    assert host.hear("before_edit") == ""
-
-
-def test_every_session_and_every_subagent_is_told_for_itself(host: Host, approved: str) -> None:
-    assert approved in host.hear("before_edit")
-    assert approved in host.hear("before_edit", session_id="another")
-    assert approved in host.hear("before_edit", agent_id="agent-7")
-    assert host.hear("before_edit", agent_id="agent-7") == ""
+def test_a_rule_about_a_file_comes_when_it_is_touched_once_to_each_session_and_subagent(
+    host: Host, approved: str
+) -> None:
+    assert host.hear("before_edit", tool_input={"file_path": str(host.code / "README.md")}) == ""
+    for name in ("before_write", "before_read", "before_edit"):
+        told = host.hear(name, session_id=name)
+        assert f"[{approved}] GET a workflow" in told
+        assert "no instructions of the user" in told
+        assert "Send back every status that GET returned." in told
+        assert host.hear(name, session_id=name) == ""
+        assert host.hear("before_edit", session_id=name) == ""
+    assert approved in host.hear("before_edit", session_id="before_edit", agent_id="agent-7")
+    assert host.hear("before_edit", session_id="before_edit", agent_id="agent-7") == ""
 
 
 def test_what_the_session_began_with_is_not_repeated_unless_it_was_forgotten(host: Host, approved: str) -> None:
@@ -122,17 +114,10 @@ def test_a_subagent_begins_with_the_same_for_itself(host: Host, approved: str) -
     assert host.hear("before_edit", agent_id="agent-7") == ""
 
 
-def test_a_lesson_saved_a_moment_ago_comes_before_the_next_edit(host: Host, knowledge: Path) -> None:
+def test_a_lesson_saved_a_moment_ago_comes_before_the_next_edit_of_a_notebook_too(host: Host, knowledge: Path) -> None:
     assert host.hear("before_edit") == ""
     add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the gap", 'applies_to:\n  - "workflows/*.py"\n')
     assert "[L-7BBBBB] Mind the gap" in host.hear("before_edit")
-
-
-def test_a_file_elsewhere_gets_nothing(host: Host, approved: str) -> None:
-    assert host.hear("before_edit", tool_input={"file_path": str(host.code / "README.md")}) == ""
-
-
-def test_a_notebook_is_a_file(host: Host, knowledge: Path) -> None:
     add(knowledge, "python/lessons/c.md", "7CCCCC", "Clear the output", 'applies_to:\n  - "a.ipynb"\n')
     call = {"notebook_path": str(host.code / "a.ipynb"), "new_source": "x"}
     assert "L-7CCCCC" in host.hear("before_edit", tool_name="NotebookEdit", tool_input=call)
@@ -145,25 +130,25 @@ def test_one_edit_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowl
     assert told == [2, 2, 2, 1, 0]
 
 
-def test_an_entry_that_does_not_fit_whole_is_not_told_and_is_when_there_is_room(
-    host: Host, knowledge: Path, spawn: Spawn
+def test_an_entry_that_does_not_fit_whole_is_told_when_there_is_room_and_explained_where_there_is_none(
+    host: Host, knowledge: Path
 ) -> None:
-    contents = [letter * 230 for letter in "abcd"]  # much the same ones would be refused
-    for content in contents:
-        state_lesson(spawn, f"Long {content[0]}", content)
+    contents, about = [letter * 230 for letter in "abcd"], 'applies_to:\n  - "workflows/a.py"\n'
+
+    def state(more: str) -> None:
+        for content in contents:
+            name = content[0]
+            add(knowledge, f"jira-api/lessons/{name}.md", f"7LNG0{name}".upper(), f"Long {name}", more, content)
+
+    state("from: user\n")
     told = host.hear("session_start")
     assert (told.count("Long "), [content in told for content in contents]) == (4, [False] * 4)
-    files = sorted(knowledge.glob("jira-api/lessons/*/long-*.md"))
-    for file in files:
-        file.write_text(file.read_text().replace("kind: lesson\n", 'kind: lesson\napplies_to:\n  - "workflows/a.py"\n'))
+    state(f"from: user\n{about}")
     told = host.hear("before_edit")
     assert (told.count("- [L-"), sum(content in told for content in contents)) == (2, 2)
     assert host.hear("before_edit").count("- [L-") == 2
-
-
-def test_what_is_too_long_for_any_moment_is_explained(host: Host, knowledge: Path) -> None:
-    add(knowledge, "python/lessons/l.md", "7KKKKK", "Long", 'applies_to:\n  - "workflows/a.py"\n', "y" * 3000)
-    add(knowledge, "python/lessons/m.md", "7MMMMM", "Much", 'applies_to:\n  - "workflows/a.py"\n', "z" * 820)
+    add(knowledge, "python/lessons/l.md", "7KKKKK", "Long", about, "y" * 3000)
+    add(knowledge, "python/lessons/m.md", "7MMMMM", "Much", about, "z" * 820)
     assert host.hear("before_edit") == ""
     out = run_inside(["admin", "agent-hook", "--explain"], host.code, host.event("before_edit")).out
     assert "not told: L-7KKKKK: its text does not fit whole" in out
@@ -182,23 +167,19 @@ def test_text_of_an_entry_stays_on_its_line_and_moves_no_cursor(host: Host, know
     assert not any((ord(sign) < 32 and sign != "\n") or sign == "\u202e" for sign in told)
 
 
-def test_hooks_that_run_at_the_same_time_tell_it_once(host: Host, approved: str) -> None:
-    children = [host.start(host.event("before_edit")) for _ in range(3)]
+def test_hooks_that_run_at_the_same_time_tell_it_once_and_count_every_failure(
+    host: Host, approved: str, hermetic: Path
+) -> None:
+    children = [host.start(host.event(name)) for name in ("before_edit", "make_test_failed") for _ in range(3)]
     told = [context(host.end(child)) for child in children]
-    assert sum(approved in text for text in told) == 1
-    assert len([text for text in told if text]) == 1
-
-
-def test_failures_at_the_same_time_are_all_counted(host: Host, hermetic: Path) -> None:
-    children = [host.start(host.event("make_test_failed")) for _ in range(3)]
-    assert not any(host.end(child) for child in children)
+    assert [approved in text for text in told if text] == [True]
     sessions, _ = hints.lately(hermetic / ".local/state/ai-lessons")
     assert sessions[0].failures == 3
 
 
-def play(host: Host, *names: str) -> dict[str, str]:
+def play(host: Host, *names: str, session_id: str = "one") -> dict[str, str]:
     """What was said at which of these events."""
-    return {name: told for name in names if (told := host.hear(name))}
+    return {name: told for name in names if (told := host.hear(name, session_id=session_id))}
 
 
 def test_attempts_that_failed_before_one_worked_are_iteration(host: Host) -> None:
@@ -211,68 +192,45 @@ def test_attempts_that_failed_before_one_worked_are_iteration(host: Host) -> Non
     assert "&& make test` worked, and no lesson says so." in said["stop"]
     assert "add-lesson --when … --do … --because …" in said["stop"]
     assert len(said["stop"]) <= 400
-    assert host.hear("stop") == ""
-
-
-def test_a_session_that_ends_failing_is_let_go(host: Host) -> None:
-    assert play(host, "make_test_failed", "make_test_failed_again", "stop") == {}
-
-
-def test_codex_which_refuses_all_else_at_a_stop_gets_a_reason_to_go_on(host: Host) -> None:
-    play(host, "make_test_failed", "make_test_done")
-    answer = json.loads(run_inside(["admin", "agent-hook"], host.code, host.event("stop", turn_id="t")).out)
+    assert play(host, "stop") == {}
+    play(host, "make_test_failed", "make_test_done", session_id="codex")  # which refuses all else at a stop
+    stop = host.event("stop", turn_id="t", session_id="codex")
+    answer = json.loads(run_inside(["admin", "agent-hook"], host.code, stop).out)
     assert (answer.pop("decision"), "add-lesson" in answer.pop("reason"), answer) == ("block", True, {})
 
 
-def test_a_failure_that_was_never_tried_again_is_no_iteration(host: Host) -> None:
-    assert play(host, "git_push_failed", "make_test_done", "stop") == {}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"stop_hook_active": True},
-        {"background_tasks": [{"id": "task-001", "type": "shell", "status": "running", "description": "tail"}]},
-    ],
-)
-def test_an_agent_that_was_reminded_or_waits_is_let_go(host: Host, changes: dict[str, Any]) -> None:
-    play(host, "make_test_failed", "make_test_done")
-    assert host.hear("stop", **changes) == ""
-    assert "add-lesson" in host.hear("stop")
-
-
-@pytest.mark.parametrize("command", ["grep -r x .", "ls missing", "git diff --exit-code"])
-def test_a_question_that_is_answered_by_failing_is_no_failure(host: Host, command: str) -> None:
-    host.hear("make_test_failed", tool_input={"command": command})
-    host.hear("make_test_done", tool_input={"command": command})
-    assert host.hear("stop") == ""
-
-
-def test_an_agent_that_wrote_a_lesson_is_not_asked_for_one(host: Host) -> None:
-    play(host, "make_test_failed", "make_test_done")
-    host.hear("make_test_done", tool_input={"command": "ai-lessons contribute add-lesson --title x"})
-    assert host.hear("stop") == ""
-    play(host, "make_test_failed", "make_test_done")
-    host.hear("make_test_done", tool_name="mcp__ai-lessons__add_lesson", tool_input={"title": "x"})
-    assert host.hear("stop") == ""
-
-
-def test_a_command_that_the_user_stopped_has_not_failed(host: Host) -> None:
-    host.hear("make_test_failed", is_interrupt=True)
-    host.hear("make_test_done")
-    assert host.hear("stop") == ""
+def test_no_lesson_is_asked_for_where_none_is_missing(host: Host) -> None:
+    assert play(host, "make_test_failed", "make_test_failed_again", "stop", session_id="ends failing") == {}
+    assert play(host, "git_push_failed", "make_test_done", "stop", session_id="never tried again") == {}
+    host.hear("make_test_failed", session_id="stopped by the user", is_interrupt=True)
+    assert play(host, "make_test_done", "stop", session_id="stopped by the user") == {}
+    for command in ("grep -r x .", "ls missing", "git diff --exit-code"):  # a question that is answered by failing
+        for name in ("make_test_failed", "make_test_done"):
+            host.hear(name, session_id=command, tool_input={"command": command})
+        assert play(host, "stop", session_id=command) == {}
+    for wrote in (
+        {"tool_input": {"command": "ai-lessons contribute add-lesson --title x"}},
+        {"tool_name": "mcp__ai-lessons__add_lesson", "tool_input": {"title": "x"}},
+    ):
+        play(host, "make_test_failed", "make_test_done", session_id="wrote one")
+        host.hear("make_test_done", session_id="wrote one", **wrote)
+        assert play(host, "stop", session_id="wrote one") == {}
+    play(host, "make_test_failed", "make_test_done", session_id="waits")
+    task = {"id": "task-001", "type": "shell", "status": "running", "description": "tail"}
+    assert host.hear("stop", session_id="waits", background_tasks=[task]) == ""
+    assert host.hear("stop", session_id="waits", stop_hook_active=True) == "", "it was reminded"
+    assert "add-lesson" in host.hear("stop", session_id="waits")
 
 
 GARBAGE = [b"", b"garbage", b"[1]", b'{"hook_event_name": 7}', b"{}", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 5000]
 
 
-@pytest.mark.parametrize("event", GARBAGE, ids=range(len(GARBAGE)))
-def test_what_is_no_event_gets_no_answer(event: bytes, hermetic: Path) -> None:
-    assert agent_hook.run(data=event) == ""
-    assert "no event of an agent host" in the_log(hermetic)
-
-
-def test_garbage_through_a_pipe_is_answered_with_nothing(host: Host) -> None:
+def test_what_is_no_event_gets_no_answer(host: Host, hermetic: Path) -> None:
+    assert host.hear("stop", hook_event_name="SubagentStop") == "", "of no interest"
+    assert the_log(hermetic) == ""
+    for number, event in enumerate(GARBAGE, 1):
+        assert agent_hook.run(data=event) == ""
+        assert the_log(hermetic).count("no event of an agent host") == number
     assert host.end(host.start(b"\xff\xfe{")) == ""
 
 
@@ -284,64 +242,31 @@ def test_fields_of_another_type_are_taken_as_absent(wrong: object, tmp_path: Pat
             assert agent_hook.parse(json.dumps(event | {key: wrong}).encode(), tmp_path) is not None, (file.name, key)
 
 
-def test_events_of_no_interest_are_passed_over(host: Host, hermetic: Path) -> None:
-    assert host.hear("stop", hook_event_name="SubagentStop") == ""
-    assert the_log(hermetic) == ""
-
-
-def break_nothing_there(knowledge: Path, home: Path) -> dict[str, str]:
-    return {"AI_LESSONS_REPO": str(home / "nowhere")}
-
-
-def break_git(knowledge: Path, home: Path) -> dict[str, str]:
-    (knowledge / ".git").rename(home / "elsewhere")
-    (knowledge / ".git").write_text("nonsense")
-    return {}
-
-
-def break_settings(knowledge: Path, home: Path) -> dict[str, str]:
-    (home / "config.toml").write_text("repo = [")
-    return {"AI_LESSONS_CONFIG": str(home / "config.toml")}
-
-
-def break_home(knowledge: Path, home: Path) -> dict[str, str]:
-    return {"HOME": "relative"}
-
-
-def break_state(knowledge: Path, home: Path) -> dict[str, str]:
-    (home / "file").write_text("")
-    return {"XDG_STATE_HOME": str(home / "file")}
-
-
-@pytest.mark.parametrize("trouble", [break_nothing_there, break_git, break_settings, break_home, break_state])
-@pytest.mark.parametrize("name", ["session_start", "before_edit"])
-def test_a_hook_in_trouble_prints_nothing(
-    host: Host, knowledge: Path, hermetic: Path, name: str, trouble: Callable[[Path, Path], dict[str, str]]
-) -> None:
-    event, environ = host.event(name), trouble(knowledge, hermetic)
-    if name == "session_start":
-        assert host.end(host.start(event, "ai-lessons admin agent-hook", **environ)) == ""
-    else:
-        assert run_inside(["admin", "agent-hook"], host.code, event, **environ).out == ""
-
-
-def test_trouble_of_a_hook_is_written_to_its_log(host: Host, hermetic: Path) -> None:
-    host.end(host.start(host.event("before_edit"), AI_LESSONS_REPO=str(hermetic / "nowhere")))
+def test_a_hook_in_trouble_prints_nothing_and_writes_it_to_its_log(host: Host, knowledge: Path, hermetic: Path) -> None:
+    environs = [
+        {"AI_LESSONS_REPO": str(hermetic / "nowhere")},
+        {"AI_LESSONS_CONFIG": str(put_file(hermetic / "config.toml", "repo = ["))},
+        {"HOME": "relative"},
+        {"XDG_STATE_HOME": str(put_file(hermetic / "file", ""))},
+        {},
+    ]
+    for environ in environs:
+        if not environ:
+            (knowledge / ".git").rename(hermetic / "elsewhere")
+            (knowledge / ".git").write_text("nonsense")
+        assert host.end(host.start(host.event("session_start"), **environ)) == ""
+        assert run_inside(["admin", "agent-hook"], host.code, host.event("before_edit"), **environ).out == ""
     assert "before-tool: NoRepository: no knowledge repository at" in the_log(hermetic)
 
 
-def test_a_broken_entry_keeps_the_others(host: Host, knowledge: Path) -> None:
-    add(knowledge, "python/lessons/c.md", "7CCCCC", "Clear the output", 'applies_to:\n  - "workflows/a.py"\n')
-    (knowledge / "jira-api/lessons/broken.md").write_text("---\n[[[[\n---\n")
-    assert "Note: 1 file is left out as unreadable" in host.hear("session_start")
-    assert "L-7CCCCC" in host.hear("before_edit")
-
-
-def test_a_git_that_cannot_be_read_keeps_the_lessons(host: Host, knowledge: Path) -> None:
+def test_a_broken_entry_and_a_git_that_cannot_be_read_keep_the_lessons(host: Host, knowledge: Path) -> None:
     add(knowledge, "python/lessons/c.md", "7CCCCC", "Clear the output", 'applies_to:\n  - "workflows/a.py"\n')
     (knowledge / ".git/HEAD").write_text("nonsense")
     assert "Note: the rules in force are those of an earlier look" in host.hear("session_start")
     assert "L-7CCCCC" in host.hear("before_edit")
+    (knowledge / "jira-api/lessons/broken.md").write_text("---\n[[[[\n---\n")
+    assert "Note: 1 file is left out as unreadable" in host.hear("session_start", session_id="later")
+    assert "L-7CCCCC" in host.hear("before_edit", session_id="later")
 
 
 def test_a_memory_that_was_half_written_is_forgotten(host: Host, approved: str, hermetic: Path) -> None:
@@ -372,11 +297,11 @@ def plugin_calls() -> dict[str, str]:
     return {event: call["command"] for event, call in calls.items()}
 
 
-@pytest.mark.parametrize(("trouble", "error"), [("1 / 0", "ZeroDivisionError"), ("exit(2)", "SystemExit")])
-def test_whatever_breaks_inside_is_logged_and_ends_well(host: Host, hermetic: Path, trouble: str, error: str) -> None:
-    broken = f"from ai_lessons.interfaces import hook; hook.main(lambda *_: {trouble})"
-    assert host.end(host.start(host.event("before_edit"), shlex.join([sys.executable, "-c", broken]))) == ""
-    assert error in the_log(hermetic)
+def test_whatever_breaks_inside_is_logged_and_ends_well(host: Host, hermetic: Path) -> None:
+    for trouble, error in (("1 / 0", "ZeroDivisionError"), ("exit(2)", "SystemExit")):
+        broken = f"from ai_lessons.interfaces import hook; hook.main(lambda *_: {trouble})"
+        assert host.end(host.start(host.event("before_edit"), shlex.join([sys.executable, "-c", broken]))) == ""
+        assert error in the_log(hermetic)
 
 
 def test_a_hook_that_gets_no_input_in_time_prints_nothing(host: Host, hermetic: Path) -> None:
@@ -402,11 +327,11 @@ def test_old_sessions_are_cleaned_up_when_a_new_one_begins(host: Host, hermetic:
     assert len(state_files(hermetic)) == 1
 
 
-@pytest.mark.parametrize("name", ["before_edit", "before_git_push", "session_start", "stop"])
-def test_a_hook_loads_nothing_slow(host: Host, approved: str, name: str) -> None:
+def test_a_hook_loads_nothing_slow(host: Host, approved: str) -> None:
     host.hear("session_start", session_id="the catalog is filled")
-    child = host.start(host.event(name, session_id="another"), f"{shlex.join([sys.executable, '-c', LOADED])}")
-    assert not set(host.end(child).split()) & {*SLOW, *WRITING}
+    for name in ("before_edit", "before_git_push", "session_start", "stop"):
+        child = host.start(host.event(name, session_id=name), shlex.join([sys.executable, "-c", LOADED]))
+        assert not set(host.end(child).split()) & {*SLOW, *WRITING}, name
 
 
 LOADED = """
@@ -423,11 +348,10 @@ def test_a_person_who_calls_it_is_told_what_it_is(spawn: Any) -> None:
     child.expect("an agent host calls this")
 
 
-class TestThePlugin:
-    def test_its_manifest_its_server_and_its_marketplace_fit_together(self) -> None:
-        manifest = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
-        market = json.loads((PLUGIN / ".claude-plugin/marketplace.json").read_text())
-        (server,) = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"].values()
-        assert [one["name"] for one in market["plugins"]] == [manifest["name"]] == ["ai-lessons"]
-        assert (PLUGIN / market["plugins"][0]["source"]).resolve() == PLUGIN
-        assert server["args"] == ["${CLAUDE_PLUGIN_ROOT}/hooks/ai-lessons", "admin", "mcp"]
+def test_the_manifest_the_server_and_the_marketplace_of_the_plugin_fit_together() -> None:
+    manifest = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
+    market = json.loads((PLUGIN / ".claude-plugin/marketplace.json").read_text())
+    (server,) = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"].values()
+    assert [one["name"] for one in market["plugins"]] == [manifest["name"]] == ["ai-lessons"]
+    assert (PLUGIN / market["plugins"][0]["source"]).resolve() == PLUGIN
+    assert server["args"] == ["${CLAUDE_PLUGIN_ROOT}/hooks/ai-lessons", "admin", "mcp"]

@@ -46,49 +46,40 @@ def usage(run: Run, ref: str) -> dict[str, float]:
     return found
 
 
+OTHERS = (
+    "", "fatal: not a git repository (or any of the parent directories): .git",
+    "error: src refspec main does not match any",
+)  # fmt: skip
+
+
 def test_the_lesson_that_keeps_the_same_failure_is_told_at_once_with_what_to_do(host: Host, lesson: str) -> None:
+    assert [fails(host, other) for other in OTHERS] == [""] * 3
     told = fails(host, SAID)
     assert f"- [{lesson}] A new branch has no upstream | Set the upstream once: `git push --set-upstream" in told
     assert len(told) <= 900
     assert fails(host, SAID) == ""
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "fatal: not a git repository (or any of the parent directories): .git",
-        "error: src refspec main does not match any",
-    ],
-)
-def test_a_failure_that_no_lesson_is_about_tells_nothing(host: Host, lesson: str, said: str) -> None:
-    assert fails(host, said) == ""
-
-
-@pytest.mark.parametrize(
-    ("answer", "fails"),
-    [
+def test_a_host_without_an_event_for_failures_is_understood(host: Host, lesson: str) -> None:
+    for answer, failed in (
         (SAID, True),
         ({"stdout": "", "stderr": SAID}, True),
         ({"output": SAID, "exit_code": 128}, True),
         ({"output": SAID, "exit_code": 0}, False),
         (f"Exit code: 0\n{SAID}", False),
-    ],
-)
-def test_a_host_without_an_event_for_failures_is_understood(
-    host: Host, lesson: str, answer: object, fails: bool
-) -> None:
-    event = {"tool_name": "shell", "tool_input": {"command": "git push"}, "tool_response": answer, "turn_id": "t"}
-    assert (lesson in host.hear("make_test_done", **event)) is fails
+    ):
+        event = {"tool_name": "shell", "tool_input": {"command": "git push"}, "tool_response": answer, "turn_id": "t"}
+        assert (lesson in host.hear("make_test_done", session_id=str(answer), **event)) is failed, answer
 
 
-@pytest.mark.parametrize("answer", [SAID, {"stdout": SAID, "stderr": SAID, "interrupted": False}])
-def test_nothing_is_told_after_a_success_whatever_it_printed(host: Host, lesson: str, run: Run, answer: object) -> None:
-    assert host.hear("make_test_done", tool_input={"command": "git push | tail"}, tool_response=answer) == ""
-    assert lesson in fails(host, SAID)
-    done = {"tool_input": {"command": "git push --set-upstream origin main | tail"}, "tool_response": answer}
-    assert host.hear("make_test_done", **done) == ""
-    assert usage(run, lesson)["seen_helpful"] == 0, "it may have failed behind the pipe"
+def test_nothing_is_told_after_a_success_whatever_it_printed(host: Host, lesson: str, run: Run) -> None:
+    for session, answer in (("a", SAID), ("b", {"stdout": SAID, "stderr": SAID, "interrupted": False})):
+        done = {"session_id": session, "tool_response": answer}
+        assert host.hear("make_test_done", tool_input={"command": "git push | tail"}, **done) == ""
+        assert lesson in fails(host, SAID, session_id=session)
+        does = {"command": "git push --set-upstream origin main | tail"}
+        assert host.hear("make_test_done", tool_input=does, **done) == ""
+        assert usage(run, lesson)["seen_helpful"] == 0, "it may have failed behind the pipe"
 
 
 def test_agents_without_hooks_ask(host: Host, lesson: str, run: Run) -> None:
@@ -117,14 +108,12 @@ def test_what_works_after_it_was_told_has_helped(host: Host, lesson: str, run: R
     assert "git push" not in works(host, "ls")
 
 
-@pytest.mark.parametrize(
-    "command", ["git push -u upstream HEAD", "git push --force", "git push origin main", "git status", "python x.py"]
-)
-def test_what_works_in_another_way_says_nothing(host: Host, lesson: str, run: Run, command: str) -> None:
+def test_what_works_in_another_way_says_nothing(host: Host, lesson: str, run: Run) -> None:
     fails(host, SAID)
-    works(host, command)
-    after = usage(run, lesson)
-    assert (after["seen_helpful"], after["seen_again"], after["alpha"]) == (0, 0, 1.4)
+    for command in ("make test", "git push -u mine HEAD", "git push --force", "git push origin main", "git status"):
+        works(host, command)
+        after = usage(run, lesson)
+        assert [after[name] for name in ("times_injected", "seen_helpful", "seen_again", "alpha")] == [1, 0, 0, 1.4]
 
 
 def test_what_was_followed_and_failed_again_speaks_against_it_once(host: Host, lesson: str, run: Run) -> None:
@@ -154,11 +143,17 @@ def stated(knowledge: Path) -> str:
     return "L-7PPPPP"
 
 
-def test_what_was_told_before_and_fails_as_the_entry_keeps_speaks_against_it(host: Host, stated: str, run: Run) -> None:
-    lesson = stated
-    assert lesson in host.hear("before_git_push")
-    fails(host, SAID, "git push --set-upstream origin main")
-    assert usage(run, lesson)["seen_again"] == 1
+def test_what_was_told_before_the_command_is_told_once_more_at_its_failure_and_judged_once(
+    host: Host, stated: str, run: Run
+) -> None:
+    assert stated in host.hear("before_git_push")
+    assert stated in fails(host, SAID)
+    assert fails(host, SAID) == ""
+    works(host, "git push --set-upstream origin main")
+    assert (usage(run, stated)["seen_helpful"], usage(run, stated)["seen_again"]) == (1, 0)
+    assert stated in host.hear("before_git_push", session_id="it fails as the entry keeps")
+    fails(host, SAID, "git push --set-upstream origin main", session_id="it fails as the entry keeps")
+    assert usage(run, stated)["seen_again"] == 1
 
 
 def test_sessions_with_a_wrong_lesson_leave_it_lower(host: Host, knowledge: Path, run: Run) -> None:
@@ -171,13 +166,6 @@ def test_sessions_with_a_wrong_lesson_leave_it_lower(host: Host, knowledge: Path
         works(host, "git push --set-upstream origin main", session_id=f"s{n}")
     assert usage(run, "L-7PPPPP")["confidence"] < before
     assert fails(host, SAID, session_id="later") == ""
-
-
-def test_a_lesson_that_was_told_and_not_used_counts_neither_way(host: Host, lesson: str, run: Run) -> None:
-    fails(host, SAID)
-    works(host, "make test")
-    after = usage(run, lesson)
-    assert (after["times_injected"], after["seen_helpful"], after["seen_again"]) == (1, 0, 0)
 
 
 def test_a_user_who_takes_back_what_was_told_since_his_last_prompt_speaks_against_it(
@@ -215,22 +203,16 @@ def test_learning_from_sessions_can_be_switched_off(host: Host, lesson: str, run
     assert run("recall", "list").code == 2
 
 
-def test_an_agent_that_did_what_a_stored_lesson_says_is_let_go_at_the_end(host: Host, lesson: str) -> None:
-    fails(host, SAID)
-    works(host, "git push --set-upstream origin main")
-    assert host.hear("stop") == ""
-
-
-def test_an_agent_that_found_another_way_than_what_was_told_is_asked_for_it(host: Host, lesson: str) -> None:
-    fails(host, SAID)
-    works(host, "git push -u mine HEAD")
-    assert host.hear("stop").startswith("`git push` failed, then `git push -u mine HEAD` worked")
-
-
-def test_nobody_is_asked_how_what_was_told_did(host: Host, lesson: str) -> None:
-    fails(host, SAID)
-    works(host, "make other")
-    assert host.hear("stop") == ""
+def test_at_the_end_an_agent_is_asked_only_for_another_way_than_what_was_told(host: Host, lesson: str) -> None:
+    for command, asked in (
+        ("git push --set-upstream origin main", ""),
+        ("git push -u mine HEAD", "`git push` failed, then `git push -u mine HEAD` worked"),
+        ("make other", ""),
+    ):
+        fails(host, SAID, session_id=command)
+        works(host, command, session_id=command)
+        told = host.hear("stop", session_id=command)
+        assert (told.startswith(asked), told != "") == (True, asked != ""), told
 
 
 def test_feedback_takes_many_at_once(host: Host, lesson: str, run: Run) -> None:
@@ -241,6 +223,7 @@ def test_feedback_takes_many_at_once(host: Host, lesson: str, run: Run) -> None:
 
 
 def test_why_something_was_told_can_be_asked_afterwards(host: Host, lesson: str, run: Run) -> None:
+    assert "no session" in run("recall", "sessions").out
     fails(host, SAID, session_id="s-1")
     works(host, "git push --set-upstream origin main", session_id="s-1")
     (told,) = json.loads(run("recall", "why-told", "s-1", "--json").out)
@@ -248,9 +231,17 @@ def test_why_something_was_told_can_be_asked_afterwards(host: Host, lesson: str,
     assert told["why"].startswith("keeps a failure like this one (0.")
     assert f"{lesson}" in run("recall", "why-told", "s-1").out
     assert run("recall", "why-told").out == run("recall", "why-told", "s-1").out
-    fails(host, SAID, session_id="s-2")
+    fails(host, SAID, session_id="s-2", transcript_path="", turn_id="t")
     assert "followed" not in run("recall", "why-told").out, "the last session"
     assert run("recall", "why-told", "nobody").code == 3
+    last, first = json.loads(run("recall", "sessions", "--json").out)
+    assert (first["session"], first["host"], first["folder"]) == ("s-1", "claude-code", str(host.code))
+    assert first["failures"] == 1
+    assert (last["session"], last["host"], last["told"][0]["outcome"]) == ("s-2", "codex", "")
+    assert [(one["handle"], one["outcome"]) for one in first["told"]] == [(lesson, "followed")]
+    said = run("recall", "sessions").out
+    assert f"s-1  claude-code  {host.code}" in said
+    assert "followed since" in said
 
 
 def test_each_choice_is_explained_and_that_changes_nothing(host: Host, lesson: str, run: Run) -> None:
@@ -268,25 +259,6 @@ def test_each_choice_is_explained_and_that_changes_nothing(host: Host, lesson: s
     run_inside(["admin", "agent-hook", "--explain"], host.code, compact, CLAUDE_ENV_FILE=str(host.code / "env"))
     assert not (host.code / "env").exists()
     assert fails(host, SAID) == ""
-
-
-def test_what_hooks_remember_of_sessions_is_listed(host: Host, lesson: str, run: Run) -> None:
-    assert "no session" in run("recall", "sessions").out
-    fails(host, SAID, session_id="s-1")
-    works(host, "git push --set-upstream origin main", session_id="s-1")
-    fails(host, "no such thing", session_id="s-2", transcript_path="", turn_id="t")
-    last, first = json.loads(run("recall", "sessions", "--json").out)
-    assert (first["session"], first["host"], first["folder"], first["failures"]) == (
-        "s-1",
-        "claude-code",
-        str(host.code),
-        1,
-    )
-    assert (last["session"], last["host"], last["told"]) == ("s-2", "codex", [])
-    assert [(one["handle"], one["outcome"]) for one in first["told"]] == [(lesson, "followed")]
-    said = run("recall", "sessions").out
-    assert f"s-1  claude-code  {host.code}" in said
-    assert "followed since" in said
 
 
 def told_in(host: Host, sessions: int, name: str) -> int:
@@ -316,16 +288,15 @@ def test_what_was_told_in_twelve_sessions_without_use_is_told_again_when_it_is_e
     assert told_in(host, 14, "c") == 12
 
 
-@pytest.mark.parametrize("command", ["helpful", "update", "review"])
-def test_a_lesson_that_was_silent_comes_back(host: Host, lesson: str, run: Run, command: str) -> None:
+def test_a_lesson_that_was_silent_comes_back(host: Host, lesson: str, run: Run) -> None:
     assert told_in(host, 13, "a") == 12
-    back = {
-        "helpful": ("contribute", "feedback", lesson, "helpful"),
-        "update": ("contribute", "update", lesson, "--status", "active"),
-        "review": ("admin", "review", "--keep", lesson),
-    }[command]
-    assert run(*back).code == 0
-    assert told_in(host, 13, "b") == 12
+    for back in (
+        ("contribute", "update", lesson, "--status", "active"),
+        ("admin", "review", "--keep", lesson),
+        ("contribute", "feedback", lesson, "helpful"),
+    ):
+        assert run(*back).code == 0
+        assert told_in(host, 13, back[1]) == 12, back
 
 
 def test_what_silenced_a_lesson_does_not_count_once_it_is_brought_back(host: Host, lesson: str, run: Run) -> None:
@@ -365,37 +336,29 @@ def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(host: Host, 
     assert "L-7STTTT" in run("recall", "context", "--path", "workflows/a.py").out
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        (".git/config", '[core]\n\tbare = false\n[remote "origin"]\n\turl = git@example.com:team/Jira-API.git\n'),
+def test_the_project_is_called_as_its_remote_or_its_package(host: Host, git: Git, tmp_path: Path) -> None:
+    code = tmp_path / "checkout-7"
+    code.mkdir()
+    git(code, "init", "-q")
+
+    def begins(session: str) -> str:
+        return host.hear("session_start", cwd=str(code), session_id=session)
+
+    unnamed = (code / ".git/config").read_text()
+    for file, text in (
         ("pyproject.toml", '[build-system]\nrequires = ["x"]\n[project]\nkeywords = ["a"]\nname = "jira.api"\n'),
         ("package.json", '{"private": true, "name": "@team/jira-api"}'),
         ("Cargo.toml", '[package]\nname = "jira_api"\n'),
         ("go.mod", "module example.com/team/jira-api\n\ngo 1.24\n"),
-    ],
-)
-def test_the_project_is_called_as_its_remote_or_its_package(
-    host: Host, git: Git, tmp_path: Path, file: str, text: str
-) -> None:
-    code = tmp_path / "checkout-7"
-    code.mkdir()
-    git(code, "init", "-q")
-    assert "for the project" not in host.hear("session_start", cwd=str(code))
-    (code / file).write_text(text)
-    assert "for the project jira-api" in host.hear("session_start", cwd=str(code), session_id="another")
+        (".git/config", f'{unnamed}[remote "origin"]\n\turl = git@example.com:team/Jira-API.git\n'),
+    ):
+        assert "for the project" not in begins(f"before {file}")
+        (code / file).write_text(text)
+        assert "for the project jira-api" in begins(file)
+        if file != ".git/config":
+            (code / file).unlink()
     (code / "package.json").write_text("{" * 10_000)
-    assert host.hear("session_start", cwd=str(code), session_id="damaged")
-
-
-def test_what_was_told_before_the_command_is_told_once_more_at_its_failure_and_judged_once(
-    host: Host, stated: str, run: Run
-) -> None:
-    assert stated in host.hear("before_git_push")
-    assert stated in fails(host, SAID)
-    assert fails(host, SAID) == ""
-    works(host, "git push --set-upstream origin main")
-    assert usage(run, stated)["seen_helpful"] == 1
+    assert begins("damaged")
 
 
 NO_LEASE = """\x1b[31mERROR\x1b[0m: tenant 'acme' has no quota lease; acquire one first
@@ -436,7 +399,9 @@ def test_a_lesson_written_as_the_reminder_asks_is_told_at_the_same_failure_in_th
     assert fails(host, "ERROR: the disk is full", "./deploy.sh prod", session_id="s-3") == ""
 
 
-def test_of_several_failures_the_one_that_the_lesson_is_about_is_taken_along(host: Host, run: Run) -> None:
+def test_the_failure_that_a_lesson_is_about_is_taken_along_unless_it_has_its_own_or_is_a_persons(
+    host: Host, run: Run
+) -> None:
     fails(host, SAID, "git push", session_id="s-1")
     fails(host, "Error: Error acquiring the state lock", "terraform apply", session_id="s-1")
     fails(host, "fatal: bad object", "git gc", session_id="s-1")
@@ -444,9 +409,6 @@ def test_of_several_failures_the_one_that_the_lesson_is_about_is_taken_along(hos
     assert "$ git push\n" in body(run, writes(host, "Set the upstream branch", "pushing with git", **AGENT))
     assert body(run, writes(host, "Jira is slow on Mondays", "planning a sprint", **AGENT)).strip() == ""
 
-
-def test_a_lesson_keeps_its_own_failure_and_that_of_a_person_is_never_changed(host: Host, run: Run) -> None:
-    fails(host, SAID, "git push", session_id="s-1")
     mine = ["--content", "```\n$ git push\nfatal: no upstream\n```"]
     assert body(run, writes(host, "Push with an upstream", "using `git push`", *mine, **AGENT)).count("$ git push") == 1
     person = {"AI_LESSONS_SESSION": "s-1"}
