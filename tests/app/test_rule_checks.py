@@ -142,11 +142,10 @@ def test_text_is_looked_at_in_whatever_form_it_is(world: World, code: Path, git:
     assert places(look(world, since="HEAD")) == ["src/a.py:3"]
 
 
-def test_a_zero_byte_hides_no_line(world: World, code: Path, git: Git) -> None:
-    rule(world)
-    put_file(code / "src/a.py", b"x = 1\n#\0\nprint(y)\n")
-    assert places(look(world)) == ["src/a.py:3"]
-    assert places(look(world, since="HEAD")) == ["src/a.py:3"]
+def test_a_zero_byte_hides_no_line(world: World, code: Path) -> None:
+    rule(world, regex=r"^print\(")
+    put_file(code / "src/a.py", b"\xef\xbb\xbfprint(1)\n#\0\nprint(y)\n")
+    assert places(look(world)) == places(look(world, since="HEAD")) == ["src/a.py:1", "src/a.py:3"]
 
 
 def test_a_link_is_looked_at_by_its_name_inside_of_the_project(world: World, code: Path, tmp_path: Path) -> None:
@@ -309,22 +308,13 @@ def test_since_a_commit_only_changed_lines_are_looked_at(world: World, code: Pat
     assert places(look(world, since="base")) == ["new.py:1", "src/a.py:3", "src/na me é.py:1"]
     assert places(look(world, "src/a.py", since="base")) == ["src/a.py:3"]
     assert places(look(world, since="HEAD")) == ["new.py:1"]
-    for name in ("missing", "--output=x", ""):
-        if name:
-            with pytest.raises(NotFound):
-                look(world, since=name)
-
-
-def test_since_a_branch_means_since_it_was_left(world: World, code: Path, git: Git) -> None:
-    rule(world)
-    git(code, "switch", "-qc", "feature")
+    for name in ("missing", "--output=x"):
+        with pytest.raises(NotFound):
+            look(world, since=name)
+    git(code, "switch", "-qc", "feature", "base")
     put_file(code / "mine.py", "print(1)\n")
     commit_all(git, code, "mine")
-    git(code, "switch", "-q", "main")
-    put_file(code / "src/a.py", "x = 1\n")
-    commit_all(git, code, "theirs takes a line away")
-    git(code, "switch", "-q", "feature")
-    assert places(look(world, since="main")) == ["mine.py:1"]
+    assert places(look(world, since="main")) == ["mine.py:1", "new.py:1"], "since the branch was left"
 
 
 def test_settings_of_git_change_nothing_in_what_changed(world: World, code: Path, git: Git) -> None:
@@ -366,6 +356,8 @@ def test_a_comment_with_a_reason_allows_a_line_and_is_counted(
 
 def test_known_findings_are_left_out_wherever_their_lines_move(world: World, code: Path) -> None:
     rule(world)
+    with pytest.raises(NotFound, match="baseline"):
+        look(world, baseline="known.json")
     assert look(world, baseline="known.json", write_baseline=True).in_baseline == 1
     report = look(world, baseline="known.json")
     assert (report.findings, report.in_baseline, report.broken) == ((), 1, False)
@@ -373,16 +365,10 @@ def test_known_findings_are_left_out_wherever_their_lines_move(world: World, cod
     report = look(world, baseline="known.json")
     assert (places(report), report.in_baseline) == (["src/a.py:4", "src/a.py:5"], 1)
     assert json.loads((code / "known.json").read_text())["version"] == 1
-
-
-def test_a_baseline_is_made_on_request_only(world: World, code: Path) -> None:
-    with pytest.raises(NotFound, match="baseline"):
-        look(world, baseline="known.json")
     put_file(code / "known.json", '{"version": 9}')
-    with pytest.raises(UsageError):
-        look(world, baseline="known.json")
-    with pytest.raises(UsageError):
-        look(world, baseline="known.json", write_baseline=True, since="HEAD")
+    for more in ({}, {"write_baseline": True, "since": "HEAD"}):
+        with pytest.raises(UsageError):
+            look(world, baseline="known.json", **more)
     assert (code / "known.json").read_text() == '{"version": 9}'
 
 
@@ -413,7 +399,7 @@ def decided(world: World, code: Path, *edits: tuple[str, str, str]) -> dict[str,
 
 
 def test_an_edit_is_looked_at_as_the_file_will_be(world: World, code: Path) -> None:
-    rule(world)
+    rule_id = rule(world)
     assert breaks(world, code, ("src/a.py", "x = 1", "x = 2")) == [], "what was broken before is not this edit"
     assert breaks(world, code, ("src/a.py", "x = 1", "x = 1\nprint(y)")) == [("Rule 0", 2)]
     assert breaks(world, code, ("src/a.py", "print(x)\n", "print(x)\ny = 2\n")) == []
@@ -422,16 +408,8 @@ def test_an_edit_is_looked_at_as_the_file_will_be(world: World, code: Path) -> N
     assert breaks(world, code, ("src/b.txt", "", "print(1)\n")) == []
     two = ("src/a.py", "x = 1", "x = 3"), ("src/a.py", "print(x)", "if x:\n    print(x, x)")
     assert breaks(world, code, *two) == [("Rule 0", 3)]
-
-
-def test_an_edit_that_does_not_fit_the_file_is_looked_at_alone(world: World, code: Path) -> None:
-    rule(world)
-    assert breaks(world, code, ("src/a.py", "not there", "a\nprint(9)")) == [("Rule 0", 2)]
+    assert breaks(world, code, ("src/a.py", "not there", "a\nprint(9)")) == [("Rule 0", 2)], "it does not fit the file"
     assert breaks(world, code, ("src/a.py", "gone", "print(x)")) == [("Rule 0", 2)], "it is made already"
-
-
-def test_an_allowance_counts_in_an_edit(world: World, code: Path) -> None:
-    rule_id = rule(world)
     comment = f"# ai-lessons: allow R-{rule_id[-6:]} because it is shown"
     assert breaks(world, code, ("src/a.py", "x = 1", f"print(1)  {comment}")) == []
 

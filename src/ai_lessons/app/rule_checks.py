@@ -585,7 +585,7 @@ def decoded(data: bytes) -> str | None:
             if half >= _LEAST and data[start::2].count(0) > _ZEROS * half:
                 return data.decode(coding, "replace")
         try:
-            return data.decode()
+            return data.decode().removeprefix("\ufeff")
         except UnicodeDecodeError:
             return None
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
