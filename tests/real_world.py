@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
@@ -30,6 +30,11 @@ def put_file(file: Path, text: str | bytes) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode() if isinstance(text, str) else text)
     return file
+
+
+def put_files(root: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        put_file(root / name, data)
 
 
 def put_program(file: Path, text: str | bytes) -> Path:

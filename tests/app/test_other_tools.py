@@ -1,6 +1,7 @@
 """Rules, skills and memories of other tools on their way in, and what is in force on its way to them."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,7 @@ from ai_lessons.app.answers import RuleDraft
 from ai_lessons.connectors import exporters
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
 from app.world import World
-
-
-def put(root: Path, files: dict[str, bytes]) -> None:
-    for name, data in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(data)
-
+from real_world import put_files
 
 TREE = {
     ".github/copilot-instructions.md": b"# House style\n\nTabs never.\n",
@@ -50,7 +45,7 @@ TREE = {
     ],
 )
 def test_every_file_that_is_seen_is_reported_once(world: World, tmp_path: Path, form: str, titles: list[str]) -> None:
-    put(tmp_path / "code", TREE)
+    put_files(tmp_path / "code", TREE)
     done = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
     assert sorted(one.title for one in done.queued) == titles
     assert sorted(one.where for one in done.seen) == sorted(TREE.keys() - {".git/config"})
@@ -94,7 +89,7 @@ The proxy kept every answer for a day.
 
 
 def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(world: World, tmp_path: Path) -> None:
-    put(
+    put_files(
         tmp_path / "docs/solutions",
         {
             "logic-errors/cart.md": SOLUTION,
@@ -125,7 +120,7 @@ def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(world: World, tmp
 
 
 def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(world: World, tmp_path: Path) -> None:
-    put(tmp_path, {"solutions/cart.md": SOLUTION})
+    put_files(tmp_path, {"solutions/cart.md": SOLUTION})
     (cart,) = transfer.import_files(world.library, [tmp_path / "solutions"], "compound").written
     approve(world, title="Use transactions", tags=("sql",))
     ((file, _),) = transfer.export_file(world.library, tmp_path / "docs/solutions", "compound").files
@@ -145,7 +140,7 @@ def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(world
 
 
 def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules(world: World, tmp_path: Path) -> None:
-    put(
+    put_files(
         tmp_path / "code",
         {
             ".qwen/team-memory/MEMORY.md": b"- [Use pnpm](feedback/pnpm.md) \xe2\x80\x94 not npm\n",
@@ -163,7 +158,7 @@ def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules
 
 
 def test_what_a_caller_names_is_taken_whatever_it_is_called(world: World, tmp_path: Path) -> None:
-    put(tmp_path, {"a.txt": b"# One\n\nDo it.\n", "b.txt": b"# Two\n\nAnd that.\n"})
+    put_files(tmp_path, {"a.txt": b"# One\n\nDo it.\n", "b.txt": b"# Two\n\nAnd that.\n"})
     done = transfer.import_files(world.library, [tmp_path / "a.txt", tmp_path / "b.txt"], "cursor")
     assert sorted(one.title for one in done.queued) == ["One", "Two"]
     with pytest.raises(InvalidEntry, match="no instructions for agents"):
@@ -172,13 +167,13 @@ def test_what_a_caller_names_is_taken_whatever_it_is_called(world: World, tmp_pa
 
 def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None:
     skill = tmp_path / "skills/deploying"
-    put(skill, {
+    put_files(skill, {
         "SKILL.md": b"---\nname: deploying\ndescription: How to deploy the shop.\n---\n# Steps\n\nGo.\n",
         "scripts/go.sh": b"#!/bin/sh\n# Deploys it.\necho go\n",
         "references/rollback.md": b"# Rollback\n\nUndo it.\n",
         "logo.png": b"\x89PNG\0",
     })  # fmt: skip
-    put(tmp_path / "skills", {"README.md": b"# Skills\n", "broken/SKILL.md": b"\xff\0"})
+    put_files(tmp_path / "skills", {"README.md": b"# Skills\n", "broken/SKILL.md": b"\xff\0"})
     (skill / "scripts/go.sh").chmod(0o755)
     done = transfer.import_files(world.library, [tmp_path / "skills"], "skills", project="shop")
     assert sorted((one.kind.value, one.title) for one in done.written) == [
@@ -199,12 +194,12 @@ def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None
 
 
 def test_memories_of_an_agent_are_lessons_and_their_index_is_none(world: World, tmp_path: Path) -> None:
-    put(tmp_path / "projects/-home-ana-shop/memory", {
+    put_files(tmp_path / "projects/-home-ana-shop/memory", {
         "MEMORY.md": b"# Memory\n\n- [Coupons](coupons.md) - case\n",
         "coupons.md": b"---\nname: coupons\ndescription: Coupons are case-sensitive\ntype: project\n---\nTried both.\n",
         "tabs.md": b"# Ana wants spaces\n\nSaid twice.\n",
     })  # fmt: skip
-    put(tmp_path / "projects", {"notes.txt": b"x"})
+    put_files(tmp_path / "projects", {"notes.txt": b"x"})
     done = transfer.import_files(world.library, [tmp_path / "projects"], "claude", project="shop")
     assert sorted(one.title for one in done.written) == ["Ana wants spaces", "Coupons are case-sensitive"]
     assert sorted(one.became for one in done.seen) == ["imported", "imported", "not recognised", "skipped"]
@@ -212,7 +207,7 @@ def test_memories_of_an_agent_are_lessons_and_their_index_is_none(world: World, 
 
 
 def test_notes_of_basic_memory_keep_their_links(world: World, tmp_path: Path) -> None:
-    put(tmp_path / "bm", {
+    put_files(tmp_path / "bm", {
         "main/carts.md": b"---\ntitle: Carts\ntype: note\npermalink: main/carts\ntags:\n- shop\n---\n"
         b"# Carts\n\n## Observations\n- [decision] They expire\n\n## Relations\n- part_of [[Shop]]\n- see [[Gone]]\n",
         "main/shop.md": b"---\ntitle: Shop\ntype: note\npermalink: main/shop\n---\n# Shop\n\nSells.\n",
@@ -329,8 +324,8 @@ def test_what_cannot_be_exported_says_why(world: World, tmp_path: Path) -> None:
 def linked(world: World, tmp_path: Path) -> Path:
     """A code repository with a link out of it, and a rule in force."""
     approve(world, title="Use transactions", project="shop")
-    put(tmp_path / "home", {"mine.json": b"{}", "entry.html": b"mine"})
-    put(tmp_path / "code", {".git/HEAD": b"ref: refs/heads/main\n"})
+    put_files(tmp_path / "home", {"mine.json": b"{}", "entry.html": b"mine"})
+    put_files(tmp_path / "code", {".git/HEAD": b"ref: refs/heads/main\n"})
     (tmp_path / "code/out").symlink_to(tmp_path / "home")
     return tmp_path / "code"
 
@@ -370,7 +365,7 @@ def test_an_export_through_a_link_out_of_the_code_writes_nothing(
 def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(world: World, linked: Path, form: str) -> None:
     (done,) = transfer.export_file(world.library, linked / "to", form).files
     name = Path(done[0])
-    put(linked.parent / "home", {name.name: b"mine"})
+    put_files(linked.parent / "home", {name.name: b"mine"})
     name.unlink()
     if form == "skills":
         name.parent.rmdir()
@@ -382,38 +377,38 @@ def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(world: Wo
         assert (linked.parent / "home" / name.name).read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize(
-    "listed",
-    [
-        "../home/entry.html", "{home}/entry.html", "entry/../../home/entry.html", "entry/entry.html",
-        "out/entry.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html", "entry/./01M82H56GFBPYC5697MCAAAAAA.html",
-    ],
+LISTED = (
+    "../home/entry.html", "{home}/entry.html", "entry/../../home/entry.html", "entry/entry.html",
+    "out/entry.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html", "entry/./01M82H56GFBPYC5697MCAAAAAA.html",
 )  # fmt: skip
-@pytest.mark.parametrize("is_linked", [True, False])
-def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
-    world: World, linked: Path, listed: str, is_linked: bool
-) -> None:
+
+
+def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(world: World, linked: Path) -> None:
     home, pages = linked.parent / "home", linked / "pages"
-    put(home, {"01M82H56GFBPYC5697MCAAAAAA.html": b"mine"})
-    put(pages, {".ai-lessons-site": f"index.html\n{listed.format(home=home)}\n".encode(), "keep.txt": b"mine"})
+    put_files(home, {"01M82H56GFBPYC5697MCAAAAAA.html": b"mine"})
     before = contents(home)
-    if is_linked:
-        (pages / "entry").symlink_to(home)
-        with pytest.raises(Refused, match="symbolic link"):
-            transfer.export_site(world.library, pages, draw, None)
-        assert not (pages / "index.html").exists()
-    else:
-        put(pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"})
+    for listed in LISTED:
+        put_files(
+            pages, {".ai-lessons-site": f"index.html\n{listed.format(home=home)}\n".encode(), "keep.txt": b"mine"}
+        )
+        put_files(pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"})
         transfer.export_site(world.library, pages, draw, None)
         left = {"keep.txt", "index.html", ".ai-lessons-site", "entry/entry.html"}
         left |= {"entry/01M82H56GFBPYC5697MCBBBBBB.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html"}
         left -= {listed} if listed.startswith("entry/01") else set()
-        assert set(contents(pages)) == left
+        assert set(contents(pages)) == left, listed
+        assert contents(home) == before
+        shutil.rmtree(pages)
+    put_files(pages, {".ai-lessons-site": "\n".join(LISTED).format(home=home).encode()})
+    (pages / "entry").symlink_to(home)
+    with pytest.raises(Refused, match="symbolic link"):
+        transfer.export_site(world.library, pages, draw, None)
+    assert not (pages / "index.html").exists()
     assert contents(home) == before
 
 
 def test_a_site_replaces_no_page_that_is_not_in_its_list(world: World, tmp_path: Path) -> None:
-    put(tmp_path / "pages", {".ai-lessons-site": b"search.json", "index.html": b"mine"})
+    put_files(tmp_path / "pages", {".ai-lessons-site": b"search.json", "index.html": b"mine"})
     with pytest.raises(Refused, match="is not ours") as error:
         transfer.export_site(world.library, tmp_path / "pages", draw, None)
     assert "--replace" in error.value.hint
@@ -422,29 +417,25 @@ def test_a_site_replaces_no_page_that_is_not_in_its_list(world: World, tmp_path:
     assert (tmp_path / "pages/index.html").read_bytes() == b"new"
 
 
-@pytest.mark.parametrize(
-    "there", [b"# Mine\n", b"{}", b"[]", b'{"version": 1, "learnings": []}', b"\xff", b"[" * 100_000, b"\0"]
-)
-def test_an_export_replaces_no_file_that_is_none_of_ours(world: World, tmp_path: Path, there: bytes) -> None:
-    put(tmp_path, {"k.json": there})
-    with pytest.raises(Refused, match="is not an export of ours") as error:
-        transfer.export_file(world.library, tmp_path / "k.json")
-    assert "--replace" in error.value.hint
-    assert (tmp_path / "k.json").read_bytes() == there
-    for replace in (True, False):  # the second time it is ours
-        done = transfer.export_file(world.library, tmp_path / "k.json", replace=replace)
-        assert done.files == ((str(tmp_path / "k.json"), "replaced"),)
-
-
-def test_an_export_takes_the_place_of_an_empty_file(world: World, tmp_path: Path) -> None:
-    put(tmp_path, {"k.json": b""})
-    assert transfer.export_file(world.library, tmp_path / "k.json").files[0][1] == "replaced"
+def test_an_export_replaces_no_file_that_is_none_of_ours_but_an_empty_one(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "k.json"
+    other = b'{"version": 1, "learnings": []}'
+    for there in (b"# Mine\n", b"{}", b"[]", other, b"\xff", b"[" * 100_000, b"\0"):
+        file.write_bytes(there)
+        with pytest.raises(Refused, match="is not an export of ours") as error:
+            transfer.export_file(world.library, file)
+        assert "--replace" in error.value.hint
+        assert file.read_bytes() == there
+        for replace in (True, False):  # the second time it is ours
+            assert transfer.export_file(world.library, file, replace=replace).files == ((str(file), "replaced"),)
+    file.write_bytes(b"")
+    assert transfer.export_file(world.library, file).files[0][1] == "replaced"
 
 
 def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(world: World, tmp_path: Path) -> None:
     approve(world, title="Use transactions")
     ((file, _),) = transfer.export_file(world.library, tmp_path / "rules", "windsurf").files
-    put(tmp_path, {file: b"mine"})
+    put_files(tmp_path, {file: b"mine"})
     for replace, done in ((False, "left alone, it is not ours"), (True, "brought up to date")):
         assert transfer.export_file(world.library, tmp_path / "rules", "windsurf", replace=replace).files == (
             (file, done),
@@ -463,7 +454,7 @@ def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(
 def test_what_came_from_a_file_does_not_go_into_it_twice(
     world: World, tmp_path: Path, name: str, to: str, form: str, source: str
 ) -> None:
-    put(tmp_path, {name: b"# House\n\n- Use pnpm,\n  never npm.\n- Wrap lines.\n"})
+    put_files(tmp_path, {name: b"# House\n\n- Use pnpm,\n  never npm.\n- Wrap lines.\n"})
     place = tmp_path / to
     transfer.import_files(world.library, [tmp_path], source)
     for pending in review.pending_rules(world.library):
@@ -479,7 +470,7 @@ def test_what_came_from_a_file_does_not_go_into_it_twice(
 
 def test_a_file_that_came_by_sections_or_as_a_whole_comes_so_again(world: World, tmp_path: Path) -> None:
     text = b"# Shop\n\nThe web layer talks to services.\n\n## Money\n\nNever use floats.\n"
-    put(tmp_path, {"CLAUDE.md": text, "AGENTS.md": b"# Build\n\nAlways with make.\n"})
+    put_files(tmp_path, {"CLAUDE.md": text, "AGENTS.md": b"# Build\n\nAlways with make.\n"})
 
     def taken(name: str, *, split_up: bool) -> tuple[list[str], bool]:
         done = transfer.import_files(world.library, [tmp_path / name], "agents-md", split_up=split_up)
@@ -488,7 +479,7 @@ def test_a_file_that_came_by_sections_or_as_a_whole_comes_so_again(world: World,
 
     assert taken("CLAUDE.md", split_up=True) == (["Money", "Shop"], False)
     assert taken("CLAUDE.md", split_up=False) == ([], True)
-    put(tmp_path, {"CLAUDE.md": text + b"\n## Lint\n\nAlways lint.\n"})
+    put_files(tmp_path, {"CLAUDE.md": text + b"\n## Lint\n\nAlways lint.\n"})
     assert taken("CLAUDE.md", split_up=False) == (["Lint"], True)
     assert taken("AGENTS.md", split_up=False) == (["Build"], False)
     assert taken("AGENTS.md", split_up=True) == ([], True)

@@ -18,7 +18,7 @@ from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, Usa
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, RULE, World, lesson, options, rule
-from real_world import put_file
+from real_world import put_files
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
 PUBLIC = ("learnings", "params", "relations", "files", "events")
@@ -39,11 +39,6 @@ def exported(library: Library) -> dict[str, Any]:
 
 def parts_of(document: Mapping[str, Any], *but: str) -> dict[str, Any]:
     return {key: document[key] for key in PUBLIC if key not in but}
-
-
-def put(root: Path, files: Mapping[str, bytes]) -> None:
-    for name, data in files.items():
-        put_file(root / name, data)
 
 
 words = st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="\u2028"), min_size=1, max_size=20)
@@ -95,7 +90,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
     with TemporaryDirectory() as name:
         folder = Path(name)
         here, there = repository(folder / "a"), repository(folder / "b")
-        put(here, files)
+        put_files(here, files)
         with Library(here, options(folder / "a")) as library:
             for summary, outcome in zip(entries.list_entries(library, status=None).entries, said, strict=False):
                 editing.feedback(library, summary.id, outcome)
@@ -188,7 +183,7 @@ def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: L
 def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
     transfer.export_file(world.library, tmp_path / "k.json")
-    put(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
+    put_files(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert [one.path for one in done.written] == ["jira/docs/unversioned/api-qqq111.md"]
 
@@ -213,7 +208,7 @@ def test_one_project_alone_can_be_given_away(world: World) -> None:
 
 def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
-    put(notes, {
+    put_files(notes, {
         "carts.md": b"# Carts\n\nText.\n", "deep/a.md": b"---\nkind: lesson\ntitle: Seen\n---\nx\n",
         "bin.md": b"\xff\0", ".hidden/x.md": b"# no\n", "image.png": b"x",
         "rule.md": b"---\nkind: rule\ntitle: Do\nrationale: why\n---\nx\n",
@@ -230,7 +225,7 @@ def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> Non
 
 
 def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_path: Path) -> None:
-    put(tmp_path / "code", {
+    put_files(tmp_path / "code", {
         "AGENTS.md": b"# Build\n\nWith make.\n",
         ".cursor/rules/db.mdc": b"---\nglobs: *.sql\n---\n# Transactions\n\nUse them.\n",
         "src/AGENTS.md": b"# Sources\n\nx\n", "src/main.py": b"x = 1\n", "CLAUDE.md": b"# Build\n\nWith  make.\n",
@@ -281,7 +276,7 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
     library = world.library
     ((name, said),) = transfer.export_file(library, folder, "claude-rules").files
     assert (said, Path(name).parent) == ("written", folder)
-    put(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
+    put_files(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
     assert [said for _, said in transfer.export_file(library, folder, "claude-rules").files] == [
         "already there",
         "left alone, it is not ours",
@@ -292,8 +287,8 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
 
 
 def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp_path: Path) -> None:
-    put(tmp_path / "in/p/lessons", {"a.md": lesson(IDS[0], "One", links=f"\n  - has_doc: {IDS[1]}").encode()})
-    put(tmp_path / "in/p/lessons", {"b.md": lesson(IDS[1], "Two", links=f"\n  - related_to: {IDS[0]}").encode()})
+    put_files(tmp_path / "in/p/lessons", {"a.md": lesson(IDS[0], "One", links=f"\n  - has_doc: {IDS[1]}").encode()})
+    put_files(tmp_path / "in/p/lessons", {"b.md": lesson(IDS[1], "Two", links=f"\n  - related_to: {IDS[0]}").encode()})
     done = transfer.import_files(world.library, [tmp_path / "in"], "markdown")
     assert [one.title for one in done.written] == ["Two"]
     ((where, why),) = done.skipped

@@ -58,6 +58,11 @@ def by_hand(world: World, branch: str, files: dict[str, str | None], base: str =
     world.git(world.root, "switch", "-q", "main")
 
 
+SCRIPT_PATH, CODE = "jira/scripts/unversioned/put.sh", "#!/bin/sh\necho put\n"
+SIDE = f"---\nid: {SCRIPT}\nkind: script\ntitle: Put\n---\nHow.\n"
+SCRIPT_FILES: dict[str, str | None] = {SCRIPT_PATH: CODE, f"{SCRIPT_PATH}.md": SIDE}
+
+
 def waiting(world: World) -> tuple[Pending, ...]:
     return review.pending_rules(world.fresh())
 
@@ -73,18 +78,10 @@ def test_a_proposed_lesson_waits_on_a_branch_and_is_found_by_nobody(world: World
         "Propose lesson: PUT replaces the workflow\n\n# Evaluation\n\nNo secrets.\n\n"
         f"Promoted-from: project\nEntry: {LESSON}\nProposed-as: {BRANCH}"
     )
-
-
-def test_what_waits_says_its_kind_its_change_and_its_report(world: World) -> None:
-    made = propose(world, report="# Evaluation\n\nNo secrets.\n")
     (one,) = waiting(world)
     assert (one.id, one.handle, one.kind, one.change, one.path) == (LESSON, "L-8F3K2A", "lesson", "new", PATH)
-    assert (one.branch, one.title, one.report) == (
-        made.branch,
-        "PUT replaces the workflow",
-        "# Evaluation\n\nNo secrets.",
-    )
-    assert (one.added, one.conflicts, one.similar) == (7, (), ())
+    assert (one.branch, one.title) == (BRANCH, "PUT replaces the workflow")
+    assert (one.added, one.conflicts, one.similar, one.report) == (7, (), (), "# Evaluation\n\nNo secrets.")
     assert "+Seen twice." in one.diff
     assert hints.pending_count(world.fresh().primary) == 1
 
@@ -124,9 +121,8 @@ def test_an_edit_and_a_removal_of_what_is_there_are_told_apart_and_taken(world: 
 
 
 def test_a_script_comes_with_its_side_file_and_stays_a_program(world: World) -> None:
-    script, side = "jira/scripts/unversioned/put.sh", f"---\nid: {SCRIPT}\nkind: script\ntitle: Put\n---\nHow.\n"
-    said = entry(script, "#!/bin/sh\necho put\n", side)
-    propose(world, {script: "#!/bin/sh\necho put\n", f"{script}.md": side}, said=said, executable=[script])
+    script, said = SCRIPT_PATH, entry(SCRIPT_PATH, CODE, SIDE)
+    propose(world, SCRIPT_FILES, said=said, executable=[script])
     (one,) = waiting(world)
     assert (one.kind, one.handle, one.path, one.conflicts) == ("script", "S-9XW2RB", script, ())
     assert "+echo put" in one.diff
@@ -136,10 +132,10 @@ def test_a_script_comes_with_its_side_file_and_stays_a_program(world: World) -> 
     assert world.git(world.root, "ls-tree", "main", script).startswith("100755")
     assert world.status() == ""
     assert world.titles(kinds=["script"]) == ["Put"]
-    propose(world, {f"{script}.md": side.replace("How.", "Why.")}, said=said)
+    propose(world, {f"{script}.md": SIDE.replace("How.", "Why.")}, said=said)
     assert (waiting(world)[0].path, waiting(world)[0].title) == (script, "Put")
     review.approve_rule(world.fresh(), "S-9XW2RB")
-    assert (world.read(f"{script}.md"), world.status()) == (side.replace("How.", "Why."), "")
+    assert (world.read(f"{script}.md"), world.status()) == (SIDE.replace("How.", "Why."), "")
 
 
 def test_a_branch_made_by_hand_is_a_proposal_and_a_plain_merge_takes_it(world: World) -> None:
@@ -163,17 +159,19 @@ def test_a_squash_closes_it_and_it_stays_closed_when_the_lesson_goes_on(world: W
 def test_a_lesson_that_somebody_changes_meanwhile_is_not_overwritten(world: World) -> None:
     world.committed(PATH, lesson())
     propose(world, {PATH: lesson(body="Seen thrice.\n")})
-    world.committed(PATH, lesson(body="Seen never.\n"))
+    world.write(PATH, lesson(body="Mine.\n"))
+    with pytest.raises(UnsavedEdits, match=PATH):
+        review.approve_rule(world.fresh(), "L-8F3K2A")
+    assert world.read(PATH) == lesson(body="Mine.\n")
+    world.commit()
     assert waiting(world)[0].conflicts == (f"{PATH} was changed on main since it was proposed",)
     with pytest.raises(Conflict, match="was changed on main"):
         review.approve_rule(world.fresh(), "L-8F3K2A")
 
 
 def test_a_rejection_keeps_every_text_and_the_proposal_stays_closed(world: World) -> None:
-    script, side = "jira/scripts/unversioned/put.sh", f"---\nid: {SCRIPT}\nkind: script\ntitle: Put\n---\nHow.\n"
-    files: dict[str, str | None] = {script: "#!/bin/sh\necho put\n", f"{script}.md": side}
-    said = entry(script, "#!/bin/sh\necho put\n", side)
-    made = propose(world, files, said=said)
+    said = entry(SCRIPT_PATH, CODE, SIDE)
+    made = propose(world, SCRIPT_FILES, said=said)
     done = review.reject_rule(world.fresh(), "S-9XW2RB", reason="needs a token")
     record = world.read(done.path)
     assert f"script: {SCRIPT}\n" in record
@@ -183,7 +181,8 @@ def test_a_rejection_keeps_every_text_and_the_proposal_stays_closed(world: World
     world.git(world.root, "branch", made.branch, made.commit)
     assert waiting(world) == ()
     world.git(world.root, "branch", "-D", made.branch)
-    again = propose(world, files, said=said, report="now without")
+    assert review.audit(world.fresh()).taken == ()
+    again = propose(world, SCRIPT_FILES, said=said, report="now without")
     assert again.warnings == (f"the same was rejected on {NOW:%Y-%m-%d}: needs a token",)
     assert waiting(world)[0].rejected_before.endswith("needs a token")
 
@@ -197,22 +196,18 @@ def test_the_same_proposal_is_not_made_twice_and_another_gets_a_number(world: Wo
         review.approve_rule(world.fresh(), "L-AAAAAA")
 
 
-def test_an_id_that_stands_elsewhere_already_is_a_fault(world: World) -> None:
-    world.committed("shop/lessons/2026-11/here-68f3k2a.md", lesson())
-    propose(world)
-    assert waiting(world)[0].conflicts == ("the entry stands at shop/lessons/2026-11/here-68f3k2a.md on main already",)
+def test_an_id_that_stands_elsewhere_already_is_a_fault_unless_it_moves(world: World) -> None:
+    elsewhere = "shop/lessons/2026-11/here-68f3k2a.md"
+    world.committed(elsewhere, lesson())
+    made = propose(world)
+    assert waiting(world)[0].conflicts == (f"the entry stands at {elsewhere} on main already",)
     with pytest.raises(Conflict, match="stands at shop"):
         review.approve_rule(world.fresh(), "L-8F3K2A")
-
-
-def test_a_move_is_no_such_fault(world: World) -> None:
-    world.committed("shop/lessons/2026-11/here-68f3k2a.md", lesson())
-    propose(world, {"shop/lessons/2026-11/here-68f3k2a.md": None, PATH: lesson()})
+    world.git(world.root, "branch", "-qD", made.branch)
+    propose(world, {elsewhere: None, PATH: lesson()})
     assert waiting(world)[0].conflicts == ()
     review.approve_rule(world.fresh(), "L-8F3K2A")
-    assert [summary.path for summary in entries.list_entries(world.fresh()).entries if summary.kind == "lesson"] == [
-        PATH
-    ]
+    assert [one.path for one in entries.list_entries(world.fresh()).entries if one.kind == "lesson"] == [PATH]
 
 
 def test_a_lesson_that_says_that_it_is_a_rule_is_not_taken(world: World) -> None:
@@ -230,7 +225,7 @@ def test_a_text_that_breaks_the_format_is_not_taken(world: World) -> None:
     assert sorted(one.kind for one in waiting(world)) == ["doc", "lesson"]
 
 
-def test_no_report_passes_for_trailers_or_moves_a_terminal(world: World) -> None:
+def test_no_report_passes_for_trailers_or_moves_a_terminal_and_an_edit_keeps_it(world: World) -> None:
     made = propose(world, report=HOSTILE)
     message = world.git(world.root, "log", "-1", "--format=%(trailers)", made.branch)
     assert message.strip() == f"Entry: {LESSON}\nProposed-as: {BRANCH}"
@@ -239,14 +234,9 @@ def test_no_report_passes_for_trailers_or_moves_a_terminal(world: World) -> None
     assert one.report.startswith("Fine.\n\nAgent: helper\nProposal:")
     assert "\x1b" not in one.report
     assert "\u202e" not in one.report
-
-
-def test_a_report_survives_an_edit_of_the_proposal(world: World) -> None:
-    made = propose(world, report="No secrets.")
     edited = review.edit_proposal(world.fresh(), made.branch, lambda old, _: old.replace("twice", "thrice"))
     assert edited is not None
-    (one,) = waiting(world)
-    assert (one.report, one.commit) == ("No secrets.", edited.commit)
+    assert [(now.report, now.commit) for now in waiting(world)] == [(one.report, edited.commit)]
     review.approve_rule(world.fresh(), "L-8F3K2A")
     assert world.read(PATH) == lesson(body="Seen thrice.\n")
 
@@ -386,13 +376,6 @@ def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way:
     assert [line for line in lines if line.startswith("approved by Curator <curator@x> on 20") and BRANCH in line]
 
 
-def test_what_was_turned_down_or_waits_was_not_taken(world: World) -> None:
-    propose(world)
-    assert review.audit(world.fresh()).taken == ()
-    review.reject_rule(world.fresh(), "L-8F3K2A")
-    assert review.audit(world.fresh()).taken == ()
-
-
 def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, tmp_path: Path) -> None:
     (tmp_path / "person").mkdir()
     (git_repo / "code.py").write_text("x = 1\n")
@@ -469,21 +452,7 @@ def test_a_branch_of_a_thousand_commits_stops_the_review_of_nothing(world: World
     rows = ["reset refs/heads/proposals/L-AAAAAA-long", "from refs/heads/main"]
     for number in range(1001):
         text = lesson(body=f"{number}\n")
-        rows += [
-            "commit refs/heads/proposals/L-AAAAAA-long",
-            f"committer A <a@x> {1_700_000_000 + number} +0000",
-            "data 1",
-        ]
-        rows += ["x", f"M 100644 inline p/lessons/x.md\ndata {len(text)}", text]
+        rows += ["commit refs/heads/proposals/L-AAAAAA-long", f"committer A <a@x> {1_700_000_000 + number} +0000"]
+        rows += ["data 1\nx", f"M 100644 inline p/lessons/x.md\ndata {len(text)}", text]
     subprocess.run(["git", "fast-import", "--quiet"], cwd=world.root, input="\n".join(rows).encode(), check=True)
     assert [one.branch for one in waiting(world)] == [BRANCH]
-
-
-def test_where_the_user_edited_the_lesson_meanwhile_nothing_is_approved(world: World) -> None:
-    world.committed(PATH, lesson())
-    propose(world, {PATH: lesson(body="Seen thrice.\n")})
-    world.write(PATH, lesson(body="Mine.\n"))
-    with pytest.raises(UnsavedEdits, match=PATH):
-        review.approve_rule(world.fresh(), "L-8F3K2A")
-    assert world.read(PATH) == lesson(body="Mine.\n")
-    assert len(waiting(world)) == 1

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.app import (
     editing,
-    entries,
     health,
     lessons,
     proposals,
@@ -36,20 +35,15 @@ SECRET = f"Log in with {KEY}\n"
 
 
 def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -> None:
-    mark = secrets.secrets_in(SECRET)[0].fingerprint
-    allowing = f"---\nkind: doc\nallow_secrets:\n  - {mark}: the vendor publishes it\n---\n{SECRET}"
     file = world.root.parent / "keys.md"
-    file.write_text(allowing)
+    allowing = f"allow_secrets:\n  - {secrets.fingerprint(KEY)}: the vendor publishes it\n"
+    file.write_text(f"---\nkind: doc\n{allowing}---\n{SECRET}")
     draft = ResourceDraft(Kind.DOC, [str(file)], project="p")
     with pytest.raises(Refused, match="an agent cannot allow what looks like a secret"):
         resources.add_resources(world.fresh(agent="bot"), draft)
     assert not in_git(world)
-    assert resources.add_resources(world.fresh(), draft).written
-    editing.update(
-        world.fresh(agent="bot"),
-        entries.list_entries(world.library).entries[0].id,
-        title="What git has already an agent may keep",
-    )
+    (made,) = resources.add_resources(world.fresh(), draft).written
+    editing.update(world.fresh(agent="bot"), made.id, title="What git has already an agent may keep")
 
 
 def in_git(world: World) -> bool:
@@ -135,21 +129,15 @@ def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> N
 
 
 def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(world: World) -> None:
-    path = edited(world)
+    path, more = edited(world), f"{SECRET}{FAKE['Stripe']}\n"
     with pytest.raises(InvalidEntry) as told:
         editing.update(world.library, path, title="Another")
-    mark = mark_of(told.value)
-    made = editing.update(world.library, path, title="Another", allow_secrets=[(mark, "revoked")])
-    with pytest.raises(InvalidEntry, match="Stripe") as more:
-        editing.update(world.library, made.id, content=f"{SECRET}{FAKE['Stripe']}\n")
-    both = editing.update(
-        world.library,
-        made.id,
-        content=f"{SECRET}{FAKE['Stripe']}\n",
-        allow_secrets=[(mark_of(more.value), "a test key")],
-    )
+    made = editing.update(world.library, path, title="Another", allow_secrets=[(mark_of(told.value), "revoked")])
+    with pytest.raises(InvalidEntry, match="Stripe") as told:
+        editing.update(world.library, made.id, content=more)
+    editing.update(world.library, made.id, content=more, allow_secrets=[(mark_of(told.value), "a test key")])
     assert health.validate(world.library).problems == ()
-    moved = editing.update(world.library, both.id, project="other")
+    moved = editing.update(world.library, made.id, project="other")
     assert moved.path.startswith("other/")
     assert moved.commit
 
@@ -252,16 +240,9 @@ def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) 
     world.write("notes.txt", SECRET)  # no file of ours
     world.commit()
     assert sharing.sync(world.library).sent == 1
-
-
-def test_a_script_that_may_hold_a_secret_is_shared(world: World, tmp_path: Path) -> None:
-    world.git(tmp_path, "init", "-q", "--bare", "-b", "main", "up.git")
-    world.git(world.root, "remote", "add", "origin", str(tmp_path / "up.git"))
     (tmp_path / "run.sh").write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
-    with pytest.raises(InvalidEntry) as told:
-        world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT)
     world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")])
-    assert sharing.sync(world.library).sent
+    assert sharing.sync(world.library).sent == 1
 
 
 @pytest.fixture
@@ -350,21 +331,17 @@ def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -
 
 
 def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) -> None:
-    with pytest.raises(InvalidEntry) as told:
-        world.add("A key", SECRET)
-    mark = mark_of(told.value)
-    agent = world.fresh(agent="a bot")
-    draft = LessonDraft("A key", SECRET, allow_secrets=[(mark, "a sandbox")])
+    allow = [(secrets.fingerprint(KEY), "a sandbox")]
+    agent, draft = world.fresh(agent="a bot"), LessonDraft("A key", SECRET, allow_secrets=allow)
     with pytest.raises(Refused, match="an agent cannot allow") as refused:
         editing.add_lesson(agent, draft)
     assert "ask the user" in refused.value.hint
     assert world.status() == ""
     editing.add_lesson(world.fresh(), draft)
-    assert f"Allowed-secret: {mark} by {world.git(world.root, 'log', '-1', '--format=%an <%ae>')}" in world.git(
-        world.root, "log", "-1", "--format=%B"
-    )
+    author, message = (world.git(world.root, "log", "-1", f"--format={form}") for form in ("%an <%ae>", "%B"))
+    assert f"Allowed-secret: {allow[0][0]} by {author}" in message
     with pytest.raises(Refused, match="an agent cannot allow"):
-        proposals.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
+        proposals.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=allow))
 
 
 WRITES = ("store.apply(", "decisions.propose(", "decisions.amend(")
@@ -388,20 +365,19 @@ def test_nothing_of_the_library_writes_without_looking() -> None:
 # --- what is taken for a secret, and how it is refused ---
 
 
-@pytest.mark.parametrize("name", FAKE)
-def test_what_hooks_keep_of_a_failure_holds_no_secret(name: str) -> None:
-    said = without_suspects(f"fatal: denied\nused token = {FAKE[name]} here\n")
-    assert secrets_in(said) == []
-    assert said.startswith("fatal: denied\n")
+def test_what_hooks_keep_of_a_failure_holds_no_secret() -> None:
+    for name, secret in FAKE.items():
+        said = without_suspects(f"fatal: denied\nused token = {secret} here\n")
+        assert secrets_in(said) == [], name
+        assert said.startswith("fatal: denied\n")
 
 
-@pytest.mark.parametrize("name", FAKE)
-def test_a_lesson_with_a_secret_is_refused_and_nothing_is_written(world: World, name: str) -> None:
-    text = f"Seen in the log:\n\n    token = {FAKE[name]}\n"
-    with pytest.raises(InvalidEntry, match="looks like") as told:
-        world.add("A token", text)
-    assert FAKE[name] not in str(told.value)
-    assert told.value.problems[0].line > 3
+def test_a_lesson_with_a_secret_is_refused_and_nothing_is_written(world: World) -> None:
+    for name, secret in FAKE.items():
+        with pytest.raises(InvalidEntry, match="looks like") as told:
+            world.add("A token", f"Seen in the log:\n\n    token = {secret}\n")
+        assert secret not in str(told.value), name
+        assert told.value.problems[0].line > 3
     assert world.status() == ""
     assert world.titles() == []
 
@@ -416,13 +392,8 @@ def test_an_id_is_no_key_whatever_letters_it_has(letters: str, mark: str, at: in
 
 
 def test_what_stands_around_a_key_makes_no_id_of_it() -> None:
-    key = FAKE["AWS"]
-    for text in (
-        f"id: {key}",
-        f"01M8A3T1HMQRM80CA43W4Q8Y4P {key}",
-        f"0{key}012345",
-        f"01M8A3T1HMQRM80CA43W4Q8Y4P{key}",
-    ):
+    key, ulid = FAKE["AWS"], "01M8A3T1HMQRM80CA43W4Q8Y4P"
+    for text in (f"id: {key}", f"{ulid} {key}", f"0{key}012345", f"{ulid}{key}"):
         assert [secret.value for secret in secrets_in(text)], text
 
 
@@ -447,9 +418,9 @@ EXAMPLES = (
 )
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
-def test_what_is_no_secret_passes(world: World, text: str) -> None:
-    assert world.add("An example", text).commit
+def test_what_is_no_secret_passes(world: World) -> None:
+    assert [secrets_in(text) for text in EXAMPLES] == [[]] * len(EXAMPLES)
+    assert world.add("Examples", "\n\n".join(EXAMPLES)).commit
 
 
 def test_a_secret_may_stay_with_a_reason_and_without_one_it_may_not(world: World) -> None:
