@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from ai_lessons.app import proposals, review
-from ai_lessons.app.answers import EvaluationReport, RuleDraft
-from ai_lessons.app.proposals import evaluate
+from ai_lessons.app.answers import RuleDraft
+from ai_lessons.app.promotion import EvaluationReport, evaluate
 from ai_lessons.app.secrets import secrets_in
 from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.model.frontmatter import read_entry

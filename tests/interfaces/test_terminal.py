@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.answers import EvaluationFinding, EvaluationReport, Skipped, Suggested, Written
+from ai_lessons.app.answers import Skipped, Suggested, Written
 from ai_lessons.app.health import Outdated
 from ai_lessons.app.lessons import LessonGroup, Loaded
-from ai_lessons.app.promotion import Promoted
+from ai_lessons.app.promotion import EvaluationFinding, EvaluationReport, Promoted
 from ai_lessons.app.running import Ran
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
 from ai_lessons.app.transfer import Exported, ExportedFile, Ported, Seen

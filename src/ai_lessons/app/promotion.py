@@ -1,18 +1,20 @@
-"""Promotes entries to another tier, under the policies of enterprises."""
+"""Evaluates entries, and promotes them to another tier, under the policies of enterprises."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from ai_lessons.app import answers, proposals, secrets
-from ai_lessons.app.contexts import weakest_origin
+from ai_lessons.app import proposals, secrets
+from ai_lessons.app.answers import Suggested, Written
+from ai_lessons.app.contexts import opposed, weakest_origin
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.running import content, interpreter_of
@@ -30,13 +32,105 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.lessons import original_of, promoted
 from ai_lessons.model.markdown import REMOVE
-from ai_lessons.model.texts import one_line
+from ai_lessons.model.texts import first_of, one_line
+from ai_lessons.search.terms import ALIKE, likeness
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, RepositorySession
 
+
+LONGEST = 300  # Characters of a line of what others wrote and we repeat
+
+_NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
+_UNIX = expression(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
+_WINDOWS = expression(
+    rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}", re.IGNORECASE
+)
+
+
+class Tie(NamedTuple):
+    """Text at `start` that belongs to one machine or project; `sort` names which."""
+
+    sort: str
+    value: str
+    start: int
+
+
+def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
+    """Paths of a home folder and these names of projects (of three letters or more), in their order; linear time."""
+    result = [
+        Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
+        for shape in (_UNIX, _WINDOWS)
+        for match in shape.finditer(text)
+    ]
+    folded = text.casefold()
+    for words in {tuple(name.split()) for name in projects if len(name.strip()) >= 3}:
+        if words[0].casefold() in folded:
+            spaced = r"\s+".join(map(re.escape, words))
+            matches = re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE)
+            result += [Tie("name of a project", match[0], match.start()) for match in matches]
+    return sorted(result, key=lambda tie: tie.start)
+
+
+Recommendation = Literal["approve", "revise", "reject"]
+NOTE, WARNING, STOP = "note", "warning", "stop"
+_FOLLOWS: Final[Mapping[str, Recommendation]] = {STOP: "reject", WARNING: "revise"}
+
+
+class EvaluationFinding(NamedTuple):
+    """A finding (`message`, without full stop); `where` is `path:line`, or empty.
+
+    `check` is secrets, duplicates, contradictions or specificity. `severity`: a `note` is to be known, a `warning` asks
+    for a revision, a `stop` speaks against it.
+    """
+
+    check: str
+    severity: str
+    message: str
+    where: str = ""
+
+    @property
+    def line(self) -> str:
+        """`warning, specificity: … (path:line)`; what others wrote makes no lines of its own."""
+        severity = "" if self.severity == NOTE else f"{self.severity}, "
+        message, where = one_line(self.message, LONGEST), one_line(self.where, LONGEST)
+        return f"{severity}{self.check}: {message}" + (f" ({where})" if where else "")
+
+
+@json_fields("recommendation", "findings")
+class EvaluationReport(NamedTuple):
+    """The findings about an entry."""
+
+    findings: tuple[EvaluationFinding, ...] = ()
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """By the gravest finding; a person decides."""
+        severities = {finding.severity for finding in self.findings}
+        return next((follows for severity, follows in _FOLLOWS.items() if severity in severities), "approve")
+
+
+def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[EvaluationFinding]:
+    """One finding for each sort of tie in these texts (by path), at the place of the first."""
+    values: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for path, text in files.items():
+        for tie in ties(text, projects):
+            values[tie.sort].setdefault(tie.value, f"{path}:{text.count(chr(10), 0, tie.start) + 1}")
+    for sort, places in values.items():
+        named = first_of([one_line(value, 80) for value in places], 6)
+        what = sort if len(places) == 1 else f"{sort} ({len(places)})"
+        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}", next(iter(places.values())))
+
+
+def render(report: EvaluationReport) -> str:
+    """Short Markdown for a commit message: the recommendation, and a line for each finding."""
+    lines = [f"- {finding.line}" for finding in report.findings] or ["- nothing was found that speaks against it"]
+    return "\n".join([f"Evaluation: {report.recommendation}", "", *lines]) + "\n"
+
+
+_NEGATIVE: Final = expression(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 # What becomes of it: a copy, a proposal, a proposal to release it, or nothing because it is there
 COPIED, PROPOSED, ASKED, PRESENT = "copied", "proposed", "asked", "present"
@@ -63,9 +157,9 @@ class Promoted(NamedTuple):
     from_: str
     to: str
     outcome: str
-    evaluation: answers.EvaluationReport
-    copy: answers.Written | None = None
-    proposal: answers.Suggested | None = None
+    evaluation: EvaluationReport
+    copy: Written | None = None
+    proposal: Suggested | None = None
     policy: str = ""
     decided_in: str = ""
     notes: tuple[str, ...] = ()
@@ -460,7 +554,7 @@ class _Promotion:
         files = _files(path, markdown.edit(original.text, changes), original.code)
         return TargetCopy(read_entry(path, *files.values()), files, (path,) if original.executable else ())
 
-    def _ask(self, original: SourceEntry, decision: PolicyDecision) -> answers.Suggested:
+    def _ask(self, original: SourceEntry, decision: PolicyDecision) -> Suggested:
         """Propose to the enterprise's people that they let exactly this text go; once.
 
         Raises as `make`. NotFound: the enterprise's repository is not on this machine.
@@ -480,14 +574,12 @@ class _Promotion:
                 if entry and lets_go(entry, original.entry, to):
                     note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
-                    return answers.Suggested(
-                        waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,)
-                    )
+                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
             return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
 
     def _propose(
         self, at: proposals.ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
-    ) -> answers.Suggested:
+    ) -> Suggested:
         return proposals.make(
             at, copy.entry, copy.files, subject,
             report=report, trailers=[self._trailer], executable=copy.executable, decided=decided,
@@ -521,7 +613,7 @@ class _Promotion:
         if project not in {"", GLOBAL_PROJECT} and not self.target.catalog.select(same):
             projects.append(project)
         text = f"{original.entry.project}\n{original.whole}"
-        return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in answers.ties(text, projects)))
+        return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in ties(text, projects)))
 
     def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> Promoted:
         """What is to be done, decided without doing any of it."""
@@ -535,7 +627,7 @@ class _Promotion:
             from_=self.source.options.tier,
             to=self.target.options.tier,
             outcome=outcome,
-            evaluation=proposals.evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
+            evaluation=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
             policy=decision.sentence,
             decided_in=decided_in.get(outcome, ""),
             notes=(*decision.notes, *same),
@@ -562,7 +654,7 @@ class _Promotion:
         summaries = target.catalog.select(Filter(kinds=frozenset({entry.kind}), title=entry.title, status=None))
         near = {summary.id: summary for summary in summaries}
         for summary in (near | target.catalog.many(proposals.copies(target, entry))).values():
-            if proposals.says_the_same(target.load(summary.id)[0], entry):
+            if _says_the_same(target.load(summary.id)[0], entry):
                 return [f"{summary.handle} {summary.title} ({target.options.tier}) says the same already"]
         if not self._proposes or target.rules.ref() is None:
             return []
@@ -570,12 +662,12 @@ class _Promotion:
             for waiting in at.waiting:
                 proposed = at.entry(waiting)
                 ours = proposed and original_of(proposed.fields.get("source")) == self.summary.id
-                if proposed and ours and proposals.says_the_same(proposed, entry):
+                if proposed and ours and _says_the_same(proposed, entry):
                     return [f"{waiting.branch} ({target.options.tier}) proposes the same already"]
         return []
 
     def _write(self, copy: TargetCopy, plan: Promoted) -> Promoted:
-        reason = one_line(self.request.reason, answers.LONGEST)
+        reason = one_line(self.request.reason, LONGEST)
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
             trailers = [("Entry", copy.entry.id), self._trailer, *([("Reason", reason)] if reason else [])]
@@ -585,6 +677,82 @@ class _Promotion:
             ]
             applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(copy=self.target.written_one(copy.entry, applied))
-        report = (f"Reason: {reason}\n\n" if reason else "") + answers.render(plan.evaluation)
+        report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
         with proposals.open_proposals(self.target) as at:
             return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))
+
+
+def _says_the_same(entry: Entry, other: Entry) -> bool:
+    """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
+
+    def parts(entry: Entry) -> tuple[object, ...]:
+        return entry.kind, entry.title, entry.pattern, entry.rationale, entry.body.strip(), entry.code
+
+    return parts(entry) == parts(other)
+
+
+def evaluate(
+    target: RepositorySession,
+    entry: Entry,
+    files: Mapping[str, str],
+    projects: Sequence[str] = (),
+    same: Sequence[str] = (),
+) -> EvaluationReport:
+    """The report on an entry of `projects` for the repository `target`; `files`: its new texts, by path.
+
+    `same`: what is known to say the same there; then nothing else is compared with it.
+    """
+    target.current()
+    findings = list(_secrets(entry, files))
+    findings += (EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same)
+    if not same:
+        near = proposals.alike(proposals.comparable(entry), _like(target, entry))
+        findings += (EvaluationFinding("duplicates", WARNING, f"close to {name}") for name in near)
+        findings += (EvaluationFinding("contradictions", WARNING, sentence) for sentence in _opposed(target, entry))
+    findings += specific(files, projects)
+    return EvaluationReport(tuple(finding._replace(message=one_line(finding.message, LONGEST)) for finding in findings))
+
+
+def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:
+    may_stay = secrets.allowed(entry.fields)
+    for path, text in files.items():
+        for secret in secrets.secrets_in(text):
+            allowed = secret.fingerprint in may_stay
+            what = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if allowed else "")
+            yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{secret.line}")
+
+
+def _like(repo: RepositorySession, entry: Entry) -> Iterator[proposals.ComparableText]:
+    """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
+    summaries = {
+        summary.id: summary for summary in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
+    }
+    titled = [summary.id for summary in summaries.values() if likeness(summary.title, entry.title) >= ALIKE]
+    for entry_id in dict.fromkeys([*proposals.copies(repo, entry), *titled[: proposals.COMPARED]]):
+        with suppress(AiLessonsError):  # removed or broken since the catalog looked
+            if summary := summaries.get(entry_id):
+                yield proposals.comparable(repo.load(entry_id)[0], summary.handle, summary.tier)
+
+
+def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
+    """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
+    catalog, pattern = repo.catalog, entry.pattern
+    linked = catalog.many(proposals.contradicted(repo, entry))
+    for summary in linked.values():
+        yield f"it contradicts {_name(summary)}"
+    if pattern is None:
+        return
+    for summary in opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
+        if summary.id not in linked:
+            yield f"{_name(summary)} says the opposite for the same case"
+    for summary in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
+        begins = _NEGATIVE.match(summary.title)
+        differs = bool(begins) is not pattern.negative  # one forbids, the other demands
+        action = summary.title[begins.end() :] if begins else summary.title
+        if summary.id not in linked and differs and likeness(action, pattern.action) >= ALIKE:
+            yield f"{_name(summary)} says the opposite"
+
+
+def _name(summary: EntrySummary) -> str:
+    state = "in force" if summary.kind is Kind.RULE else summary.kind.value
+    return f"{summary.handle} {summary.title!r} ({state})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property, partial
@@ -12,29 +11,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons import app
 from ai_lessons.app import contexts, secrets, write_checks
 from ai_lessons.app.answers import (
-    LONGEST,
-    NOTE,
-    STOP,
-    WARNING,
-    EvaluationFinding,
-    EvaluationReport,
     Pending,
     ProposedFile,
     RuleDraft,
     Suggested,
     Written,
-    specific,
 )
 from ai_lessons.app.contexts import refuse_wrong_kinds
 from ai_lessons.app.write_checks import checked
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import blob_at
-from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.git.objects import opened, text_of, unified
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
-from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
+from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.approval import entry_end, rule_end
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -50,7 +42,6 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import globs, place, project_name, side_of
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
-from ai_lessons.model.texts import one_line
 from ai_lessons.search.ranking import words_of
 from ai_lessons.search.terms import ALIKE, likeness, terms
 
@@ -67,8 +58,6 @@ FEW_COPIES: Final = 2
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
 MOST_NAMED: Final = 5  # So many entries that are much alike are named, and people whose proposals are not listed
-
-_NEGATIVE: Final = expression(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 
 class ComparableText(NamedTuple):
@@ -110,64 +99,12 @@ def _likeness(text: ComparableText, other: ComparableText) -> float:
     return max(whole, likeness(text.title, other.title))
 
 
-def says_the_same(entry: Entry, other: Entry) -> bool:
-    """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
-
-    def parts(entry: Entry) -> tuple[object, ...]:
-        return entry.kind, entry.title, entry.pattern, entry.rationale, entry.body.strip(), entry.code
-
-    return parts(entry) == parts(other)
-
-
 def contradicted(repo: RepositorySession, entry: Entry) -> list[str]:
     """The ids that an entry contradicts by a link of either side."""
     ids = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
     edges = [edge for edge in repo.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
     ids += [edge.source if edge.target == entry.id else edge.target for edge in edges]
     return list(dict.fromkeys(ids))
-
-
-def evaluate(
-    target: RepositorySession,
-    entry: Entry,
-    files: Mapping[str, str],
-    projects: Sequence[str] = (),
-    same: Sequence[str] = (),
-) -> EvaluationReport:
-    """The report on an entry of `projects` for the repository `target`; `files`: its new texts, by path.
-
-    `same`: what is known to say the same there; then nothing else is compared with it.
-    """
-    target.current()
-    findings = list(_secrets(entry, files))
-    findings += (EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same)
-    if not same:
-        near = alike(comparable(entry), _like(target, entry))
-        findings += (EvaluationFinding("duplicates", WARNING, f"close to {name}") for name in near)
-        findings += (EvaluationFinding("contradictions", WARNING, sentence) for sentence in _opposed(target, entry))
-    findings += specific(files, projects)
-    return EvaluationReport(tuple(finding._replace(message=one_line(finding.message, LONGEST)) for finding in findings))
-
-
-def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:
-    may_stay = secrets.allowed(entry.fields)
-    for path, text in files.items():
-        for secret in secrets.secrets_in(text):
-            allowed = secret.fingerprint in may_stay
-            what = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if allowed else "")
-            yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{secret.line}")
-
-
-def _like(repo: RepositorySession, entry: Entry) -> Iterator[ComparableText]:
-    """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
-    summaries = {
-        summary.id: summary for summary in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
-    }
-    titled = [summary.id for summary in summaries.values() if likeness(summary.title, entry.title) >= ALIKE]
-    for entry_id in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]):
-        with suppress(AiLessonsError):  # removed or broken since the catalog looked
-            if summary := summaries.get(entry_id):
-                yield comparable(repo.load(entry_id)[0], summary.handle, summary.tier)
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
@@ -241,30 +178,6 @@ def promoted_from(repo: RepositorySession, entry_id: str) -> list[str]:
     """The ids of what here is derived from an entry."""
     edges = repo.catalog.edges(entry_id)
     return [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry_id]
-
-
-def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
-    """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
-    catalog, pattern = repo.catalog, entry.pattern
-    linked = catalog.many(contradicted(repo, entry))
-    for summary in linked.values():
-        yield f"it contradicts {_name(summary)}"
-    if pattern is None:
-        return
-    for summary in contexts.opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
-        if summary.id not in linked:
-            yield f"{_name(summary)} says the opposite for the same case"
-    for summary in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
-        begins = _NEGATIVE.match(summary.title)
-        differs = bool(begins) is not pattern.negative  # one forbids, the other demands
-        action = summary.title[begins.end() :] if begins else summary.title
-        if summary.id not in linked and differs and likeness(action, pattern.action) >= ALIKE:
-            yield f"{_name(summary)} says the opposite"
-
-
-def _name(summary: EntrySummary) -> str:
-    state = "in force" if summary.kind is Kind.RULE else summary.kind.value
-    return f"{summary.handle} {summary.title!r} ({state})"
 
 
 IN_FORCE, PENDING = "in force", "proposed"

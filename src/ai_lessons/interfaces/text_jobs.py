@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ai_lessons.app.answers import Answer, Context, Hit, Why, finding_line
+from ai_lessons.app.answers import Answer, Context, Hit, Why
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View, block, clean, clip, columns, count, line, size, table
 from ai_lessons.model import expression, layout
@@ -897,4 +897,4 @@ def _reasons(value: Promoted, view: View) -> Iterator[str]:
     for finding in report.findings:  # where it stands, in a few words: the line, and of two files the name
         path, _, number = finding.where.rpartition(":")
         where = f"line {number}" if len(files) < 2 else f"{path.rpartition('/')[2]}:{number}"
-        yield f"    {line(finding_line(finding._replace(where=where if path else '')))}"
+        yield f"    {line(finding._replace(where=where if path else '').line)}"
