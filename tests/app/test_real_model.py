@@ -101,6 +101,6 @@ def test_a_lesson_in_other_words_is_noticed(world: World, model_dir: Path, tmp_p
     with Library(tmp_path / "kb", options) as library:
         made = [editing.add_lesson(library, LessonDraft(*first)).handle for first, _ in SAME]
         for handle, (_, again) in zip(made, SAME, strict=True):
-            assert handle in " ".join(proposals.near_copies(library, "\n".join(again)).values())
+            assert handle in " ".join(editing.near_copies(library, "\n".join(again)).values())
         for other in OTHERS:
-            assert proposals.near_copies(library, "\n".join(other)) == {}
+            assert editing.near_copies(library, "\n".join(other)) == {}

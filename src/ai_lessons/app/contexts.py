@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -30,18 +29,16 @@ from ai_lessons.model.entries import (
     Filter,
     Kind,
     Moment,
-    Pattern,
     Relation,
     Source,
     Status,
     json_fields,
 )
 from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
-from ai_lessons.model.lessons import parse, trust
+from ai_lessons.model.lessons import trust
 from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.search import terms
 from ai_lessons.search.ranking import context_boost, context_weights
-from ai_lessons.search.terms import ALIKE, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -284,42 +281,6 @@ def refuse_wrong_kinds(repo: Reading, source: Kind, links: Iterable[tuple[str, s
         if end and (wrong := wrong_kinds(relation, source, end.kind)):
             message, _, fitting = wrong.partition("; ")
             raise UsageError(f"{message} ({end.handle})", hint=fitting)
-
-
-def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
-    """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
-    new = repo.catalog.many([written]).get(written)
-    if new is None:
-        return []
-    filters = (Filter(kinds=_LESSONS, project=project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
-    lessons = [summary for query in filters for summary in repo.catalog.select(query) if summary.id != written]
-    return [
-        f"[{summary.handle}] says the opposite for the same case; if so, say it: "
-        f"ai-lessons contribute link {new.handle} {summary.handle} --relation contradicts"
-        for summary in opposed(lessons, pattern)
-    ]
-
-
-def namesakes(repo: Reading, written: str, title: str) -> list[str]:
-    """A suggestion for each active lesson of the same title."""
-    summaries = repo.catalog.select(Filter(kinds=_LESSONS, title=title))
-    return [
-        f"[{summary.handle}] has the same title; to change that one: ai-lessons contribute update {summary.handle}"
-        for summary in summaries
-        if summary.id != written
-    ]
-
-
-def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySummary]:
-    """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
-    opposed_lessons = []
-    for summary in lessons:
-        with suppress(UsageError):  # no pattern: a file may say anything
-            stated = parse(summary.pattern)
-            sides = (stated.when, pattern.when), (stated.action, pattern.action)
-            if stated.negative != pattern.negative and all(likeness(*texts) >= ALIKE for texts in sides):
-                opposed_lessons.append(summary)
-    return opposed_lessons
 
 
 def related_of(catalog: CatalogReader, steps: Collection[GraphStep]) -> tuple[Related, ...]:

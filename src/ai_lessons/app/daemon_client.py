@@ -51,7 +51,7 @@ JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "at_a_prompt": lambda: app.hints.at_a_prompt,
     "before_a_tool": lambda: app.hints.before_a_tool,
     "at_a_failure": lambda: app.hints.at_a_failure,
-    "near_copies": lambda: app.proposals.near_copies,
+    "near_copies": lambda: app.editing.near_copies,
     "record": lambda: app.workspace.Library.record,
 }
 """By name; nothing else is called in a helper. Each is loaded when it is asked for."""

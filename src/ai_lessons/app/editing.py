@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter, defaultdict
+from contextlib import suppress
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import authorship, secrets
-from ai_lessons.app.contexts import namesakes, opposites, refuse_circle, refuse_wrong_kinds
+from ai_lessons.app.contexts import refuse_circle, refuse_wrong_kinds, similarities, superseded
 from ai_lessons.app.write_checks import checked
-from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
 from ai_lessons.git import files
 from ai_lessons.git.store import Applied, Change
 from ai_lessons.learning.statistics import (
@@ -31,6 +34,7 @@ from ai_lessons.model.entries import (
     UNVERSIONED,
     Entry,
     EntrySummary,
+    Filter,
     Kind,
     Pattern,
     Relation,
@@ -39,15 +43,16 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, escaped
+from ai_lessons.search.terms import ALIKE, likeness, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.app.answers import LessonDraft, Written
     from ai_lessons.app.hints import Failure
     from ai_lessons.app.open_repository import Options
-    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.learning.statistics import UsageTally
 
 
@@ -95,6 +100,108 @@ def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
         hint = "say in one line what was observed: --title …, or a heading above the text: # …"
         raise UsageError("the lesson has no title", hint=hint)
     return title, below if title == heading else body, frontmatter.listed(fields.get("tags"))
+
+
+_LESSONS = frozenset({Kind.LESSON})
+FEW_COPIES = 2  # So many entries that say the same as a new lesson are named
+COMPARED = 20  # So many entries of alike titles are read and compared
+
+
+def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
+    """Raises Conflict: an active lesson says this in the same words."""
+    repo = opened.primary
+    repo.current()
+    active = repo.catalog.select(Filter(kinds=_LESSONS))
+    parts = draft.when, draft.do, draft.dont, draft.because
+    pattern = ""
+    with suppress(UsageError):  # none, or the write says what is wrong with it
+        pattern = str(lessons.build(*parts))  # as it is stored, with its WHEN, DO and BECAUSE
+    text = f"{draft.title}\n{pattern}\n{draft.content}"
+    for summary in [summary for summary in active if likeness(summary.title, draft.title) >= ALIKE][:COMPARED]:
+        # texts that differ in one word can be two lessons: only what has the same words is refused
+        share = likeness(text, f"{summary.title}\n{_text(repo, summary.id)}")
+        if share == 1.0:
+            hint = f"update it: `ai-lessons contribute update {summary.handle}`; or add this one with --anyway"
+            raise Conflict(_nearly_the_same(summary, share), hint=hint)
+
+
+def near_copies(opened: Library, text: str) -> dict[str, str]:
+    """Active lessons and rules that say the same as a text in other words, the nearest first: by id, a sentence."""
+    repo = opened.reading
+    repo.current()
+    app.search.refresh(repo)
+    similar = similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
+    ids = sorted((id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__)[::-1]
+    summaries = repo.catalog.many(ids[: FEW_COPIES + 1])
+    return {id_: _nearly_the_same(summaries[id_], similar[id_]) for id_ in ids if id_ in summaries}
+
+
+def repetitions(repo: RepositorySession) -> dict[str, str]:
+    """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
+    query, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), superseded(repo)
+    summaries = [summary for summary in repo.catalog.select(query) if summary.id not in gone]
+    common = Counter(word for summary in summaries for word in {*terms(summary.title)})
+    holding: defaultdict[tuple[Kind, str], list[EntrySummary]] = defaultdict(list)
+    text, repeated = cache(partial(_text, repo)), {}
+    for summary in summaries:
+        title = sorted({*terms(summary.title)}, key=lambda word: (common[word], word))
+        # titles that are alike have more than half of the words of each in common, so one of the rarer half
+        telling = [(summary.kind, word) for word in title[: len(title) // 2 + 1]]
+        older = {other.id: other for word in telling for other in holding[word][-COMPARED:]}
+        near = [other for other in older.values() if likeness(other.title, summary.title) >= ALIKE]
+        share, first = max(
+            ((likeness(text(summary.id), text(other.id)), other) for other in near), default=(0.0, summary)
+        )
+        if share >= ALIKE:
+            repeated[summary.id] = _nearly_the_same(first, share)
+        for word in telling:
+            holding[word].append(summary)
+    return repeated
+
+
+def _text(repo: RepositorySession, entry_id: str) -> str:
+    entry = repo.load(entry_id)[0]
+    return f"{entry.opening}\n{entry.body}"
+
+
+def _nearly_the_same(summary: EntrySummary, share: float) -> str:
+    return f"close to {summary.handle} {summary.title!r}, {share:.2f}: update it?"
+
+
+def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
+    """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
+    new = repo.catalog.many([written]).get(written)
+    if new is None:
+        return []
+    filters = (Filter(kinds=_LESSONS, project=project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
+    active = [summary for query in filters for summary in repo.catalog.select(query) if summary.id != written]
+    return [
+        f"[{summary.handle}] says the opposite for the same case; if so, say it: "
+        f"ai-lessons contribute link {new.handle} {summary.handle} --relation contradicts"
+        for summary in opposed(active, pattern)
+    ]
+
+
+def namesakes(repo: Reading, written: str, title: str) -> list[str]:
+    """A suggestion for each active lesson of the same title."""
+    summaries = repo.catalog.select(Filter(kinds=_LESSONS, title=title))
+    return [
+        f"[{summary.handle}] has the same title; to change that one: ai-lessons contribute update {summary.handle}"
+        for summary in summaries
+        if summary.id != written
+    ]
+
+
+def opposed(summaries: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySummary]:
+    """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
+    opposed_lessons = []
+    for summary in summaries:
+        with suppress(UsageError):  # no pattern: a file may say anything
+            stated = lessons.parse(summary.pattern)
+            sides = (stated.when, pattern.when), (stated.action, pattern.action)
+            if stated.negative != pattern.negative and all(likeness(*texts) >= ALIKE for texts in sides):
+                opposed_lessons.append(summary)
+    return opposed_lessons
 
 
 def add_lesson(opened: Library, draft: LessonDraft) -> Written:

@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app import anchors, authorship, proposals, secrets, setup
+from ai_lessons.app import anchors, authorship, editing, secrets, setup
 from ai_lessons.app.answers import Judged, Stale, Written
 from ai_lessons.app.contexts import superseded_by
 from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
@@ -324,7 +324,7 @@ class _Review:
         self._tallies = self._repo.usages.tallies()
         self._cache = self._repo.usages.cache
         self._asked = authorship.questions(self._repo)
-        self._repeated = proposals.repetitions(self._repo)
+        self._repeated = editing.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in stale(self._repo)}
         self._speaking = {summary.id: summary for summary in anchors.outdated(self._repo)}
         self._code = anchors.code_around(self._repo)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from ai_lessons.app import proposals, secrets
 from ai_lessons.app.answers import Suggested, Written
-from ai_lessons.app.contexts import opposed, weakest_origin
+from ai_lessons.app.contexts import weakest_origin
+from ai_lessons.app.editing import COMPARED, opposed
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.running import content, interpreter_of
@@ -728,7 +729,7 @@ def _like(repo: RepositorySession, entry: Entry) -> Iterator[proposals.Comparabl
         summary.id: summary for summary in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
     }
     titled = [summary.id for summary in summaries.values() if likeness(summary.title, entry.title) >= ALIKE]
-    for entry_id in dict.fromkeys([*proposals.copies(repo, entry), *titled[: proposals.COMPARED]]):
+    for entry_id in dict.fromkeys([*proposals.copies(repo, entry), *titled[:COMPARED]]):
         with suppress(AiLessonsError):  # removed or broken since the catalog looked
             if summary := summaries.get(entry_id):
                 yield proposals.comparable(repo.load(entry_id)[0], summary.handle, summary.tier)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app import contexts, secrets, write_checks
+from ai_lessons.app import secrets, write_checks
 from ai_lessons.app.answers import (
     Pending,
     ProposedFile,
@@ -43,19 +42,15 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import globs, place, project_name, side_of
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
 from ai_lessons.search.ranking import words_of
-from ai_lessons.search.terms import ALIKE, likeness, terms
+from ai_lessons.search.terms import ALIKE, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app.answers import LessonDraft
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.approval.decisions import Edited
     from ai_lessons.approval.proposals import OpenProposal, ProposalPage, Rejection, Repository
     from ai_lessons.approval.state import Trunk
-
-FEW_COPIES: Final = 2
-COMPARED: Final = 20  # Entries of another repository that are read and compared
 
 MOST_NAMED: Final = 5  # So many entries that are much alike are named, and people whose proposals are not listed
 
@@ -105,67 +100,6 @@ def contradicted(repo: RepositorySession, entry: Entry) -> list[str]:
     edges = [edge for edge in repo.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
     ids += [edge.source if edge.target == entry.id else edge.target for edge in edges]
     return list(dict.fromkeys(ids))
-
-
-def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
-    """Raises Conflict: an active lesson says this in the same words."""
-    repo = opened.primary
-    repo.current()
-    active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    parts = draft.when, draft.do, draft.dont, draft.because
-    pattern = ""
-    with suppress(UsageError):  # none, or the write says what is wrong with it
-        pattern = str(lessons.build(*parts))  # as it is stored, with its WHEN, DO and BECAUSE
-    text = f"{draft.title}\n{pattern}\n{draft.content}"
-    for summary in [summary for summary in active if likeness(summary.title, draft.title) >= ALIKE][:COMPARED]:
-        # texts that differ in one word can be two lessons: only what has the same words is refused
-        share = likeness(text, f"{summary.title}\n{_text(repo, summary.id)}")
-        if share == 1.0:
-            hint = f"update it: `ai-lessons contribute update {summary.handle}`; or add this one with --anyway"
-            raise Conflict(_nearly_the_same(summary, share), hint=hint)
-
-
-def near_copies(opened: Library, text: str) -> dict[str, str]:
-    """Active lessons and rules that say the same as a text in other words, the nearest first: by id, a sentence."""
-    repo = opened.reading
-    repo.current()
-    app.search.refresh(repo)
-    similar = contexts.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
-    ids = sorted((id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__)[::-1]
-    summaries = repo.catalog.many(ids[:MOST_NAMED])
-    return {id_: _nearly_the_same(summaries[id_], similar[id_]) for id_ in ids if id_ in summaries}
-
-
-def repetitions(repo: RepositorySession) -> dict[str, str]:
-    """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
-    query, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), contexts.superseded(repo)
-    summaries = [summary for summary in repo.catalog.select(query) if summary.id not in gone]
-    common = Counter(word for summary in summaries for word in {*terms(summary.title)})
-    holding: defaultdict[tuple[Kind, str], list[EntrySummary]] = defaultdict(list)
-    text, repeated = cache(partial(_text, repo)), {}
-    for summary in summaries:
-        title = sorted({*terms(summary.title)}, key=lambda word: (common[word], word))
-        # titles that are alike have more than half of the words of each in common, so one of the rarer half
-        telling = [(summary.kind, word) for word in title[: len(title) // 2 + 1]]
-        older = {other.id: other for word in telling for other in holding[word][-COMPARED:]}
-        near = [other for other in older.values() if likeness(other.title, summary.title) >= ALIKE]
-        share, first = max(
-            ((likeness(text(summary.id), text(other.id)), other) for other in near), default=(0.0, summary)
-        )
-        if share >= ALIKE:
-            repeated[summary.id] = _nearly_the_same(first, share)
-        for word in telling:
-            holding[word].append(summary)
-    return repeated
-
-
-def _text(repo: RepositorySession, entry_id: str) -> str:
-    entry = repo.load(entry_id)[0]
-    return f"{entry.opening}\n{entry.body}"
-
-
-def _nearly_the_same(summary: EntrySummary, share: float) -> str:
-    return f"close to {summary.handle} {summary.title!r}, {share:.2f}: update it?"
 
 
 def copies(repo: RepositorySession, entry: Entry) -> list[str]:

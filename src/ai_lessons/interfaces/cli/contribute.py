@@ -113,14 +113,14 @@ def add_lesson(
     by = "ai" if call.by_agent else origin or call.caller
     draft = LessonDraft(content=text or "", project=project, origin=by, about=about, **fields)
     if not anyway:
-        app.proposals.refuse_repetition(call.library, draft)
+        app.editing.refuse_repetition(call.library, draft)
     pattern = (draft.when, draft.do, draft.dont, draft.because)
     asked = "\n".join(filter(None, (draft.title, *pattern, draft.content)))
     # what says the same in other words is named where that costs no start of the model; a helper looks while we write
     near = (lambda: None) if anyway else call.ask.begin_if_warm("near_copies", asked)
     done = app.editing.add_lesson(call.library, draft)
     notes = [note for entry_id, note in (near() or {}).items() if entry_id != done.id]
-    call.answer(done._replace(notes=(*done.notes, *notes[: app.proposals.FEW_COPIES])), text_jobs.written)
+    call.answer(done._replace(notes=(*done.notes, *notes[: app.editing.FEW_COPIES])), text_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")
