@@ -3,8 +3,9 @@
 import io
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -53,6 +54,20 @@ def at_rest(root: Path) -> Path:
 def commit_all(git: Git, root: Path, message: str) -> None:
     git(root, "add", "-A")
     git(root, "commit", "-qm", message)
+
+
+def ends(process: int) -> bool:
+    """Whether a process ends, for which it gets a moment; a zombie that nobody collects has ended."""
+    for _ in range(3000):
+        try:
+            os.kill(process, 0)
+            with suppress(FileNotFoundError):  # no Linux
+                if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}:
+                    return True
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 @contextmanager

@@ -81,16 +81,13 @@ def test_a_path_of_ours_that_the_user_had_staged_otherwise_is_current_afterwards
     assert git(store.root, "show", "HEAD:README.md") == "edited by us"
 
 
-def test_a_removal_is_committed_and_leaves_no_empty_folder(store: Store, git: Git) -> None:
+def test_a_removal_is_committed_and_leaves_no_empty_folder_and_the_last_file_may_go(store: Store, git: Git) -> None:
     store.apply(add("p/lessons/2026-11/a.md"))
     done = store.apply(Job("Delete", [Change("p/lessons/2026-11/a.md", None)]))
     assert done.commit
     assert not (store.root / "p").exists()
     assert git(store.root, "status", "--porcelain") == ""
     assert git(store.root, "ls-tree", "-r", "--name-only", "HEAD") == "README.md"
-
-
-def test_the_last_file_may_go(store: Store, git: Git) -> None:
     assert store.apply(Job("Delete", [Change("README.md", None)])).commit
     assert git(store.root, "ls-tree", "-r", "--name-only", "HEAD") == ""
     clean(git, store.root)
@@ -150,17 +147,17 @@ def test_two_thousand_files_are_one_commit_in_one_pack(store: Store, git: Git) -
 
 
 def test_hooks_of_the_user_are_not_run_and_reflogs_are_written(store: Store, git: Git) -> None:
-    hook = store.root / ".git/hooks/pre-commit"
-    put_file(hook, "#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
+    put_program(store.root / ".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n")
     assert store.apply(add("a.md")).commit
-    assert "commit: Add a.md" in git(store.root, "reflog", "-1", "HEAD")
-    assert "commit: Add a.md" in git(store.root, "reflog", "-1", "main")
+    for ref in ("HEAD", "main"):
+        assert "commit: Add a.md" in git(store.root, "reflog", "-1", ref)
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, store: Store) -> list[tuple[str, str]]:
     """What is synced and what is renamed or linked to where, in order, as paths below the repository."""
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("names of open files are read from /proc")
     made: list[tuple[str, str]] = []
     sync, rename, link = os.fsync, os.rename, os.link
 
@@ -191,7 +188,6 @@ def where(calls: list[tuple[str, str]], what: str, fits: Callable[[str], bool]) 
     return [n for n, (name, path) in enumerate(calls) if name == what and fits(path)]
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files are read from /proc")
 def test_objects_are_on_the_disk_before_the_branch_points_to_them(store: Store, calls: list[tuple[str, str]]) -> None:
     assert store.apply(add("p/docs/unversioned/a.md")).commit
     objects = where(calls, "rename", lambda path: path.startswith(".git/objects/"))
@@ -207,8 +203,7 @@ def test_objects_are_on_the_disk_before_the_branch_points_to_them(store: Store, 
     assert calls[lock - 1][0] == "from"
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files are read from /proc")
-def test_a_new_file_and_its_folder_are_on_the_disk_when_the_job_returns(
+def test_a_new_file_is_on_the_disk_when_the_job_returns_and_what_replaces_one_before_it_does(
     store: Store, calls: list[tuple[str, str]]
 ) -> None:
     store.autocommit = False
@@ -216,14 +211,9 @@ def test_a_new_file_and_its_folder_are_on_the_disk_when_the_job_returns(
     (placed,) = where(calls, "rename", lambda path: path == "p/lessons/a.md")
     assert ("fsync", "p/lessons/a.md") in calls[placed:]
     assert ("fsync", "p/lessons") in calls[placed:]
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files are read from /proc")
-def test_what_replaces_a_file_is_on_the_disk_before_it_does(store: Store, calls: list[tuple[str, str]]) -> None:
-    store.apply(add("a.md", "old\n"))
     calls.clear()
-    store.apply(add("a.md", "new\n"))
-    (placed,) = where(calls, "rename", lambda path: path == "a.md")
+    store.apply(add("p/lessons/a.md", "new\n"))
+    (placed,) = where(calls, "rename", lambda path: path == "p/lessons/a.md")
     assert ("fsync", calls[placed - 1][1]) in calls[:placed]
 
 
@@ -395,6 +385,5 @@ def test_a_signer_that_asks_for_something_does_not_hang_us(
     assert "did not end within" in done.notes[0]
     # once a sitting: the next write does not ask, and one after a while does
     assert "waited for in vain" in Store(store.root, committing=Committer).apply(add("b.md")).notes[0]
-    waited = store.worktree.state_dir / "not-signed"
-    os.utime(waited, (0, 0))
+    os.utime(store.worktree.state_dir / "not-signed", (0, 0))
     assert "did not end within" in Store(store.root, committing=Committer).apply(add("c.md")).notes[0]

@@ -1,7 +1,6 @@
 """Programs that do not answer are ended with all that they started."""
 
 import os
-import stat
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from ai_lessons.errors import GitMissing, NotFound, StorageFailed
 from ai_lessons.git import plumbing, processes
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.worktree import locate
-from real_world import Git, put_program
+from real_world import Git, ends, put_program
 
 NEVER_ANSWERS = '#!/bin/sh\nsh -c \'trap "" TERM HUP INT; echo $$ > "{note}"; sleep 300; sleep 300\' &\n{rest}\n'
 """What stands in for a signing program: a grandchild of ours asks somebody who is not there."""
@@ -49,32 +48,20 @@ def test_the_lines_of_git_that_say_why_are_said_with_what_helps(err: str, reason
     assert bool(advice) == bool(help_with)
 
 
-def program(file: Path, note: Path, rest: str) -> Path:
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(NEVER_ANSWERS.format(note=note, rest=rest))
-    file.chmod(file.stat().st_mode | stat.S_IXUSR)
-    return file
+def program(file: Path, rest: str) -> Path:
+    return put_program(file, NEVER_ANSWERS.format(note=file.with_name("note"), rest=rest))
 
 
 def is_gone(note: Path) -> bool:
     """Whether the grandchild that wrote its number there ends, for which it gets a moment."""
     while not note.exists() or not note.read_text().strip():
         time.sleep(0.01)
-    number = int(note.read_text())
-    for _ in range(3000):
-        try:
-            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state == "Z":
-            return True  # nobody collects it in a container without an init
-        time.sleep(0.01)
-    return False
+    return ends(int(note.read_text()))
 
 
 @pytest.mark.parametrize("rest", ["wait", "exec sleep 300", "exit 0"])
 def test_what_a_program_started_ends_with_it(tmp_path: Path, rest: str) -> None:
-    made = program(tmp_path / "ask", tmp_path / "note", rest)
+    made = program(tmp_path / "ask", rest)
     with pytest.raises(subprocess.TimeoutExpired):
         processes.run([str(made)], env=dict(os.environ), timeout=2)
     assert is_gone(tmp_path / "note")
@@ -95,7 +82,7 @@ def test_at_a_terminal_its_words_are_told_while_it_runs_and_come_back_all_the_sa
 
 
 def test_git_that_hangs_ends_with_its_filter(git_repo: Path, git: Git, tmp_path: Path) -> None:
-    slow = program(tmp_path / "filter", tmp_path / "note", "wait")
+    slow = program(tmp_path / "filter", "wait")
     git(git_repo, "config", "filter.slow.clean", str(slow))
     (git_repo / ".gitattributes").write_text("*.md filter=slow\n")
     (git_repo / "a.md").write_text("# A\n")

@@ -1,4 +1,3 @@
-import os
 import signal
 import stat
 import subprocess
@@ -14,6 +13,7 @@ from ai_lessons.app.open_repository import Trust, fingerprint
 from ai_lessons.app.running import command, run_script_file, shebang
 from ai_lessons.errors import Refused
 from ai_lessons.git import processes
+from real_world import ends, put_file, put_program
 
 SOURCE = Path(running.__file__).parents[2]
 RUN = f"""\
@@ -26,27 +26,6 @@ sys.exit(run(sys.argv[1:]))
 
 WAITS = "#!/bin/sh\ntrap 'echo told >out; exit 4' TERM\necho >ready\nwhile :; do sleep 0.05; done\n"
 """A script that says when it is ready, and ends when it is told to."""
-
-
-def script(folder: Path, name: str, text: str, *, executable: bool = True) -> Path:
-    file = folder / name
-    file.write_text(text)
-    file.chmod(0o755 if executable else 0o644)
-    return file
-
-
-def gone(pid: int) -> bool:
-    """True once no process has this number; waits a little, because the kernel needs a moment."""
-    for _ in range(200):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        state = Path(f"/proc/{pid}/stat")
-        if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize(
@@ -64,33 +43,33 @@ def test_a_shebang_is_an_interpreter_and_one_argument(line: bytes, words: list[s
 
 
 def test_a_script_without_the_executable_bit_runs_by_its_shebang(tmp_path: Path) -> None:
-    file = script(tmp_path, "a", "#!/bin/sh\nexit 7\n", executable=False)
+    file = put_file(tmp_path / "a", "#!/bin/sh\nexit 7\n")
     assert run_script_file(command(file)) == 7
 
 
 def test_a_file_that_says_nothing_about_its_interpreter_is_refused(tmp_path: Path) -> None:
-    file = script(tmp_path, "data", "1 2 3\n", executable=False)
+    file = put_file(tmp_path / "data", "1 2 3\n")
     with pytest.raises(Refused) as caught:
         command(file)
     assert "shebang" in caught.value.hint
 
 
 def test_death_by_a_signal_is_128_and_its_number(tmp_path: Path) -> None:
-    assert run_script_file(command(script(tmp_path, "a", "#!/bin/sh\nkill -KILL $$\n"))) == 128 + signal.SIGKILL
+    assert run_script_file(command(put_program(tmp_path / "a", "#!/bin/sh\nkill -KILL $$\n"))) == 128 + signal.SIGKILL
 
 
 def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
-    file = script(tmp_path, "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n")
+    file = put_program(tmp_path / "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n")
     assert run_script_file(command(file), cwd=tmp_path, timeout=2) == 124
-    assert gone(int((tmp_path / "pid").read_text()))
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
 def test_a_script_that_is_quick_is_not_disturbed_by_its_timeout(tmp_path: Path) -> None:
-    assert run_script_file(command(script(tmp_path, "a", "#!/bin/sh\nexit 9\n")), timeout=60) == 9
+    assert run_script_file(command(put_program(tmp_path / "a", "#!/bin/sh\nexit 9\n")), timeout=60) == 9
 
 
 def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
-    file = script(tmp_path, "a", WAITS)
+    file = put_program(tmp_path / "a", WAITS)
     ours = subprocess.Popen([sys.executable, "-c", RUN, str(file)], cwd=tmp_path)
     while not (tmp_path / "ready").exists():
         assert ours.poll() is None
@@ -121,7 +100,7 @@ sys.exit(run(sys.argv[1:]))
 
 
 def test_a_signal_reaches_a_script_that_has_only_just_started(tmp_path: Path) -> None:
-    file = script(tmp_path, "a", WAITS)
+    file = put_program(tmp_path / "a", WAITS)
     ended = subprocess.run([sys.executable, "-c", TOLD_AT_ONCE, str(file)], cwd=tmp_path, check=False)
     assert ended.returncode == 4
     assert (tmp_path / "out").read_text() == "told\n"
@@ -135,9 +114,8 @@ def test_a_signal_is_ours_where_no_script_could_be_started(tmp_path: Path) -> No
 
 
 def test_the_script_reads_from_the_terminal_and_gets_ctrl_c(tmp_path: Path) -> None:
-    file = script(
-        tmp_path,
-        "a",
+    file = put_program(
+        tmp_path / "a",
         "#!/bin/sh\ntrap 'echo interrupted; exit 6' INT\nread word\necho got $word\nwhile :; do sleep 0.05; done\n",
     )
     with pexpect.spawn(sys.executable, ["-c", RUN, str(file)], encoding="utf-8", timeout=180) as terminal:
@@ -151,7 +129,7 @@ def test_the_script_reads_from_the_terminal_and_gets_ctrl_c(tmp_path: Path) -> N
 
 
 def test_ctrl_z_stops_the_script_and_us_and_both_go_on(tmp_path: Path) -> None:
-    file = script(tmp_path, "a", "#!/bin/sh\necho ready\nread word\necho got $word\nexit 8\n")
+    file = put_program(tmp_path / "a", "#!/bin/sh\necho ready\nread word\necho got $word\nexit 8\n")
     with pexpect.spawn(
         "bash", ["--norc", "--noprofile", "-i"], encoding="utf-8", timeout=180, cwd=str(tmp_path)
     ) as shell:
@@ -228,8 +206,7 @@ def test_the_caller_can_end_it(tmp_path: Path) -> None:
 
     with pytest.raises(Enough):
         sh(f"echo $$ > {tmp_path}/pid; sleep 60", interrupted=look)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
 def test_what_it_leaves_behind_is_not_waited_for() -> None:
