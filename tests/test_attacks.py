@@ -3,7 +3,6 @@
 Every attack is made once and judged under each policy, as a clone judges that knew this policy before.
 """
 
-import itertools
 import os
 import re
 import subprocess
@@ -134,26 +133,21 @@ def an_own_proposal_merged(v: Victim) -> None:
     v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
 
 
-def a_text_born_inside_a_merge_of_the_proposal(v: Victim) -> None:
+def a_text_born_inside_a_merge_of_the_proposal(
+    v: Victim, branch: str = OTHER_BRANCH, rule: str = OTHER, path: str = OTHER_PATH
+) -> None:
     v.branch("side")
     v.clone.commit("side", {"x/lessons/a.md": "a\n"}, MALLORY)
-    v.branch()
+    v.branch(branch)
     v.clone.commit("start", {"x/lessons/b.md": "b\n"}, MALLORY)
     v.clone.run("merge", "-q", "--no-ff", "--no-commit", "side", by=MALLORY)
-    v.clone.commit("Merge branch 'side'", v.write(), MALLORY)
+    v.clone.commit("Merge branch 'side'", v.write(rule=rule, path=path), MALLORY)
     v.main()
-    v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
+    v.clone.merge(branch, by=MALLORY, options=("--no-ff",))
 
 
 def an_edit_born_inside_a_merge_of_its_proposal(v: Victim) -> None:
-    v.branch("side")
-    v.clone.commit("side", {"x/lessons/a.md": "a\n"}, MALLORY)
-    v.branch(BRANCH)
-    v.clone.commit("start", {"x/lessons/b.md": "b\n"}, MALLORY)
-    v.clone.run("merge", "-q", "--no-ff", "--no-commit", "side", by=MALLORY)
-    v.clone.commit("Merge branch 'side'", v.write(rule=RULE, path=PATH), MALLORY)
-    v.main()
-    v.clone.merge(BRANCH, by=MALLORY, options=("--no-ff",))
+    a_text_born_inside_a_merge_of_the_proposal(v, BRANCH, RULE, PATH)
 
 
 def a_proposal_of_another_person_amended_and_merged(v: Victim) -> None:
@@ -174,11 +168,14 @@ def a_commit_added_to_the_proposal_of_another_and_merged(v: Victim) -> None:
     v.clone.merge(OTHER_BRANCH, by=("Mallory", "MALLORY@X"), options=("--no-ff",))
 
 
-def a_squash_of_the_own_proposal(v: Victim) -> None:
+def _squashed(v: Victim, message: str, by: Who) -> None:
     v.propose()
     v.judged(POLICIES["merge"])
-    v.clone.run("merge", "-q", "--squash", OTHER_BRANCH)
-    v.clone.run("commit", "-q", "-m", "Take it", by=MALLORY)
+    v.clone.squash(OTHER_BRANCH, message, by)
+
+
+def a_squash_of_the_own_proposal(v: Victim) -> None:
+    _squashed(v, "Take it", MALLORY)
 
 
 def a_fast_forward_to_the_own_proposal(v: Victim) -> None:
@@ -187,10 +184,7 @@ def a_fast_forward_to_the_own_proposal(v: Victim) -> None:
 
 
 def a_squash_in_which_an_agent_says_so(v: Victim) -> None:
-    v.propose()
-    v.judged(POLICIES["merge"])
-    v.clone.run("merge", "-q", "--squash", OTHER_BRANCH)
-    v.clone.run("commit", "-q", "-m", "Take it\n\nagent: claude")
+    _squashed(v, "Take it\n\nagent: claude", HUMAN)
 
 
 def a_merge_in_which_an_agent_says_so(v: Victim) -> None:
@@ -224,24 +218,23 @@ def a_second_parent_late_in_the_header(v: Victim) -> None:
     v.raw_commit(people + f"parent {tip}\n".encode(), f"Merge branch '{OTHER_BRANCH}'", tip)
 
 
-def _odd_merge(v: Victim, people: bytes) -> None:
+def _odd_merge(v: Victim, name: bytes, more: bytes = b"") -> None:
     v.branch()
     v.clone.commit("propose", v.write(), MALLORY)
     proposal = v.clone.head()
     v.main()
     tip = v.clone.head()
     v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
-    v.raw_commit(people, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
+    who = name + b" <human@x> 1770000000 +0000\n"
+    v.raw_commit(b"author " + who + b"committer " + who + more, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
 
 
 def a_merge_with_bytes_that_are_no_text(v: Victim) -> None:
-    who = b"H\xff <human@x> 1770000000 +0000\n"
-    _odd_merge(v, b"author " + who + b"committer " + who)
+    _odd_merge(v, b"H\xff")
 
 
 def a_merge_in_an_encoding_that_hides_its_words(v: Victim) -> None:
-    who = b"H <human@x> 1770000000 +0000\n"
-    _odd_merge(v, b"author " + who + b"committer " + who + b"encoding utf-7\n")
+    _odd_merge(v, b"H", b"encoding utf-7\n")
 
 
 def a_commit_replaced_by_another(v: Victim) -> None:
@@ -537,7 +530,6 @@ def test_no_setting_of_git_changes_a_verdict(victim: Victim) -> None:
         victim.clone.run("config", name, value)
         assert victim.judged(POLICIES["merge, distinct"]) == expected, setting
         victim.clone.run("config", "--unset", name)
-    assert len(HOSTILE) >= 20
 
 
 # --- commits that git would not write stop nobody ---
@@ -619,9 +611,3 @@ def test_a_partial_clone_reads_as_far_as_it_has_objects(victim: Victim, tmp_path
         assert "--refetch" in refused.value.hint
     else:
         assert derive(locate(root), MAIN).verdicts[RULE].in_force
-
-
-def test_attacks_have_names_of_their_own() -> None:
-    names = [row[0].__name__ for row in ATTACKS]
-    assert not [a for a, b in itertools.combinations(names, 2) if a == b]
-    assert all(re.fullmatch(r"[a-z_]+", name) for name in names)

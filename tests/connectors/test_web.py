@@ -257,7 +257,7 @@ def trickling(first: bytes, then: bytes, tls: ssl.SSLContext | None = None) -> I
 
 @pytest.mark.parametrize("name", TRICKLES)
 def test_an_answer_that_trickles_ends_in_time(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(web, "_SECONDS", 0.3)
+    monkeypatch.setattr(web, "PAGE_SECONDS", 0.3)
     with trickling(*TRICKLES[name]) as port, pytest.raises(Unreachable, match="takes longer than"):
         Web(allow_private=True).page(f"http://127.0.0.1:{port}/a")
 
@@ -300,7 +300,7 @@ def test_a_server_is_believed_by_its_certificate_alone(
         assert page.data == b"yes"
         with pytest.raises(Unreachable, match="doesn't match 'localhost'"):
             Web(allow_private=True).page(f"https://127.0.0.1:{port}/a")
-    monkeypatch.setattr(web, "_SECONDS", 0.5)
+    monkeypatch.setattr(web, "PAGE_SECONDS", 0.5)
     with trickling(*TRICKLES["body"], tls) as port, pytest.raises(Unreachable, match=r"takes longer than|timed out"):
         Web(allow_private=True).page(f"https://localhost:{port}/a")
 

@@ -46,3 +46,15 @@ def dirty_everything(root: Path, git: Git) -> None:
     (root / "intent.md").write_text("i\n")
     git(root, "add", "-N", "intent.md")
     (root / "mode.md").chmod(0o755)
+
+
+def in_conflict(git: Git, root: Path, path: str) -> None:
+    """A path on which a stash and a commit differ."""
+    (root / path).parent.mkdir(exist_ok=True)
+    old, theirs = ("old\n", "commit", "-qm", "old"), ("stashed\n", "stash", "-q")
+    ours = ("new\n", "commit", "-qm", "new")
+    for text, *then in (old, theirs, ours):
+        (root / path).write_text(text)
+        git(root, "add", path)
+        git(root, *then)
+    git(root, "stash", "pop", check=False)

@@ -15,7 +15,7 @@ from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import AS_IT_IS, Actor, Change, Job, Store
 from ai_lessons.git.worktree import locate
 from git.conftest import Opened
-from git.steps import add, clean, dirty_everything, note_only
+from git.steps import add, clean, dirty_everything, in_conflict, note_only
 from real_world import Git, put_file, put_program
 
 
@@ -224,18 +224,6 @@ def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(store: 
     note_only(store, add("a.md"))
     assert store.save().commits == (git(store.root, "rev-parse", "HEAD"),)
     assert len(store.pending()) == commit.BATCH + 1
-
-
-def in_conflict(git: Git, root: Path, path: str) -> None:
-    """A path on which a stash and a commit differ."""
-    (root / path).parent.mkdir(exist_ok=True)
-    old, theirs = ("old\n", "commit", "-qm", "old"), ("stashed\n", "stash", "-q")
-    ours = ("new\n", "commit", "-qm", "new")
-    for text, *then in (old, theirs, ours):
-        (root / path).write_text(text)
-        git(root, "add", path)
-        git(root, *then)
-    git(root, "stash", "pop", check=False)
 
 
 @pytest.mark.parametrize("form", ["", "--index-version=4", "--split-index"])

@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.git import objects
 from ai_lessons.git.store import Change, Job, Store
-from git.steps import add, note_only
+from git.steps import add, in_conflict, note_only
 from real_world import Git
 
 
@@ -70,12 +70,7 @@ def test_a_lock_on_the_branch_is_waited_for_and_the_index_is_not_touched(store: 
 
 def test_a_path_in_conflict_waits_and_the_others_do_not(store: Store, git: Git) -> None:
     root = store.root
-    (root / "README.md").write_text("stashed\n")
-    git(root, "stash", "-q")
-    (root / "README.md").write_text("committed\n")
-    git(root, "commit", "-qam", "other")
-    git(root, "stash", "pop", check=False)
-    assert git(root, "status", "--porcelain").startswith("UU")
+    in_conflict(git, root, "README.md")
     note_only(store, Job("Edit", [Change("README.md", b"resolved\n")]))
     note_only(store, add("a.md"))
     saved = store.save()

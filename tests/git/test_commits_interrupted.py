@@ -17,7 +17,6 @@ from git.conftest import Opened
 from git.steps import add, clean
 from real_world import FULL, Git, failing, instead
 
-
 BRANCH = "refs/heads/main"
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model import merge
 from ai_lessons.model.markdown import parse
 from ai_lessons.model.merge import LineMatcher, lines_of, merge_entry, merge_file, merge_lines
 
@@ -67,12 +66,9 @@ def test_a_list_on_one_line_stays_on_one_line() -> None:
     assert text == "---\nid: 01A\ntags: [a, b, m, z, zz]\n---\nx\n"
 
 
-def test_the_same_tag_added_by_both_at_different_places_is_one_tag() -> None:
+def test_the_same_tag_or_key_added_by_both_at_different_places_is_there_once() -> None:
     ours, theirs = changed(("  - a\n", "  - a\n  - new\n")), changed(("  - z\n", "  - z\n  - new\n"))
     assert fields(merged(ours, theirs))["tags"] == ["a", "new", "m", "z"]
-
-
-def test_the_same_key_added_by_both_at_different_places_is_one_key() -> None:
     ours, theirs = changed(("owner: x\n", "owner: x\ncategory: c\n")), changed(("title:", "category: c\ntitle:"))
     assert merged(ours, theirs).count("category: c\n") == 1
 
@@ -84,19 +80,11 @@ def test_all_items_taken_out_by_halves_leave_no_list() -> None:
 
 def test_links_are_known_by_relation_and_target() -> None:
     ours = changed(("    weight: 1\n", "    weight: 2\n"))
-    theirs = changed(
-        ("  - has_doc: 01BBBBBBBBBBBBBBBBBBBBBBBB\n", "  - proves: 01BBBBBBBBBBBBBBBBBBBBBBBB\n    weight: 0.5\n")
-    )
+    theirs = changed(("has_doc: 01BBBBBBBBBBBBBBBBBBBBBBBB\n", "proves: 01BBBBBBBBBBBBBBBBBBBBBBBB\n    weight: 0.5\n"))
     assert fields(merged(ours, theirs))["links"] == [
         {"has_script": "01AAAAAAAAAAAAAAAAAAAAAAAA", "weight": 2},
         {"proves": "01BBBBBBBBBBBBBBBBBBBBBBBB", "weight": 0.5},
     ]
-    assert merge_entry(BASE, ours, changed(("    weight: 1\n", "    weight: 3\n")))[1] == ("links",)
-
-
-def test_a_link_that_one_takes_out_while_the_other_weighs_it_is_a_conflict() -> None:
-    ours = changed(("  - has_script: 01AAAAAAAAAAAAAAAAAAAAAAAA\n    weight: 1\n", ""))
-    assert merge_entry(BASE, ours, changed(("    weight: 1\n", "    weight: 3\n")))[1] == ("links",)
 
 
 def test_a_pattern_is_merged_part_by_part() -> None:
@@ -108,12 +96,12 @@ def test_a_pattern_is_merged_part_by_part() -> None:
 
 def test_of_two_reviews_the_later_one_counts() -> None:
     older, newer = (changed(("title: ", f"reviewed: {day}\ntitle: ")) for day in ("2026-09-30", "2026-11-21"))
-    for text in (
-        merged(older, newer),
-        merged(newer, older),
-        merged(older, newer, base=older.replace("09-30", "01-01")),
+    for ours, theirs, base in (
+        (older, newer, BASE),
+        (newer, older, BASE),
+        (older, newer, older.replace("09-30", "01-01")),
     ):
-        assert fields(text)["reviewed"] == "2026-11-21"
+        assert fields(merged(ours, theirs, base))["reviewed"] == "2026-11-21"
 
 
 def test_comments_below_the_last_key_are_kept() -> None:
@@ -130,6 +118,8 @@ def test_comments_below_the_last_key_are_kept() -> None:
         (("One.", "1."), ("Two.", "2."), "the text"),
         (("  do: GET first", "  do: GET"), ("  do: GET first", "  dont: PUT"), "pattern"),
         (("kind: lesson", "kind: [lesson"), ("owner: x", "owner: z"), "the frontmatter"),
+        (("weight: 1", "weight: 2"), ("weight: 1", "weight: 3"), "links"),
+        (("  - has_script: 01AAAAAAAAAAAAAAAAAAAAAAAA\n    weight: 1\n", ""), ("weight: 1", "weight: 3"), "links"),
     ],
 )
 def test_what_both_changed_differently_is_named(ours: tuple[str, str], theirs: tuple[str, str], conflict: str) -> None:
@@ -202,10 +192,9 @@ def test_two_that_were_added_under_one_name_merge_only_if_they_say_the_same() ->
 
 def test_event_logs_are_the_union_of_their_lines() -> None:
     ours, theirs = b'{"id":"1"}\n{"id":"2"}\n', b'{"id":"1"}\n{"id":"3"}'
-    assert merge_file(".ai-lessons/events/one.jsonl", b"", ours, theirs).data == b'{"id":"1"}\n{"id":"2"}\n{"id":"3"}\n'
-    assert merge_file(".ai-lessons/events/c/2026-11.jsonl", b'{"id":"1"}\n', ours, theirs).data == (
-        b'{"id":"1"}\n{"id":"2"}\n{"id":"3"}\n'
-    )
+    for path, base in (("one.jsonl", b""), ("c/2026-11.jsonl", b'{"id":"1"}\n')):
+        both = merge_file(f".ai-lessons/events/{path}", base, ours, theirs).data
+        assert both == b'{"id":"1"}\n{"id":"2"}\n{"id":"3"}\n'
 
 
 TAGS = st.lists(st.sampled_from(["a", "b", "c", "d", "1.10", "x y"]), unique=True, max_size=5)
@@ -310,16 +299,13 @@ def test_short_texts_are_matched_as_difflib_has_it(before: list[str], after: lis
 def test_with_few_steps_what_is_matched_is_the_same_in_order_and_all_is_there(
     before: list[str], after: list[str], steps: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(merge, "_STEPS", steps)
-        blocks = LineMatcher(before, after).get_matching_blocks()
+    blocks = LineMatcher(before, after, steps).get_matching_blocks()
     assert all(before[one.a : one.a + one.size] == after[one.b : one.b + one.size] for one in blocks)
     assert all(one.a + one.size <= next_.a and one.b + one.size <= next_.b for one, next_ in pairwise(blocks))
     assert blocks[-1] == (len(before), len(after), 0)
     assert all(one.size for one in blocks[:-1])
 
 
-def test_lines_that_both_have_once_are_matched_without_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge, "_STEPS", -1)
-    kept = LineMatcher(["a", "x", "b", "y", "c"], ["new", "a", "b", "z", "c"]).get_opcodes()
+def test_lines_that_both_have_once_are_matched_without_a_step() -> None:
+    kept = LineMatcher(["a", "x", "b", "y", "c"], ["new", "a", "b", "z", "c"], -1).get_opcodes()
     assert [tag for tag, *_ in kept] == ["insert", "equal", "delete", "equal", "replace", "equal"]

@@ -32,6 +32,13 @@ def read(file: Path) -> Transcript:
     return transcript.closed()
 
 
+def taken(*rows: object) -> Transcript:
+    transcript = Transcript()
+    for line, row in enumerate(rows, 1):
+        transcript.take(line, row)
+    return transcript
+
+
 @pytest.fixture(params=["claude-code", "codex", "codex-code-mode", "gemini", "opencode"])
 def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Transcript:
     """A session in which `git push` failed and `git push -u origin HEAD` then worked, as this host kept it."""
@@ -58,20 +65,15 @@ def test_what_a_real_host_kept_is_read_as_what_happened(recorded: Transcript) ->
 def test_an_export_of_opencode_is_read_part_by_part_and_what_an_agent_asks_a_subagent_is_said_by_nobody() -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
     done = {"status": "completed", "input": {"patchText": patch}, "output": "ok"}
-    said, call = (
-        {"type": "text", "text": "Use y"},
-        {"type": "tool", "callID": "1", "tool": "apply_patch", "state": done},
-    )
-    at = {"time": {"created": 1764500000123}}
+    call = {"type": "tool", "callID": "1", "tool": "apply_patch", "state": done}
     messages = [
-        {"info": {"role": "user", **at}, "parts": [said]},
-        {"info": {"role": "assistant", **at}, "parts": [call]},
+        {"info": {"role": role, "time": {"created": 1764500000123}}, "parts": [part]}
+        for role, part in (("user", {"type": "text", "text": "Use y"}), ("assistant", call))
     ]
     for parent, sorts in (({}, ["said", "edit"]), ({"parentID": "ses_1"}, ["edit"])):
         info = {"id": "ses_2", "directory": "/home/ann/shop", **parent}
-        transcript = Transcript()
-        for line, record in records_in(json.dumps({"info": info, "messages": [*messages, {}]}, indent=1).encode()):
-            transcript.take(line, record)
+        export = json.dumps({"info": info, "messages": [*messages, {}]}, indent=1).encode()
+        transcript = taken(*(record for _, record in records_in(export)))
         assert [step.sort for step in transcript.closed().steps] == sorts
         assert (transcript.session, transcript.first_cwd, transcript.host) == ("ses_2", "/home/ann/shop", "opencode")
         assert (transcript.known, transcript.unknown) == (2, 1)
@@ -87,44 +89,36 @@ def test_what_a_script_did_in_the_code_mode_of_codex_is_read_from_the_items_that
 
 def test_a_patch_of_codex_is_an_edit_of_each_of_its_files_once_and_a_refused_one_is_none() -> None:
     steps = read(RECORDED / "codex-patch.jsonl").steps
-    assert [step.text for step in steps if step.sort == "edit"] == [
-        "/home/ann/shop/notes.txt",
-        "/home/ann/shop/src/new.py",
-    ]
-    assert [step.text for step in steps if step.sort == "command"] == ["git push", "git push | tail -3"]
+    texts = {sort: [step.text for step in steps if step.sort == sort] for sort in ("edit", "command")}
+    assert texts["edit"] == ["/home/ann/shop/notes.txt", "/home/ann/shop/src/new.py"]
+    assert texts["command"] == ["git push", "git push | tail -3"]
 
 
 def test_a_patch_of_several_files_that_left_no_item_is_an_edit_of_each() -> None:
-    transcript = Transcript()
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b c.py\n+z\n*** End Patch"
     call: Row = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": patch}
     done = {"type": "custom_tool_call_output", "call_id": "c", "output": "Exit code: 0\nOutput:\nSuccess."}
-    for line, item in enumerate((call, done)):
-        transcript.take(line, {"type": "response_item", "payload": item})
-    assert [(step.sort, step.text) for step in transcript.steps] == [("edit", "a.py"), ("edit", "b c.py")]
+    steps = taken(*({"type": "response_item", "payload": item} for item in (call, done))).steps
+    assert [(step.sort, step.text) for step in steps] == [("edit", "a.py"), ("edit", "b c.py")]
 
 
 def test_a_command_that_runs_on_ends_once_with_what_came_of_it() -> None:
-    transcript, item = Transcript(), {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "make"]}
+    item = {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "make"]}
     call: Row = {"type": "function_call", "call_id": "c", "name": "exec_command", "arguments": '{"cmd": "make"}'}
     still = "Chunk ID: 1\nProcess running with session ID 7\nOutput:\n"
-    for line, record in enumerate(
-        (
-            {"type": "response_item", "payload": call},
-            {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": still}},
-            {"type": "event_msg", "payload": {"type": "item_completed", "item": {**item, "exit_code": 2}}},
-        )
-    ):
-        transcript.take(line, record)
+    transcript = taken(
+        {"type": "response_item", "payload": call},
+        {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": still}},
+        {"type": "event_msg", "payload": {"type": "item_completed", "item": {**item, "exit_code": 2}}},
+    )
     assert [(step.text, step.failed) for step in transcript.closed().steps] == [("make", True)]
 
 
 @pytest.mark.parametrize("name", ["compact summary", "old summary", "codex", "cursor"])
 def test_a_summary_of_a_compacted_session_is_not_what_the_user_said(name: str) -> None:
     if name == "codex":
-        assert [step.text for step in read(RECORDED / "codex-compacted.jsonl").steps if step.sort == "said"] == [
-            "Push this branch"
-        ]
+        steps = read(RECORDED / "codex-compacted.jsonl").steps
+        assert [step.text for step in steps if step.sort == "said"] == ["Push this branch"]
         return
     went, no = Session().runs("npm test"), "No, use pnpm here"
     if name == "compact summary":
@@ -144,10 +138,11 @@ def test_a_summary_of_a_compacted_session_is_not_what_the_user_said(name: str) -
     ],
 )
 def test_a_record_of_codex_that_may_hold_a_command_and_cannot_be_read_is_counted(payload: Row) -> None:
-    transcript = Transcript()
-    transcript.take(1, {"type": "response_item", "payload": payload})
-    transcript.take(2, {"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": "NewCall"}}})
-    transcript.take(3, {"type": "new_record", "payload": {}})
+    transcript = taken(
+        {"type": "response_item", "payload": payload},
+        {"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": "NewCall"}}},
+        {"type": "new_record", "payload": {}},
+    )
     assert (transcript.known, transcript.unknown) == (0, 3)
 
 
@@ -193,6 +188,11 @@ class Session:
         return self.row("user", text, **more)
 
 
+def thrice(failed: str, output: str, worked: str) -> list[Session]:
+    """Three sessions in which a command failed, and another one then worked."""
+    return [Session(f"s{n}").runs(failed, output).runs(worked) for n in range(3)]
+
+
 def proposed(*of: Session | Transcript) -> list[HarvestedLesson]:
     every = [one.transcript if isinstance(one, Session) else one for one in of]
     ended = [row for one in every for row in happened(one.closed().steps, one.session, "shop", one.host, one.file)]
@@ -200,7 +200,7 @@ def proposed(*of: Session | Transcript) -> list[HarvestedLesson]:
 
 
 def test_a_command_that_failed_and_worked_in_another_form_is_one_draft_of_many_sessions() -> None:
-    same = [Session(name).runs("git push", FATAL).runs("git push -u origin HEAD") for name in ("s1", "s2", "s3")]
+    same = thrice("git push", FATAL, "git push -u origin HEAD")
     (one,) = proposed(*same)
     assert (one.sort, one.project, one.seen.sessions, len(one.evidence)) == ("failure", "shop", 3, 3)
     assert (one.do, one.because) == ("run `git push -u origin HEAD`", "it failed in 3 sessions; this worked in 3")
@@ -222,10 +222,6 @@ def test_a_failure_that_came_back_in_another_session_is_a_draft_without_an_answe
     assert [seen.date for seen in one.evidence] == ["2026-11-21", "2026-11-20"]
 
 
-def test_a_message_that_says_little_is_none() -> None:
-    assert proposed(*(Session(name).runs("make", "error 2") for name in ("s1", "s2", "s3"))) == []
-
-
 def test_nothing_of_a_task_and_no_text_of_a_file_stands_in_a_draft() -> None:
     output = '  File "secret_plan.py", line 3\n    print(f"{customer}")\n          ^\nSyntaxError: invalid syntax'
     rows = [
@@ -240,9 +236,7 @@ def test_nothing_of_a_task_and_no_text_of_a_file_stands_in_a_draft() -> None:
 
 
 def test_a_fact_of_the_machine_or_of_several_projects_holds_everywhere() -> None:
-    missing = [
-        Session(f"s{n}").runs("ruff check", "command not found: ruff").runs("uv run ruff check") for n in range(3)
-    ]
+    missing = thrice("ruff check", "command not found: ruff", "uv run ruff check")
     assert [one.project for one in proposed(*missing)] == ["global"]
 
 
@@ -314,11 +308,10 @@ def test_of_one_session_few_are_quoted_and_a_pasted_comment_is_marked() -> None:
 
 
 def test_what_states_nothing_or_is_not_of_the_user_is_none() -> None:
-    assert proposed(Session().runs("npm test").says("Thanks, now the docs")) == []
-    assert proposed(Session().runs("npm test").says("Stop the dev server when you are done.")) == []
-    assert proposed(Session().runs("npm test").says(STATED, isSidechain=True)) == []
-    assert proposed(Session().runs("npm test").says(STATED, isMeta=True)) == []
-    assert proposed(Session().runs("npm test").says(f"<command-name>{STATED}</command-name>")) == []
+    for text in ("Thanks, now the docs", "Stop the dev server.", f"<command-name>{STATED}</command-name>"):
+        assert proposed(Session().runs("npm test").says(text)) == []
+    for mark in ("isSidechain", "isMeta"):
+        assert proposed(Session().runs("npm test").says(STATED, **{mark: True})) == []
 
 
 def test_people_are_left_out_of_what_is_quoted() -> None:
@@ -329,13 +322,15 @@ def test_people_are_left_out_of_what_is_quoted() -> None:
 
 @pytest.mark.parametrize(("failed", "worked"), [("mise run lint", "mise run test"), ("make lint", "make fmt")])
 def test_an_unlike_command_is_no_way_out(failed: str, worked: str) -> None:
-    rows = [Session(f"s{n}").runs(failed, "error: unused variable in the code").runs(worked) for n in range(3)]
-    assert [one.do for one in proposed(*rows)] in ([], [""])
+    drafted = proposed(*thrice(failed, "error: unused variable in the code", worked))
+    assert [one.do for one in drafted] in ([], [""])
 
 
-@pytest.mark.parametrize("text", ["The user doesn't want to proceed with this tool use.", "<tool_use_error>x"])
-def test_what_the_host_says_in_the_place_of_an_output_is_no_failure(text: str) -> None:
-    assert proposed(*(Session(f"s{n}").runs("git push", text).runs("git push -u origin") for n in range(3))) == []
+@pytest.mark.parametrize(
+    "text", ["The user doesn't want to proceed with this tool use.", "<tool_use_error>x", "error 2"]
+)
+def test_what_the_host_says_in_the_place_of_an_output_or_what_says_little_is_no_failure(text: str) -> None:
+    assert proposed(*thrice("git push", text, "git push -u origin")) == []
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
@@ -354,9 +349,7 @@ DATA = st.recursive(
 
 @given(st.lists(DATA, max_size=6))
 def test_records_of_any_shape_stop_no_reader(rows: list[object]) -> None:
-    transcript = Transcript()
-    for line, row in enumerate(rows, 1):
-        transcript.take(line, row)
+    transcript = taken(*rows)
     assert transcript.known + transcript.unknown == len(rows)
     proposed(transcript)
 
@@ -368,9 +361,7 @@ def test_a_record_that_is_cut_off_or_damaged_is_left_and_the_others_are_read(fil
     row = json.loads(lines[at])
     for key in data.draw(st.sets(st.sampled_from(sorted(row)))):
         row[key] = data.draw(DATA)
-    transcript = Transcript()
-    for line, text in enumerate(lines):
-        transcript.take(line, row if line == at else json.loads(text))
+    transcript = taken(*(row if line == at else json.loads(text) for line, text in enumerate(lines)))
     assert transcript.known + transcript.unknown == len(lines)
     assert len(transcript.closed().steps) >= 1
 
@@ -379,35 +370,36 @@ def _row(sort: str, **data: object) -> Row:
     return {"type": sort, "data": data, "timestamp": "2026-11-28T03:38:30.223Z"}
 
 
-def _message(sort: str, part: Row) -> Row:
+def _ended(call: str, content: str) -> Row:
+    return _row("tool.execution_complete", toolCallId=call, success=True, result={"content": content})
+
+
+def _message(sort: str, **part: object) -> Row:
     return {"type": sort, "sessionId": "s", "cwd": "/home/ann/shop", "message": {"parts": [part]}}
+
+
+def _call(call: str, name: str, **given: str) -> Row:
+    return _message("assistant", functionCall={"id": call, "name": name, "args": given})
+
+
+def _answer(call: str, output: str) -> Row:
+    return _message("tool_result", functionResponse={"id": call, "response": {"output": output}})
 
 
 COPILOT = [
     _row("session.start", sessionId="s", context={"cwd": "/home/ann/shop"}),
     _row("user.message", content="Push this branch"),
     _row("tool.execution_start", toolCallId="a", toolName="bash", arguments={"command": "git push"}),
-    _row(
-        "tool.execution_complete",
-        toolCallId="a",
-        success=True,
-        result={"content": f"{FATAL}\n<shellId: 0 completed with exit code 128>"},
-    ),
+    _ended("a", f"{FATAL}\n<shellId: 0 completed with exit code 128>"),
     _row("tool.execution_start", toolCallId="b", toolName="edit", arguments={"path": "a.py", "new_str": "x = 1"}),
-    _row("tool.execution_complete", toolCallId="b", success=True, result={"content": "done"}),
+    _ended("b", "done"),
 ]
 QWEN = [
-    _message("user", {"text": "Push this branch"}),
-    _message("assistant", {"functionCall": {"id": "a", "name": "run_shell_command", "args": {"command": "git push"}}}),
-    _message(
-        "tool_result",
-        {"functionResponse": {"id": "a", "response": {"output": f"Output: {FATAL}\nError: (none)\nExit Code: 128"}}},
-    ),
-    _message(
-        "assistant",
-        {"functionCall": {"id": "b", "name": "write_file", "args": {"file_path": "a.py", "content": "x = 1"}}},
-    ),
-    _message("tool_result", {"functionResponse": {"id": "b", "response": {"output": "done"}}}),
+    _message("user", text="Push this branch"),
+    _call("a", "run_shell_command", command="git push"),
+    _answer("a", f"Output: {FATAL}\nError: (none)\nExit Code: 128"),
+    _call("b", "write_file", file_path="a.py", content="x = 1"),
+    _answer("b", "done"),
 ]
 
 
@@ -431,9 +423,7 @@ CODEBUDDY = [
 
 @pytest.mark.parametrize(("host", "rows"), [("copilot", COPILOT), ("qwen", QWEN), ("codebuddy", CODEBUDDY)])
 def test_what_other_hosts_keep_is_read_and_another_form_is_counted(host: str, rows: list[Row]) -> None:
-    transcript = Transcript()
-    for line, row in enumerate([*rows, {"type": "novel", "data": {"x": 1}}], 1):
-        transcript.take(line, row)
+    transcript = taken(*rows, {"type": "novel", "data": {"x": 1}})
     remark, failed, edit = transcript.closed().steps
     assert (transcript.host, transcript.cwd, transcript.session) == (host, "/home/ann/shop", "s")
     assert (remark.text, failed.text, failed.output, failed.failed) == ("Push this branch", "git push", FATAL, True)

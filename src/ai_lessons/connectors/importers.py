@@ -536,7 +536,7 @@ def _logged(where: str, first: Row, last: Row) -> Item:
 
 # --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
 
-_STEPS, _PATIENCE = 1_000_000, 2_000
+STEPS, PATIENCE = 1_000_000, 2_000
 """A query is cut off after so many times so many steps of SQLite's machine; a full table scan takes far fewer."""
 
 _MAIN = ("lessons", "rules", "resources")
@@ -586,7 +586,7 @@ def read_database(file: Path, now: datetime) -> Bundle:
 
 def _tables(file: Path) -> dict[str, list[Row]]:
     """All rows of the tables that we know, with lower-case columns, in the order of their ids."""
-    left = [_PATIENCE]
+    left = [PATIENCE]
 
     def over() -> int:
         left[0] -= 1
@@ -595,7 +595,7 @@ def _tables(file: Path) -> dict[str, list[Row]]:
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as db:
         db.text_factory = lambda raw: raw.decode("utf-8", "replace")
         db.row_factory = sqlite3.Row
-        db.set_progress_handler(over, _STEPS)
+        db.set_progress_handler(over, STEPS)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, READ_LIMIT)
         for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
             db.execute(f"PRAGMA {setting}")

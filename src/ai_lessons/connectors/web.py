@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bs4 import Tag
 
 LARGEST = 32 * 1024 * 1024  # Bytes of a page
-_SECONDS, _WAIT = 60.0, 15.0  # For one page with all that it asks for, and for the next bytes of the server
+PAGE_SECONDS, _WAIT = 60.0, 15.0  # For one page with all that it asks for, and for the next bytes of the server
 _REDIRECTS, _SITEMAPS = 5, 50
 _ROBOTS = 500 * 1024  # Bytes of the rules for robots that are read, as RFC 9309 has it
 _AGENT = "ai-lessons"
@@ -146,7 +146,7 @@ class Web:
 
         `heed`: also check the robots.txt of its server.
         """
-        start, end = url, end or time.monotonic() + _SECONDS
+        start, end = url, end or time.monotonic() + PAGE_SECONDS
         for _ in range(_REDIRECTS + 1):
             host, port, address = self._where(url, typed)
             if heed and not self._rules(url, typed, end).can_fetch(_AGENT, url):
@@ -302,7 +302,7 @@ def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: flo
 
 
 def _too_slow(url: str) -> Unreachable:
-    return Unreachable(f"{url} takes longer than {_SECONDS:.0f} seconds")
+    return Unreachable(f"{url} takes longer than {PAGE_SECONDS:.0f} seconds")
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -249,7 +249,7 @@ MAX_DEPTH = 20  # Collections within each other: ours have three, and Python's r
 MAX_NODES = 5000  # Values of one frontmatter: ours have dozens, and a pulled file must not cost seconds
 BLOCK_SCALARS = frozenset("|>")
 
-_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML built without libyaml has only the slow one
+EventParser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML built without libyaml has only the slow one
 _INTEGER = expression(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = expression(r"-?[0-9]{1,17}\.[0-9]{1,17}")
 _UNPRINTABLE = expression("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -327,7 +327,7 @@ class _Reader:
     def read(self) -> Node | None:
         """The root of the tree."""
         root: Node | None = None
-        self._next = _Parser(self._matter).get_event  # half the cost of yaml.parse, which asks before it takes
+        self._next = EventParser(self._matter).get_event  # half the cost of yaml.parse, which asks before it takes
         while (event := self._next()) is not None:
             position = event.start_mark.index
             if type(event) is yaml.MappingStartEvent:

@@ -29,15 +29,15 @@ class LineMatcher(SequenceMatcher[str]):
     To each such line belong the same lines that follow it on both sides.
     """
 
-    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
-        """Of two texts, by lines."""
+    def __init__(self, before: Sequence[str], after: Sequence[str], most: int = _STEPS) -> None:
+        """Of two texts, by lines, in so many steps."""
         super().__init__(None, before, after)
-        self._both = before, after
+        self._both, self._most = (before, after), most
 
     def get_matching_blocks(self) -> list[Match]:
         """The stretches that are the same, and an empty one at the end."""
         before, after = self._both
-        if _steps(before, after) <= _STEPS:
+        if _steps(before, after) <= self._most:
             return super().get_matching_blocks()
         end = len(before), len(after)
         blocks: list[Match] = []
