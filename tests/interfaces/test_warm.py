@@ -193,24 +193,16 @@ def test_a_helper_answers_while_the_caller_does_something_else(both: Both) -> No
     assert [note.partition(", ")[0] for note in finish().values()] == ["close to L-8F3K2A 'Apples rot in the orchard'"]
 
 
-def test_settings_that_change_hold_for_the_next_answer(both: Both) -> None:
-    both.write("notes/a.md", "# Apples\n\nNothing else.\n")
-    both.same("search", Query("apples"))
-    both.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/has-it\n")
-    assert any("nobody/has-it" in note for note in both.same("search", Query("apples")).notes)
-
-
-def test_vectors_that_are_missing_come_by_themselves(both: Both) -> None:
+def test_vectors_that_are_missing_come_by_themselves_and_settings_hold_for_the_next_answer(both: Both) -> None:
     for number in range(FEW + 1):  # so many that a search does not wait for them
         both.write(f"notes/{number}.md", f"# {number}\n\nAbout apples.\n")
     first = both.ask("search", Query("apples"))
     assert first.coverage == 0.0
     assert any(note.startswith(f"0 % of the passages have a vector; {FEW + 1} are found") for note in first.notes)
-    until = time.monotonic() + SECONDS
-    while (found := both.ask("search", Query("apples"))).coverage < 1.0 and time.monotonic() < until:
-        time.sleep(0.02)
-    assert found.coverage == 1.0
-    assert found.notes == ()
+    wait(lambda: both.ask("search", Query("apples")).coverage == 1.0)
+    assert both.ask("search", Query("apples")).notes == ()
+    both.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/has-it\n")
+    assert any("nobody/has-it" in note for note in both.same("search", Query("apples")).notes)
 
 
 def test_servers_leave_searches_to_one_helper_and_open_no_index(both: Both) -> None:
@@ -247,13 +239,10 @@ def test_many_ask_at_once_and_each_is_answered(both: Both) -> None:
     assert found == [expected] * 30
 
 
-@pytest.mark.parametrize("name", ["search", "os.system", "write"])
-def test_what_fails_or_is_no_job_is_left_to_the_caller(both: Both, name: str) -> None:
-    with pytest.raises((AssertionError, KeyError)):
-        both.ask(name, Query(""))
-
-
-def test_only_values_of_ours_travel() -> None:
+def test_what_fails_or_is_no_job_is_left_to_the_caller_and_only_values_of_ours_travel(both: Both) -> None:
+    for name in ("search", "os.system", "write"):
+        with pytest.raises((AssertionError, KeyError)):
+            both.ask(name, Query(""))
     for bad in (os.system, subprocess.Popen, sys.exit, threading.Thread):
         with pytest.raises(pickle.UnpicklingError):
             daemon_client.unpacked(pickle.dumps(bad))
@@ -286,35 +275,35 @@ def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both) -
     time.sleep(0.1)
     both.helper.most_memory = 0
     assert not both.helper.over()
-    until = time.monotonic() + SECONDS
-    while both.helper.kept and time.monotonic() < until:
-        time.sleep(0.01)
+    wait(lambda: not both.helper.kept)
     assert both.helper.over()
     both.helper.look = 0.0
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
-def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, closing: ExitStack) -> None:
+def test_a_folder_that_others_can_enter_and_a_user_that_is_not_ours_are_refused(both: Both, closing: ExitStack) -> None:
     folder = both.options.state_dir / "warm"
     started: list[object] = []
     closing.enter_context(instead("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1)))
-    folder.chmod(mode)
-    with pytest.raises(daemon_client.DaemonUnavailable):
-        daemon_client.ask(both.place, None, daemon_client.STATUS)
-    daemon_client.start(folder / daemon_client.program(), None)
-    assert started == []
-    folder.chmod(0o700)
-    if os.geteuid() == 0:
-        os.chown(folder, 12345, -1)
+
+    def refused() -> None:
         with pytest.raises(daemon_client.DaemonUnavailable):
             daemon_client.ask(both.place, None, daemon_client.STATUS)
+
+    for mode in (0o755, 0o770, 0o701):
+        folder.chmod(mode)
+        refused()
+        daemon_client.start(folder / daemon_client.program(), None)
+        assert started == []
+    folder.chmod(0o700)
+    for _ in range(3):
+        daemon_client.start(folder / "another", None)
+    assert started == [1], "never two within a moment"
+    if os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+        refused()
         os.chown(folder, 0, -1)
-
-
-def test_who_is_no_user_of_ours_is_neither_asked_nor_answered(both: Both) -> None:
-    ours = "ai_lessons.app.daemon_client.ours"
-    with instead(ours, lambda _line: False), pytest.raises(daemon_client.DaemonUnavailable):
-        daemon_client.ask(both.place, None, daemon_client.STATUS)
+    with instead("ai_lessons.app.daemon_client.ours", lambda _line: False):
+        refused()
     assert both.helper.requests == 0
 
 
@@ -333,14 +322,6 @@ def test_on_a_mac_the_user_is_the_second_word_of_what_the_system_says(monkeypatc
 
     assert daemon_client.ours(cast("socket.socket", Line(os.geteuid())))
     assert not daemon_client.ours(cast("socket.socket", Line(os.geteuid() + 1)))
-
-
-def test_two_helpers_never_start_within_a_moment(state: Path) -> None:
-    started: list[object] = []
-    with instead("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1)):
-        for _ in range(3):
-            daemon_client.start(state / "warm" / daemon_client.program(), None)
-    assert started == [1]
 
 
 def test_a_full_disk_and_a_file_in_the_way_stop_no_search(
@@ -409,60 +390,48 @@ seen:
 LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SAID}\n~~~\n"
 
 
-@pytest.mark.parametrize(
-    ("event", "told"),
-    [
-        ({"hook_event_name": "SessionStart", "source": "startup"}, "Knowledge base for every project"),
-        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}},
-         "has no upstream"),
-        ({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"},
-          "error": SAID}, "has no upstream"),
-        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}, ""),
-        ({"hook_event_name": "Stop"}, ""), ({"hook_event_name": "Notification"}, ""),
-    ],
-)  # fmt: skip
-def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
-    both: Both, event: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+PUSH: dict[str, object] = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
+EVENTS: tuple[tuple[dict[str, object], str], ...] = (
+    ({"hook_event_name": "SessionStart", "source": "startup"}, "Knowledge base for every project"),
+    ({"hook_event_name": "PreToolUse"} | PUSH, "has no upstream"),
+    ({"hook_event_name": "PostToolUseFailure", "error": SAID} | PUSH, "has no upstream"),
+    ({"hook_event_name": "PreToolUse"} | PUSH | {"tool_input": {"command": "make"}}, ""),
+    ({"hook_event_name": "Stop"}, ""),
+    ({"hook_event_name": "Notification"}, ""),
+)
+
+
+def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     both.write("global/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n{FAILS_OFTEN}---\n{LESSON_OF_IT}")
     monkeypatch.setenv("AI_LESSONS_REPO", str(both.root))
-
-    def data(session: str) -> bytes:
-        return json.dumps({"session_id": session, "cwd": str(both.root)} | event).encode()
-
-    asked = data("s1"), dict(os.environ), str(both.root)
-    answered = daemon_client.ask(both.place, asked, daemon_client.HOOK)
-    assert told in answered
-    assert bool(told) == bool(answered)
-    again = daemon_client.ask(both.place, asked, daemon_client.HOOK)
-    assert again == answered or again == ""  # told once a session
-    both.helper.kept.clear()
+    environ, told_so_far = dict(os.environ), 0
     monkeypatch.setenv("AI_LESSONS_WARM", "0")
-    assert agent_hook.run(data=data("s2")) == answered
-    with Library(both.root, both.options) as opened:
-        injected = entries.show(opened, "global/lessons/a.md").usage
-    assert injected is not None
-    assert injected.tallies.injected == 2 * ("no upstream" in told)
-
-
-def test_a_helper_that_the_settings_forbid_leaves_the_hook_to_the_caller(both: Both, tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text("[warm]\nenabled = false\n")
-    environ = {**os.environ, "AI_LESSONS_CONFIG": str(file), "AI_LESSONS_REPO": str(both.root)}
-    environ.pop("AI_LESSONS_WARM", None)
-    with pytest.raises(daemon_client.DaemonUnavailable):
-        daemon_client.ask(both.place, (b'{"hook_event_name": "Stop"}', environ, str(both.root)), daemon_client.HOOK)
+    for number, (event, told) in enumerate(EVENTS):
+        first, second = (
+            json.dumps({"session_id": f"{name}{number}", "cwd": str(both.root)} | event).encode() for name in "ab"
+        )
+        asked = first, environ, str(both.root)
+        answered = daemon_client.ask(both.place, asked, daemon_client.HOOK)
+        assert (told in answered, bool(told)) == (True, bool(answered))
+        again = daemon_client.ask(both.place, asked, daemon_client.HOOK)
+        assert again in {answered, ""}  # told once a session
+        both.helper.kept.clear()
+        assert agent_hook.run(data=second) == answered
+        told_so_far += 2 * ("no upstream" in told)
+        with Library(both.root, both.options) as opened:
+            injected = entries.show(opened, "global/lessons/a.md").usage
+        assert injected is not None
+        assert injected.tallies.injected == told_so_far
 
 
 def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both: Both) -> None:
     both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
 
     def hook(session: str) -> str:
-        event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"}}
-        given = json.dumps(event | {"session_id": session, "cwd": str(both.root), "error": SAID})
         env = environment(AI_LESSONS_REPO=str(both.root))
         argv = [*PATIENT, "admin", "agent-hook"]
-        done = subprocess.run(argv, input=given, env=env, capture_output=True, text=True, check=True)
+        event = failed(session, both.root)
+        done = subprocess.run(argv, input=event, env=env, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         return done.stdout
 
@@ -473,13 +442,20 @@ def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both:
 
 
 def failed(session: str, root: Path) -> str:
-    event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"}}
-    return json.dumps(event | {"session_id": session, "cwd": str(root), "error": SAID})
+    event = {"hook_event_name": "PostToolUseFailure", "session_id": session, "cwd": str(root), "error": SAID}
+    return json.dumps(event | PUSH)
 
 
-def test_a_hook_does_not_wait_for_a_helper_that_is_at_other_work(both: Both) -> None:
+def test_a_hook_does_not_wait_for_a_helper_that_is_at_other_work_or_that_the_settings_forbid(
+    both: Both, tmp_path: Path
+) -> None:
     both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
-    asked = failed("s1", both.root).encode(), {**os.environ, "AI_LESSONS_REPO": str(both.root)}, str(both.root)
+    environ = {**os.environ, "AI_LESSONS_REPO": str(both.root)}
+    del environ["AI_LESSONS_WARM"]
+    asked = failed("s1", both.root).encode(), environ, str(both.root)
+    forbidden = {"AI_LESSONS_CONFIG": str(put_file(tmp_path / "config.toml", "[warm]\nenabled = false\n"))}
+    with pytest.raises(daemon_client.DaemonUnavailable):
+        daemon_client.ask(both.place, (asked[0], environ | forbidden, asked[2]), daemon_client.HOOK)
     busy = threading.Event()
     both.helper.jobs.submit(busy.wait)
     with pytest.raises(daemon_client.DaemonUnavailable):
@@ -514,34 +490,33 @@ def test_a_first_hook_answers_from_words_and_leaves_what_takes_long_to_a_helper_
 def test_a_helper_is_started_used_killed_stopped_and_started_again(
     run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("GREETING", "SILENT"):
-        monkeypatch.setattr(daemon_client, limit, 5.0)  # one that is stopped is silent for ever, a busy one answers
+    def patient(seconds: float) -> None:
+        for limit in ("GREETING", "SILENT"):
+            monkeypatch.setattr(daemon_client, limit, seconds)
 
     def helper() -> dict[str, Any]:
         (one,) = run("admin", "warm", "status", "--json").json or [{"state": "none", "requests": -1}]
         return dict(one)
 
-    def forget_the_last_start() -> None:
-        for lock in (state / "warm").glob("*.lock"):
-            os.utime(lock, (0, 0))
-
     expected = searched("workflow", "transitions", AI_LESSONS_WARM="0")
-    for end in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
+    for end in (signal.SIGKILL, signal.SIGSTOP):
+        patient(SECONDS)
         assert searched("workflow", "transitions") == expected
         wait(lambda: helper()["requests"] > 0)
         assert oct((state / "warm").stat().st_mode & 0o777) == "0o700"
         assert [oct(one.stat().st_mode & 0o777) for one in (state / "warm").iterdir()] == ["0o600"] * 2
         before = helper()
-        assert searched("workflow", "transitions") == expected
-        assert helper()["requests"] >= before["requests"]
         assert before["repositories"] == [str(knowledge)]
+        assert searched("workflow", "transitions") == expected
         os.kill(before["pid"], end)
         if end is signal.SIGSTOP:
+            patient(0.1)  # one that is stopped is silent for ever
             assert helper()["state"] == "silent"
             assert searched("workflow", "transitions") == expected
             assert run("admin", "warm", "stop", "--json").json[0]["state"] == "stopped"
         wait(lambda: helper()["state"] == "none")
-        forget_the_last_start()
+        for lock in (state / "warm").glob("*.lock"):
+            os.utime(lock, (0, 0))  # the last start is long ago
 
 
 def test_a_link_that_is_moved_is_followed_at_the_next_question(both: Both, tmp_path: Path) -> None:
