@@ -14,6 +14,8 @@ from interfaces.agent_host import Host
 from interfaces.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
 from real_world import Git, at_rest, commit_all, put_file, typed
 
+RECORDED = Path(__file__).parents[1] / "model/transcripts/claude-code.jsonl"
+
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Run:
@@ -62,6 +64,15 @@ def proposal(knowledge: Path, git: Git) -> str:
     git(knowledge, "switch", "-q", "main")
     at_rest(knowledge)
     return "R-5N1QTC"
+
+
+@pytest.fixture
+def transcript(knowledge: Path) -> Path:
+    """The session of a real Claude Code, where it would have put it: a push that failed, and one that worked."""
+    file = Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl"
+    file.parent.mkdir(parents=True)
+    shutil.copy(RECORDED, file)
+    return file
 
 
 @pytest.fixture

@@ -14,24 +14,15 @@ import yaml
 
 from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
 from interfaces.agent_host import Host, add
-from interfaces.mcp_world import inside, over_stdio
+from interfaces.conftest import RECORDED
+from interfaces.mcp_world import inside
 from interfaces.world import Run, environment, program_in
 from real_world import Git, commit_all, instead, put_file
 
-RECORDED = Path(__file__).parents[1] / "model/transcripts/claude-code.jsonl"
 EXAMPLES = Path(__file__).parents[2] / "template-repo/examples"
 FATAL = "fatal: The current branch till has no upstream branch."
 ASKED = r"\[k\]eep, \[n\]ever, \[s\]kip, \[q\]uit, \[\?\]: "
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-
-
-@pytest.fixture
-def transcript(knowledge: Path) -> Path:
-    """The session of a real Claude Code, where it would have put it: a push that failed, and one that worked."""
-    file = Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl"
-    file.parent.mkdir(parents=True)
-    shutil.copy(RECORDED, file)
-    return file
 
 
 def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: Path) -> None:
@@ -45,18 +36,14 @@ def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: P
     assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       run `git push -u origin HEAD`")
     assert "2026-11-23 claude-code ~/.claude/projects/-home-ann-shop/cb2cfbaf.jsonl:" in done.out
     assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
-    assert transcript.read_bytes() == RECORDED.read_bytes()
+    assert transcript.read_bytes() == RECORDED.read_bytes(), "it is not changed"
 
 
 def test_as_data_for_one_project_since_a_day_or_of_a_folder(
     run: Run, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (one,) = run("contribute", "harvest", "--json").json
-    assert (one["title"], one["do"], one["project"]) == (
-        f"`git push`: {FATAL}",
-        "run `git push -u origin HEAD`",
-        "shop",
-    )
+    assert (one["title"], one["do"]) == (f"`git push`: {FATAL}", "run `git push -u origin HEAD`")
     (seen,) = one["evidence"]
     assert (seen["host"], seen["date"]) == ("claude-code", "2026-11-23")
     assert seen["place"].startswith(f"{transcript}:")
@@ -74,8 +61,10 @@ def test_as_data_for_one_project_since_a_day_or_of_a_folder(
     assert run("contribute", "harvest").out.endswith(
         "0 transcripts: 0 records read, 0 of a form that is not known.\nNothing to propose.\n"
     )
-    assert len(run("contribute", "harvest", str(tmp_path / "elsewhere"), "--json").json) == 1
-    assert len(run("contribute", "harvest", str(tmp_path / "elsewhere/cb2cfbaf.jsonl"), "--json").json) == 1
+    for place in ("elsewhere", "elsewhere/cb2cfbaf.jsonl"):
+        assert len(run("contribute", "harvest", str(tmp_path / place), "--json").json) == 1
+    done = run("contribute", "harvest", "nowhere")
+    assert (done.code, done.err.splitlines()[0]) == (3, "error: no folder of transcripts 'nowhere'")
 
 
 def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_unpacked_beside(
@@ -93,11 +82,6 @@ def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_u
         said = done.out + done.err
         assert said.count("compressed, not read; to have it read install the program zstd") == 1
         assert " and 1 more: compressed" in said
-
-
-def test_a_folder_that_is_not_there_is_named(run: Run, knowledge: Path) -> None:
-    done = run("contribute", "harvest", "nowhere")
-    assert (done.code, done.err.splitlines()[0]) == (3, "error: no folder of transcripts 'nowhere'")
 
 
 def test_only_what_is_new_is_read_again(run: Run, transcript: Path, closing: ExitStack) -> None:
@@ -138,13 +122,8 @@ def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcr
     )
     assert host.hear("git_push_failed", **failed) == ""
     assert host.hear("git_push_failed", **failed | {"error": "fatal: not a git repository"}) == ""
-    add(
-        host.code.parent / "repo",
-        "git/lessons/up.md",
-        "7PPPPP",
-        "Upstream",
-        body=f"Set it.\n\n~~~\n$ git push\n{FATAL}\n~~~\n",
-    )
+    keeps = f"Set it.\n\n~~~\n$ git push\n{FATAL}\n~~~\n"
+    add(host.code.parent / "repo", "git/lessons/up.md", "7PPPPP", "Upstream", body=keeps)
     assert "L-7PPPPP" in host.hear("git_push_failed", session_id="s2", **failed)
 
 
@@ -161,10 +140,8 @@ def test_what_nobody_got_past_is_told_before_the_command_in_its_project_until_it
             ("assistant", call), ("user", ended))]  # fmt: skip
         (folder / f"s{day}.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (draft,) = run("contribute", "harvest", "--json").json
-    assert (draft["wall"], draft["because"]) == (
-        True,
-        "it failed in 3 sessions since 2026-11-01, and nobody got past it",
-    )
+    assert draft["wall"]
+    assert draft["because"] == "it failed in 3 sessions since 2026-11-01, and nobody got past it"
     elsewhere = host.code.parent / "elsewhere"
     elsewhere.mkdir()
     words = {"tool_input": {"command": "npm test -- --watch"}}
@@ -218,11 +195,7 @@ def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, tr
     (found,) = [one for one in run("recall", "list", "--json").json if one["title"] == "Push a new branch"]
     shown = run("recall", "show", found["id"], "--json").json
     assert shown["frontmatter"]["pattern"]["do"] == "run `git push -u origin HEAD`"
-    assert (shown["project"], shown["frontmatter"]["source"], shown["frontmatter"]["from"]) == (
-        "shop",
-        "tested",
-        "user",
-    )
+    assert (shown["project"], shown["source"], shown["frontmatter"]["from"]) == ("shop", "tested", "user")
     assert f"$ git push\n{FATAL}" in shown["body"]
     helps = run("recall", "context", "--error", "-", "--json", text="$ git push\n" + FATAL.replace("till", "cart")).json
     assert [one["id"] for one in helps["lessons"]] == [found["id"]]
@@ -249,7 +222,7 @@ def test_without_a_terminal_a_person_keeps_what_says_what_helps(
 
 
 def test_never_holds_and_skip_does_not(run: Run, spawn: Spawn, transcript: Path) -> None:
-    for key, said, left in (("s", "1 skipped", 1), ("q", "1 left", 1), ("n", "1 never again", 0)):
+    for key, said, left in (("s", "1 skipped", 1), ("n", "1 never again", 0)):
         child = spawn("contribute", "harvest")
         child.expect(ASKED)
         child.send(f"x{key}")
@@ -269,7 +242,8 @@ def test_an_empty_draft_and_one_without_an_answer_are_not_added(
     child.expect("note: nothing was added")
     child.expect(ASKED)
     child.send("q")
-    assert finish(child)[0] == 0
+    code, said = finish(child)
+    assert (code, said.splitlines()[-1]) == (0, "1 left")
     unknown = editor(tmp_path, "sed -i 's/^-> DO .*/-> DO …/' \"$1\"")
     child = spawn("contribute", "harvest", EDITOR=unknown)
     child.expect(ASKED)
@@ -282,20 +256,11 @@ def test_an_empty_draft_and_one_without_an_answer_are_not_added(
     assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
 
 
-def test_an_agent_is_asked_nothing_and_gets_them_as_a_prompt(spawn: Spawn, transcript: Path) -> None:
-    child = spawn("contribute", "harvest", AI_AGENT="robot")
-    code, said = finish(child)
+def test_an_agent_is_asked_nothing_and_over_http_nobody_reads_the_transcripts_of_who_serves(
+    spawn: Spawn, transcript: Path, tmp_path: Path
+) -> None:
+    code, said = finish(spawn("contribute", "harvest", AI_AGENT="robot"))
     assert (code, "1 draft, none is stored." in said) == (0, True)
-    with over_stdio() as agent:
-        assert "harvest" in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
-        (message,) = agent.ask(agent.client.get_prompt, "harvest").messages
-        nothing = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages[0]
-    for part in ("Only what the user says yes to", f"`git push`: {FATAL}", "git push -u origin HEAD"):
-        assert part in message.content.text
-    assert "Nothing to propose" in nothing.content.text
-
-
-def test_over_http_nobody_reads_the_transcripts_of_who_serves(knowledge: Path, tmp_path: Path) -> None:
     with inside(tmp_path / "mcp.log") as agent:
         assert "harvest" not in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
         assert "harvest" not in agent.tools()
@@ -330,10 +295,7 @@ def test_what_an_agent_wrote_or_quotes_is_counted_apart_in_its_session(
 ) -> None:
     session = json.loads(transcript.read_text().splitlines()[0])["sessionId"]
     failure = f"\n~~~\n$ git push\n{FATAL}\n~~~\n"
-    add = (
-        "contribute", "add-lesson", "--title", "Push with -u", "--no-about", "--project", "shop", "--json",
-        "--content",
-    )  # fmt: skip
+    add = ("contribute", "add-lesson", "--title", "Push -u", "--no-about", "--project", "shop", "--json", "--content")
     with monkeypatch.context() as agent:
         agent.setenv("AI_LESSONS_AGENT", "robot")
         agent.setenv("AI_LESSONS_SESSION", session)
@@ -383,17 +345,13 @@ def test_what_a_team_keeps_in_git_is_read_without_people_and_proposed_once(
     assert ([quote["session"] for quote in one["quotes"]], one["project"]) == (["s2", "s1"], "till")
     assert (one["edited"], "bob" in json.dumps(one).lower()) == (["tox.ini"], False)
     assert one["evidence"][0]["place"] == "entire/checkpoints/v1:cc/3/0/full.jsonl:1"
-    assert (
-        run("contribute", "harvest", "--from", str(tmp_path / "till/.git"), "--json").json[0]["quotes"] == one["quotes"]
-    )
+    (same,) = run("contribute", "harvest", "--from", str(tmp_path / "till/.git"), "--json").json
+    assert same["quotes"] == one["quotes"]
     harvest = "contribute", "harvest", "--from", str(tmp_path / "till"), "--propose", "all"
     (made,) = run(*harvest, "--json").json
     text = git(knowledge, "show", f"{made['branch']}:{made['path']}")
-    assert ("said in 2 sessions, last on 2026-11-21" in text, "session s1" in text, "bob" in text.lower()) == (
-        True,
-        True,
-        False,
-    )
+    assert "said in 2 sessions, last on 2026-11-21" in text
+    assert ("session s1" in text, "bob" in text.lower()) == (True, False)
     assert run(*harvest, "--json").json == []
     assert run("contribute", "harvest", "--from", str(tmp_path / "till"), "--ref", "no").code == 3
 
@@ -406,11 +364,7 @@ def test_the_example_workflow_sends_what_a_team_said_twice_as_a_proposal(
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "runner")
     stated = yaml.safe_load((EXAMPLES / "harvest.github.yml").read_text())
     script = [step["run"] for step in stated["jobs"]["harvest"]["steps"] if "run" in step]
-    where = {
-        "CODE": str(tmp_path / "till"),
-        "RUNNER_TEMP": str(tmp_path / "temp"),
-        "SESSIONS": stated["env"]["SESSIONS"],
-    }
+    where = stated["env"] | {"CODE": str(tmp_path / "till"), "RUNNER_TEMP": str(tmp_path / "temp")}
     path = f"{program_in(tmp_path / 'programs')}:{os.environ['PATH']}"
     lines = "\n".join(["set -e", *(line for line in script if not line.startswith("pip install"))])
     subprocess.run(["bash", "-c", lines], cwd=tmp_path / "runner", env=environment(PATH=path, **where), check=True)
@@ -432,18 +386,13 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
         done = {"type": "tool_result", "tool_use_id": "2", "content": "3 passed", "is_error": False}
         lines.append(json.dumps({"type": "user", "message": {"role": "user", "content": [done]}, **at}))
         (folder / f"{session}.jsonl").write_text("\n".join(lines if day < 3 else lines[1:]))
-    rule = (
-        "contribute", "suggest-rule", "--title", "Use tox, because make hides which test failed", "--project", "till",
-    )  # fmt: skip
-    made = run(*rule, "--rationale", "said twice", "--applies-to", "tox.ini", "--json").json
+    rule = ("contribute", "suggest-rule", "--project", "till", "--rationale", "said twice", "--json", "--title")
+    made = run(*rule, "Use tox, because make hides which test failed", "--applies-to", "tox.ini").json
     assert made["past"] == {
         "sessions": 2, "told": 2, "said": 1, "edits": 2, "commands": 0, "characters": 90, "apart": 1,
     }  # fmt: skip
-    other = (
-        "contribute", "suggest-rule", "--title", "Ask before the tests run", "--project", "till", "--rationale",
-        "slow",
-    )  # fmt: skip
-    assert run(*other, "--about", "command: make test", "--json").json["past"]["commands"] == 2
+    made = run(*rule, "Ask before the tests run", "--about", "command: make test").json
+    assert made["past"]["commands"] == 2
     child = spawn("admin", "review-rules")
     child.expect(r"told: in 2 of 2 sessions of this machine \(in 1 it was said again")
     reply(child, r"\[q\]uit", "q")

@@ -22,7 +22,7 @@ import ai_lessons
 from ai_lessons.interfaces import mcp
 from interfaces.mcp_world import PROGRAM, inside, over_stdio
 from interfaces.world import LESSON, SCRIPT, Run, environment, run_inside
-from real_world import Git
+from real_world import Git, put_file
 
 MANY = 500
 SKILL = "skill://{name}/{+path}"
@@ -30,7 +30,7 @@ PATIENCE = 60
 NOISY = """
 import os
 from ai_lessons.app import search
-from ai_lessons.interfaces.mcp import main
+from ai_lessons.interfaces.cli import main
 real = search.search
 def noisy(library, query):
     print("stray print")
@@ -42,6 +42,11 @@ main()
 """
 
 
+def message(number: int | None, method: str, **params: Any) -> str:
+    row = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    return json.dumps(row) + "\n"
+
+
 class Peer:
     """The other end of a server's standard streams. Every line that comes must be a message of the protocol."""
 
@@ -51,27 +56,29 @@ class Peer:
         self._asked = 0
 
     def send(self, method: str, *, asks: bool = True, **params: Any) -> int:
-        assert self.process.stdin
         self._asked += asks
-        message = {"jsonrpc": "2.0", "method": method, "params": params} | ({"id": self._asked} if asks else {})
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
+        self.write(message(self._asked if asks else None, method, **params))
         return self._asked
+
+    def write(self, text: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
 
     def read(self) -> dict[str, Any]:
         assert self.process.stdout
-        message: dict[str, Any] = json.loads(self.process.stdout.readline())
-        assert message["jsonrpc"] == "2.0"
-        self.came.append(message)
-        return message
+        came: dict[str, Any] = json.loads(self.process.stdout.readline())
+        assert came["jsonrpc"] == "2.0"
+        self.came.append(came)
+        return came
 
     def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        while not wanted(message := self.read()):
+        while not wanted(came := self.read()):
             pass
-        return message
+        return came
 
     def answer(self, number: int) -> dict[str, Any]:
-        return self.until(lambda message: message.get("id") == number)
+        return self.until(lambda came: came.get("id") == number)
 
     def call(self, tool: str, *, token: str = "", **arguments: Any) -> int:
         meta: dict[str, Any] = {"_meta": {"progressToken": token}} if token else {}
@@ -119,19 +126,21 @@ def pages(knowledge: Path) -> Path:
     return folder
 
 
-def test_the_official_client_finds_everything(knowledge: Path) -> None:
+def test_the_official_client_finds_everything(knowledge: Path, transcript: Path) -> None:
     with over_stdio() as agent:
         assert len(agent.tools()) == 10
         assert "[L-8F3K2A]" in agent.reads("search", query="workflow statuses")
-        assert {one.name for one in agent.ask(agent.client.list_prompts).prompts} == {
-            "before_task",
-            "after_task",
-            "harvest",
-        }
+        prompts = {one.name for one in agent.ask(agent.client.list_prompts).prompts}
+        assert prompts == {"before_task", "after_task", "harvest"}
         templates = agent.ask(agent.client.list_resource_templates).resource_templates
         assert {one.uri_template for one in templates} == {"lessons://entry/{id}", "lessons://context/{project}", SKILL}
         entry = agent.ask(agent.client.read_resource, f"lessons://entry/{LESSON}").contents[0].text
         assert "two statuses were gone" in entry
+        (drafts,) = agent.ask(agent.client.get_prompt, "harvest").messages
+        for part in ("Only what the user says yes to", "`git push`: fatal: The current", "git push -u origin HEAD"):
+            assert part in drafts.content.text
+        (nothing,) = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages
+        assert "Nothing to propose" in nothing.content.text
 
 
 class Asked(Request[dict[str, Any], str]):
@@ -177,17 +186,18 @@ def test_an_older_client_is_answered_whatever_comes_between_and_its_name_is_the_
         # a script cannot disturb the protocol, and lines that are no messages do not end it
         done = peer.answer(peer.call("run_script", resource_id=SCRIPT, args=['{"jsonrpc": "2.0"}']))["result"]
         assert done["structuredContent"]["stdout"] == 'workflow {"jsonrpc": "2.0"}\n'
-        assert peer.process.stdin
-        peer.process.stdin.write("this is no JSON\n\n[1]\n")
-        peer.process.stdin.flush()
+        peer.write("this is no JSON\n\n[1]\n")
         assert peer.answer(peer.send("ping"))["result"] == {}
         peer.answer(peer.call("get_resource", resource_id="L-NOPE22"))
-        # a cancelled script is ended
+        # a script that is cancelled is ended, and so is one that runs at a signal
         pid, number = running(peer, knowledge, run)
         peer.send("notifications/cancelled", asks=False, requestId=number)
         assert gone(pid)
         assert peer.answer(peer.send("ping"))["result"] == {}
-        assert ended(peer) == 0
+        pid, _ = running(peer, knowledge, run)
+        peer.process.send_signal(signal.SIGTERM)
+        assert peer.process.wait(PATIENCE) == 128 + signal.SIGTERM
+        assert gone(pid)
     said = git(knowledge, "log", "-1", "--format=%B")
     assert "Agent: tester" in said
     assert "Session: mcp-" in said
@@ -196,25 +206,15 @@ def test_an_older_client_is_answered_whatever_comes_between_and_its_name_is_the_
     assert log.stat().st_mode & 0o077 == 0  # it is for the user alone
 
 
-def test_the_name_that_the_user_gave_wins_and_a_log_that_cannot_be_written_stops_nothing(
-    knowledge: Path, hermetic: Path, git: Git
-) -> None:
-    (hermetic / ".local").write_text("a file is in the way")
-    with served(AI_LESSONS_AGENT="mine") as peer:
+def test_nothing_but_the_protocol_is_on_stdout_of_the_command_of_the_command_line_too(knowledge: Path) -> None:
+    with served("admin", "mcp", "--tools", "all", code=NOISY) as peer:
         peer.greet()
-        assert peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]["isError"] is False
-        assert ended(peer) == 0
-    assert "Agent: mine" in git(knowledge, "log", "-1", "--format=%B")
-
-
-def test_nothing_but_the_protocol_is_on_stdout(knowledge: Path, hermetic: Path) -> None:
-    with served(code=NOISY) as peer:
-        peer.greet()
+        assert len(peer.answer(peer.send("tools/list"))["result"]["tools"]) > 10
         first = peer.answer(peer.call("search", query="workflow"))
         second = peer.answer(peer.call("search", query="statuses"))
         assert first["result"]["isError"] is second["result"]["isError"] is False
         assert ended(peer) == 0
-    assert len(peer.came) == 3
+    assert len(peer.came) == 4
 
 
 NO_MESSAGES = [
@@ -229,14 +229,13 @@ NO_MESSAGES = [
 
 
 def test_a_line_that_is_no_message_is_answered_with_an_error_and_a_broken_text_as_a_text(
-    knowledge: Path, git: Git
+    knowledge: Path, hermetic: Path, git: Git
 ) -> None:
-    with served() as peer:
+    (hermetic / ".local").write_text("a file in the way of the log")
+    with served(AI_LESSONS_AGENT="mine") as peer:
         peer.greet()
-        assert peer.process.stdin
         for text, number, code in NO_MESSAGES:
-            peer.process.stdin.write(f"\n{text}\n")
-            peer.process.stdin.flush()
+            peer.write(f"\n{text}\n")
             answer = peer.read()
             assert (answer["id"], answer["error"]["code"]) == (number, code), text[:80]
             assert peer.answer(peer.send("ping"))["result"] == {}
@@ -245,8 +244,8 @@ def test_a_line_that_is_no_message_is_answered_with_an_error_and_a_broken_text_a
         done = peer.answer(peer.call("add_lesson", title="Half \udc4d of an emoji", content="Whole: \ud83d\udc4d."))
         assert done["result"]["isError"] is False
         assert ended(peer) == 0
-    assert "Half \ufffd of an emoji" in git(knowledge, "show", "HEAD")
-    assert "Whole: \U0001f44d." in git(knowledge, "show", "HEAD")
+    for part in ("Half \ufffd of an emoji", "Whole: \U0001f44d.", "Agent: mine"):
+        assert part in git(knowledge, "show", "HEAD")
 
 
 def test_a_server_whose_program_was_upgraded_says_restart(knowledge: Path, tmp_path: Path) -> None:
@@ -307,7 +306,7 @@ def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another
     with served() as peer:
         peer.greet()
         number = peer.call("add_resource", token="t", **asked)
-        noted = peer.until(lambda message: message["params"]["total"] >= MANY)["params"]
+        noted = peer.until(lambda came: came["params"]["total"] >= MANY)["params"]
         assert noted["progressToken"] == "t"
         assert noted["progress"] < noted["total"]
         peer.send("notifications/cancelled", asks=False, requestId=number)
@@ -315,15 +314,15 @@ def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another
         assert not [doc for doc in found["structuredContent"]["docs"] if doc["title"].startswith("Page")]
         written = peer.answer(peer.call("add_lesson", title="After", content="C"))
         assert written["result"]["isError"] is False
-        assert not [message for message in peer.came if message.get("id") == number]
+        assert not [came for came in peer.came if came.get("id") == number]
         assert git(knowledge, "rev-list", "--count", f"{before}..HEAD") == "1"
         assert git(knowledge, "status", "--porcelain") == ""
         peer.came.clear()
         importing = peer.call("add_resource", token="u", **asked)
-        peer.until(lambda message: message.get("params", {}).get("total", 0) >= MANY)
+        peer.until(lambda came: came.get("params", {}).get("total", 0) >= MANY)
         searching = peer.call("search", query="workflow")
         peer.answer(importing)
-        order = [message["id"] for message in peer.came if message.get("id") in {importing, searching}]
+        order = [came["id"] for came in peer.came if came.get("id") in {importing, searching}]
         assert order[0] == searching
         progress = [m["params"]["progress"] for m in peer.came if m.get("method") == "notifications/progress"]
         assert progress == sorted(progress)
@@ -336,6 +335,7 @@ def running(peer: Peer, knowledge: Path, run: Run) -> tuple[int, int]:
     script.write_text('#!/bin/sh\necho $$ > "$1.new"; mv "$1.new" "$1"; sleep 600\n')
     assert run("admin", "trust-script", SCRIPT).code == 0
     file = knowledge.parent / "pid"
+    file.unlink(missing_ok=True)
     number = peer.call("run_script", resource_id=SCRIPT, args=[str(file)], timeout=180)
     deadline = time.monotonic() + PATIENCE
     while not file.exists():
@@ -355,14 +355,7 @@ def gone(pid: int) -> bool:
     return False
 
 
-def test_a_signal_or_a_client_that_goes_away_ends_it_and_the_script_that_runs(knowledge: Path, run: Run) -> None:
-    with served() as peer:
-        peer.greet()
-        pid, _ = running(peer, knowledge, run)
-        peer.process.send_signal(signal.SIGTERM)
-        assert peer.process.wait(PATIENCE) == 128 + signal.SIGTERM
-        assert gone(pid)
-    (knowledge.parent / "pid").unlink()
+def test_a_client_that_goes_away_ends_it_and_the_script_that_runs(knowledge: Path, run: Run) -> None:
     with served() as peer:
         peer.greet()
         pid, _ = running(peer, knowledge, run)
@@ -372,13 +365,6 @@ def test_a_signal_or_a_client_that_goes_away_ends_it_and_the_script_that_runs(kn
         peer.process.stdin.close()
         assert peer.process.wait(PATIENCE) == 0
         assert gone(pid)
-
-
-def message(number: int | None, method: str, **params: Any) -> str:
-    return (
-        json.dumps({"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number}))
-        + "\n"
-    )
 
 
 def piped(text: str, **environ: str) -> dict[Any, dict[str, Any]]:
@@ -397,12 +383,8 @@ def hello(**capabilities: Any) -> str:
 
 def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_done(knowledge: Path, run: Run) -> None:
     for turn in range(2):  # the second start answers the first messages before the SDK is loaded
-        calls = [
-            message(
-                number, "tools/call", name="add_lesson", arguments={"title": f"Bear {turn} {number}", "content": "C."}
-            )
-            for number in range(3, 8)
-        ]
+        lessons = {number: {"title": f"Bear {turn} {number}", "content": "C."} for number in range(3, 8)}
+        calls = [message(number, "tools/call", name="add_lesson", arguments=one) for number, one in lessons.items()]
         answers = piped(hello() + message(2, "tools/list") + "".join(calls).rstrip("\n"))
         assert {number for number, answer in answers.items() if "result" in answer} == {0, *range(2, 8)}
         titles = [entry["title"] for entry in run("recall", "list", "--json").json]
@@ -412,13 +394,14 @@ def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_don
 def test_a_client_that_has_closed_its_side_cannot_be_asked_and_a_cancelled_request_is_not_waited_for(
     knowledge: Path, run: Run
 ) -> None:
-    script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
-    script.write_text("#!/bin/sh\nsleep 600\n")
-    calls = message(3, "tools/call", name="run_script", arguments={"resource_id": SCRIPT})
-    assert 3 in piped(hello(elicitation={}) + calls)
-    assert run("admin", "trust-script", SCRIPT).code == 0
-    cancelled = message(None, "notifications/cancelled", requestId=3)
-    assert 0 in piped(hello(elicitation={}) + calls + cancelled)
+    file = put_file(knowledge.parent / "slow.sh", "#!/bin/sh\nsleep 600\n")
+    slow = run("contribute", "add-resource", file, "--json").json["id"]  # trusted, as it is ours
+    untrusted, calls = (
+        message(number, "tools/call", name="run_script", arguments={"resource_id": entry})
+        for number, entry in ((3, SCRIPT), (4, slow))
+    )
+    cancelled = message(None, "notifications/cancelled", requestId=4)
+    assert {0, 3} <= piped(hello(elicitation={}) + untrusted + calls + cancelled).keys()
 
 
 def test_help_and_version_are_told(capfd: pytest.CaptureFixture[str]) -> None:
@@ -440,10 +423,3 @@ def test_options_that_make_no_sense_are_told(capfd: pytest.CaptureFixture[str]) 
         assert words in said.err
         assert "hint: " in said.err
         assert said.out == ""
-
-
-def test_the_command_of_the_command_line_is_the_same_server(knowledge: Path) -> None:
-    with served("admin", "mcp", "--tools", "all", code="from ai_lessons.interfaces.cli import main; main()") as peer:
-        peer.greet()
-        assert len(peer.answer(peer.send("tools/list"))["result"]["tools"]) > 10
-        assert ended(peer) == 0
