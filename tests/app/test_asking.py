@@ -56,27 +56,18 @@ def test_filters_and_phrases_in_the_query(cellar: World) -> None:
     for query, titles in FILTERS:
         found = cellar.found(query, limit=20)
         assert set(found) == titles if titles is not None else len(found) == 8, query
+        assert cellar.search(query).query == query
 
 
 def test_filters_of_the_query_and_of_the_call_hold_both(cellar: World) -> None:
     assert set(cellar.found("winemaking tag:dry", tags=["red"])) == {"Lesson"}
-    assert set(cellar.found("winemaking version:v2", versions=["v1"], kinds=frozenset({Kind.DOC}))) == {
-        "One",
-        "Both",
-        "Any",
-    }
-    assert set(cellar.found("winemaking kind:doc,lesson", kinds=frozenset({Kind.DOC}), project="b")) == {
-        "Exact",
-        "Range",
-    }
+    docs = frozenset({Kind.DOC})
+    assert set(cellar.found("winemaking version:v2", versions=["v1"], kinds=docs)) == {"One", "Both", "Any"}
+    assert set(cellar.found("winemaking kind:doc,lesson", kinds=docs, project="b")) == {"Exact", "Range"}
     with pytest.raises(UsageError, match="lesson is asked for, and this search is for doc or script"):
         cellar.found("winemaking kind:lesson", kinds=frozenset({Kind.DOC, Kind.SCRIPT}))
     with pytest.raises(UsageError, match="an entry lies in one project"):
         cellar.found("winemaking project:a", project="b")
-
-
-def test_an_answer_says_what_was_asked_as_it_was_typed(cellar: World) -> None:
-    assert cellar.search('"about winemaking" tag:red').query == '"about winemaking" tag:red'
 
 
 def test_filters_alone_show_the_newest_first(cellar: World) -> None:
@@ -127,6 +118,7 @@ class TestInUse:
         assert self.notes == ["versions in use: b 1.4.2 (requirements.txt)"]
         (cellar.options.cwd / "requirements.txt").write_text("b==1.5\n")
         assert self.ask(cellar, project="b") == {"Range"}
+        assert self.ask(cellar, versions=["v1"]) == {"Range", "One", "Both", "Any"}, "one that is named counts as well"
 
     def test_every_project_has_its_own_and_others_have_all(self, cellar: World) -> None:
         (cellar.options.cwd / "requirements.txt").write_text("b==1.5\nA==2.0.7\n")
@@ -134,10 +126,6 @@ class TestInUse:
         assert self.notes == ["versions in use: A 2.0.7 (requirements.txt), b 1.5 (requirements.txt)"]
         (hit,) = cellar.search("winemaking kind:script", versions=["auto"], explain=True).scripts
         assert hit.factors["version"] == 1.0
-
-    def test_a_version_that_is_named_counts_as_well(self, cellar: World) -> None:
-        (cellar.options.cwd / "requirements.txt").write_text("b==1.5\n")
-        assert self.ask(cellar, versions=["v1"]) == {"Range", "One", "Both", "Any"}
 
     def test_where_nothing_is_known_every_version_is_found_and_a_note_says_so(self, cellar: World) -> None:
         assert self.ask(cellar, project="b") == {"Exact", "Range"}
@@ -201,29 +189,21 @@ def shop(world: World) -> World:
     """Two pages of nodejs in three versions, one of another project, one without any."""
     for version in ("22.14.0", "22.9.0", "20.1.0"):
         for page in ("streams", "buffers"):
-            text = (
-                f"---\nkind: doc\ntitle: {page}\nversions: [{version}]\n---\nHow winemaking uses {page} of {version}.\n"
-            )
-            world.write(f"nodejs/docs/{version}/api/{page}.md", text)
-    world.write(
-        "etcd/docs/3.5/leases.md", "---\nkind: doc\ntitle: Leases\nversions: ['3.5']\n---\nWinemaking leases.\n"
-    )
-    world.write("notes/docs/unversioned/any.md", "---\nkind: doc\ntitle: Any\n---\nAbout winemaking.\n")
+            text = f"How winemaking uses {page} of {version}.\n"
+            world.write(f"nodejs/docs/{version}/api/{page}.md", doc(page, version, text=text))
+    world.write("etcd/docs/3.5/leases.md", doc("Leases", "3.5", text="Winemaking leases.\n"))
+    world.write("notes/docs/unversioned/any.md", doc("Any"))
     return world
 
 
-def of_nodejs(world: World, text: str = "winemaking", **more: object) -> list[tuple[str, tuple[str, ...]]]:
-    return [
-        (hit.entry.title, hit.entry.versions)
-        for hit in world.search(text, **more).docs
-        if hit.entry.project == "nodejs"
-    ]
+def of_nodejs(world: World, text: str = "winemaking", **more: object) -> set[tuple[str, ...]]:
+    """The versions of the pages of nodejs that are found."""
+    return {hit.entry.versions for hit in world.search(text, **more).docs if hit.entry.project == "nodejs"}
 
 
 def test_of_versions_that_say_the_same_the_newest_is_shown(world: World) -> None:
     for version in ("2.9", "2.16", "2.14"):
-        head = f"---\nkind: doc\ntitle: Leases\nversions: ['{version}']\n---\n"
-        world.write(f"etcd/docs/{version}/leases.md", f"{head}How leases of winemaking end.\n")
+        world.write(f"etcd/docs/{version}/leases.md", doc("Leases", version, text="How leases of winemaking end.\n"))
     (hit,) = world.search("leases of winemaking").docs
     assert (hit.entry.versions, hit.also_in) == (("2.16",), ("2.14", "2.9"))
 
@@ -244,12 +224,9 @@ def test_the_nearest_stored_version_stands_in_and_a_note_says_so(shop: World, as
     answer = shop.search("winemaking streams", versions=[asked], project="nodejs")
     assert {hit.entry.versions for hit in answer.docs} == {(taken,)}
     assert [note for note in answer.notes if f"the nearest is taken, {taken} for {asked}" in note]
-
-
-def test_ranges_are_sets_and_need_nothing_nearest(shop: World) -> None:
     answer = shop.search("winemaking streams", versions=["^22"], project="nodejs")
-    assert {hit.entry.versions for hit in answer.docs} <= {("22.14.0",), ("22.9.0",)}
-    assert not [note for note in answer.notes if "nearest" in note]
+    assert {hit.entry.versions for hit in answer.docs} <= {("22.14.0",), ("22.9.0",)}, "a range is a set"
+    assert not [note for note in answer.notes if "the nearest is" in note]
 
 
 def test_where_no_version_fits_the_answer_names_those_that_there_are(shop: World) -> None:
@@ -262,16 +239,13 @@ def test_where_no_version_fits_the_answer_names_those_that_there_are(shop: World
 
 
 def test_a_version_in_the_question_counts_like_the_option(shop: World) -> None:
-    assert {versions for _, versions in of_nodejs(shop, "winemaking in nodejs 20.1.0")} == {("20.1.0",)}
-    assert {versions for _, versions in of_nodejs(shop, "winemaking in nodejs@22.9")} == {("22.9.0",)}
-    assert {versions for _, versions in of_nodejs(shop, "winemaking in 20.1.0", project="nodejs")} == {("20.1.0",)}
+    assert of_nodejs(shop, "winemaking in nodejs 20.1.0") == {("20.1.0",)}
+    assert of_nodejs(shop, "winemaking in nodejs@22.9") == {("22.9.0",)}
+    assert of_nodejs(shop, "winemaking in 20.1.0", project="nodejs") == {("20.1.0",)}
     assert "Leases" in shop.found("winemaking leases in nodejs 20.1.0")
-
-
-@pytest.mark.parametrize("words", ["in 20.1.0", "with v20.1", "of version 20.x", "v20.1.0 and streams", "from v20.0"])
-def test_so_it_does_where_one_project_has_it_and_none_is_named(shop: World, words: str) -> None:
-    assert {versions for _, versions in of_nodejs(shop, f"winemaking {words}")} == {("20.1.0",)}
-    assert "Leases" in shop.found(f"winemaking leases {words}")
+    for words in ("in 20.1.0", "with v20.1", "of version 20.x", "v20.1.0 and streams", "from v20.0"):
+        assert of_nodejs(shop, f"winemaking {words}") == {("20.1.0",)}, "one project has it, and none is named"
+        assert "Leases" in shop.found(f"winemaking leases {words}")
 
 
 @pytest.mark.parametrize("words", ["for 20.5 hours", "TLS 20.1.0", "20 streams", "in 20 streams", "nodejs-like 20.1.0"])
@@ -285,7 +259,7 @@ def test_the_version_that_the_code_around_pins_is_taken_by_default(shop: World) 
     code.mkdir(parents=True, exist_ok=True)
     (code / "requirements.txt").write_text("etcd==9.0\nnodejs==20.1.0\n")
     shop.fresh()
-    assert {versions for _, versions in of_nodejs(shop)} == {("20.1.0",)}
+    assert of_nodejs(shop) == {("20.1.0",)}
     assert "Leases" in shop.found("winemaking leases")  # nothing is stored of what is pinned: that hides nothing
 
 

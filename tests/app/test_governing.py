@@ -20,7 +20,7 @@ from ai_lessons.model.chunks import code_blocks
 from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL, VALUES, PolicyVerdict
 from ai_lessons.model.entries import Entry, Kind
 from app.world import lesson, options
-from real_world import Git
+from real_world import Git, commit_all, put_file
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
 CODE = "Do this:\n\n```sh\nrun --it\n```\n"
@@ -50,8 +50,7 @@ class Company:
         return root
 
     def commit(self, tier: str, message: str = "by hand") -> None:
-        self.git(self.root(tier), "add", "-A")
-        self.git(self.root(tier), "commit", "-qm", message)
+        commit_all(self.git, self.root(tier), message)
 
     def config(self, tier: str = ACME, text: str = "", **values: str) -> None:
         """State policies in the file on disk."""
@@ -64,7 +63,7 @@ class Company:
         self.config(tier, text, **values)
         self.commit(tier, "State policies")
 
-    def tiers(self, *, here: str = "", writes: str = "project", **changed: Any) -> Library:
+    def library(self, *, here: str = "", writes: str = "project", **changed: Any) -> Library:
         names = ("project", "user", ACME, BETA)
         known = tuple(TierPlace(name, self.root(name)) for name in names)
         reads = tuple(one for one in known if one.name in {"project", "user", here})
@@ -75,9 +74,6 @@ class Company:
         made = Library(self.root(root), self.options._replace(**changed))
         self.closing.callback(made.close)
         return made
-
-    def library(self, **how: Any) -> Library:
-        return self.tiers(**how)
 
     def approve(self, branch: str, tier: str = ACME) -> None:
         review.approve_rule(self.library(writes=tier), branch)
@@ -100,12 +96,11 @@ def verdict_of(tiers: Library, one: Move) -> PolicyVerdict:
     return decide(tiers, one).verdict
 
 
-class TestWhatMayGo:
-    def test_a_script_and_a_block_of_code_are_code_wherever_they_stand(self) -> None:
-        hidden = b"---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
-        for path, data in (("x.md", f"---\ntitle: x\n---\n{CODE}".encode()), ("x.sh", b"echo\n"), ("x.md", hidden)):
-            assert promotion.code_in(path, data)
-        assert not promotion.code_in("x.md", b"Say `git push`.\n")
+def test_a_script_and_a_block_of_code_are_code_wherever_they_stand() -> None:
+    hidden = b"---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
+    for path, data in (("x.md", f"---\ntitle: x\n---\n{CODE}".encode()), ("x.sh", b"echo\n"), ("x.md", hidden)):
+        assert promotion.code_in(path, data)
+    assert not promotion.code_in("x.md", b"Say `git push`.\n")
 
 
 @given(st.text(alphabet="`~ \t\n->1.*+)x<preE", max_size=60))
@@ -114,32 +109,23 @@ def test_no_block_of_code_is_missed_to_be_quick(text: str) -> None:
 
 
 class TestWhereThePolicyStands:
-    def test_an_edit_of_the_file_on_disk_opens_nothing(self, company: Company) -> None:
+    def test_what_is_not_on_the_approval_branch_opens_nothing(self, company: Company) -> None:
         company.state(outbound="block_all")
+        root = company.root(ACME)
+
+        def stays_closed() -> None:
+            with pytest.raises(Refused):
+                decide(company.library(), move())
+
         company.config(outbound="allow_all")
-        with pytest.raises(Refused):
-            decide(company.tiers(), move())
-        company.git(company.root(ACME), "add", "-A")
-        with pytest.raises(Refused):
-            decide(company.tiers(), move())
-
-    def test_a_commit_on_another_branch_opens_nothing(self, company: Company) -> None:
-        company.state(outbound="block_all")
-        company.git(company.root(ACME), "switch", "-qc", "side")
-        company.state(outbound="allow_all")
-        with pytest.raises(Refused):
-            decide(company.tiers(), move())
-        company.git(company.root(ACME), "checkout", "-q", "--detach")
-        with pytest.raises(Refused):
-            decide(company.tiers(), move())
-
-    def test_a_setting_on_disk_that_names_another_branch_opens_nothing(self, company: Company) -> None:
-        company.state(outbound="block_all")
-        company.git(company.root(ACME), "branch", "open")
-        company.git(company.root(ACME), "switch", "-q", "open")
+        stays_closed()
+        company.git(root, "add", "-A")
+        stays_closed()
+        company.git(root, "switch", "-qc", "open")
         company.state(text="approval:\n  branch: open\ngovernance:\n  outbound_policy: allow_all\n")
-        with pytest.raises(Refused):
-            decide(company.tiers(), move())
+        stays_closed()
+        company.git(root, "checkout", "-q", "--detach")
+        stays_closed()
 
     def test_a_commit_that_only_this_clone_has_can_close_but_not_open(self, company: Company) -> None:
         company.state(outbound="require_approval")
@@ -147,40 +133,41 @@ class TestWhereThePolicyStands:
         company.git(company.root(ACME), "remote", "add", "origin", str(company.folder / "hub.git"))
         company.git(company.root(ACME), "fetch", "-q", "origin")
         company.state(outbound="allow_all")
-        assert verdict_of(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
-        assert "on origin/main at" in decide(company.tiers(), move()).sentence
+        assert verdict_of(company.library(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert "on origin/main at" in decide(company.library(), move()).sentence
         company.state(outbound="block_all")
         with pytest.raises(Refused, match=r"on main at"):
-            decide(company.tiers(), move())
+            decide(company.library(), move())
         company.state(outbound="allow_all")
         company.git(company.root(ACME), "push", "-q", "origin", "main")
-        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert verdict_of(company.library(), move()) is PolicyVerdict.AS_IS
 
     def test_what_means_nothing_is_the_strictest(self, company: Company) -> None:
         company.state(outbound="allow", context="allow")
-        at = governed(company.tiers(), ACME)
+        at = governed(company.library(), ACME)
         assert [value.value for value in at.values] == ["block_all", "allow", "allow_non_code"]
         assert at.values[0].note == "governance.outbound_policy cannot be 'allow', so block_all holds"
         with pytest.raises(Refused, match=r"is block_all \(governance.outbound_policy cannot be 'allow', so block_all"):
-            decide(company.tiers(), move())
+            decide(company.library(), move())
 
-    @pytest.mark.parametrize("text", ["governance: [\n", "governance: allow_all\n", "a: 1\na: 2\n", "\udcff"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "governance: [\n", "governance: allow_all\n", "a: 1\na: 2\n", "\udcff",
+            "format: 99\ngovernance:\n  outbound_policy: allow_all\n",
+        ],
+    )  # fmt: skip
     def test_a_file_that_cannot_be_read_closes_everything(self, company: Company, text: str) -> None:
         (company.root(ACME) / ".ai-lessons").mkdir()
         (company.root(ACME) / ".ai-lessons/config.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
         company.commit(ACME)
         for way in ((ACME, BETA), ("project", BETA)):
-            with pytest.raises(Refused):
-                decide(company.tiers(here=ACME), move(*way))
+            with pytest.raises(Refused, match="so the strictest"):
+                decide(company.library(here=ACME), move(*way))
 
     def test_settings_of_another_sort_that_mean_nothing_change_no_policy(self, company: Company) -> None:
         company.state(text="search: nonsense\nevents: perhaps\ngovernance:\n  outbound_policy: allow_all\n")
-        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
-
-    def test_what_a_newer_program_states_closes_everything(self, company: Company) -> None:
-        company.state(text="format: 99\ngovernance:\n  outbound_policy: allow_all\n")
-        with pytest.raises(Refused, match="cannot be read, so the strictest"):
-            decide(company.tiers(), move())
+        assert verdict_of(company.library(), move()) is PolicyVerdict.AS_IS
 
     def test_a_clone_without_the_blob_of_a_policy_is_strict_and_fetches_nothing(self, company: Company) -> None:
         company.state(outbound="allow_all")
@@ -190,22 +177,22 @@ class TestWhereThePolicyStands:
         root.rename(company.folder / "old")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
         with pytest.raises(Refused, match="cannot be read, so the strictest hold"):
-            decide(company.tiers(), move())
+            decide(company.library(), move())
         company.git(root, "fetch", "-q", "--refetch", "--no-filter")
-        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert verdict_of(company.library(), move()) is PolicyVerdict.AS_IS
 
     def test_an_enterprise_that_is_not_here_has_the_safe_defaults(self, company: Company) -> None:
         gone = "enterprise:gone"
-        tiers = company.tiers(here=gone)
+        tiers = company.library(here=gone)
         at = governed(tiers, gone)
         note = f"the repository of {gone} is not on this machine, so the defaults hold"
         assert [(value.value, value.note) for value in at.values] == [(row[1], note) for row in VALUES.values()]
         assert verdict_of(tiers, move("project", BETA)) is PolicyVerdict.NEEDS_RELEASE
-        mine = editing.add_lesson(company.tiers(here=gone), LessonDraft("x", "Words.\n"))
+        mine = editing.add_lesson(company.library(here=gone), LessonDraft("x", "Words.\n"))
         with pytest.raises(NotFound):
-            promotion.promote(company.tiers(here=gone), mine.id, BETA)
+            promotion.promote(company.library(here=gone), mine.id, BETA)
         with pytest.raises(Refused, match="not on this machine"):
-            editing.add_lesson(company.tiers(here=gone, writes="user"), LessonDraft("x", CODE))
+            editing.add_lesson(company.library(here=gone, writes="user"), LessonDraft("x", CODE))
 
 
 class TestReleases:
@@ -219,7 +206,7 @@ class TestReleases:
         return promotion.promote(company.library(here=ACME, **how), ref, to, PromotionRequest())
 
     def outcome(self, company: Company, ref: str, to: str = "user") -> str:
-        return promotion.promote(company.library(here=ACME), ref, to, PromotionRequest()).outcome
+        return self.go(company, ref, to).outcome
 
     def ask(self, company: Company, ref: str, to: str = "user", **how: Any) -> Suggested:
         done = self.go(company, ref, to, **how)
@@ -290,9 +277,7 @@ class TestReleases:
             editing.edit(company.library(here=ACME, writes=ACME, agent="some agent"), theirs, lambda _, __: text)
 
     def test_from_a_project_the_enterprise_of_the_project_takes_a_copy_and_lets_it_go(self, company: Company) -> None:
-        script = company.folder / "x.sh"
-        script.write_text("#!/bin/sh\necho\n")
-        draft = ResourceDraft(Kind.SCRIPT, [str(script)])
+        draft = ResourceDraft(Kind.SCRIPT, [str(put_file(company.folder / "x.sh", "#!/bin/sh\necho\n"))])
         (mine,) = resources.add_resources(company.library(here=ACME), draft).written
         company.approve(self.ask(company, mine.id).branch)
         done = self.go(company, mine.id)
@@ -321,6 +306,9 @@ class TestTheUsersRepositoryMeanwhile:
         assert refused.value.hint == "write it to the project: --tier project, or leave the code out"
         with pytest.raises(Refused):
             editing.edit(library, made.handle, lambda text, _: text + CODE)
+        script = put_file(company.folder / "x.sh", "#!/bin/sh\necho\n")
+        with pytest.raises(Refused):
+            resources.add_resources(library, ResourceDraft(Kind.SCRIPT, [str(script)]))
         editing.update(library, made.handle, title="Other words")
         editing.delete(library, [made.handle])
 
@@ -347,14 +335,6 @@ class TestTheUsersRepositoryMeanwhile:
         editing.update(library, outside.handle, add_tags=["git"], project="shop")
         with pytest.raises(Refused):
             editing.edit(library, outside.handle, lambda text, _: text.replace("run --it", "run --else"))
-
-    def test_a_script_is_code(self, company: Company) -> None:
-        script = company.folder / "x.sh"
-        script.write_text("#!/bin/sh\necho\n")
-        with pytest.raises(Refused):
-            resources.add_resources(
-                company.library(here=ACME, writes="user"), ResourceDraft(Kind.SCRIPT, [str(script)])
-            )
 
     def test_it_is_asked_by_whatever_name_the_repository_is_opened(self, company: Company) -> None:
         company.state(personal="block")

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import editing, entries, health, lessons, proposals, review, search, setup, sharing
-from ai_lessons.app.answers import LessonDraft, RuleDraft
+from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
+from ai_lessons.app.search_index import agreed
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed, UsageError
 from ai_lessons.git.store import Applied, Job
@@ -117,26 +118,25 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_project_leads_outside(world: World, name: str) -> None:
+def test_no_project_leads_outside(world: World) -> None:
     before = sorted(os.listdir(world.root.parent))
-    try:
-        made = world.add("A title", project=name)
-    except (UsageError, AiLessonsError):
-        pass
-    else:
-        assert made.path.startswith("global/lessons/")
-    assert sorted(os.listdir(world.root.parent)) == before
+    for name in NAMES:
+        try:
+            made = world.add("A title", project=name)
+        except (UsageError, AiLessonsError):
+            pass
+        else:
+            assert made.path.startswith("global/lessons/"), name
+        assert sorted(os.listdir(world.root.parent)) == before
 
 
-def test_ten_thousand_files_in_one_folder(world: World) -> None:
+def test_thousands_of_files_in_one_folder(world: World) -> None:
     folder = world.root / "p/docs/unversioned"
     folder.mkdir(parents=True)
-    for n in range(10_000):
+    for n in range(4_000):
         (folder / f"{n}.txt").write_bytes(b"%d\n" % n)
     listing = entries.list_entries(world.library, limit=10)
-    assert len(listing.entries) == 10
-    assert listing.total == 10_000
+    assert (len(listing.entries), listing.total) == (10, 4_000)
     assert world.add("Beside them", project="p").commit
 
 
@@ -148,20 +148,18 @@ CONFIGS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", CONFIGS)
-def test_pulled_settings_that_lead_elsewhere_are_refused_and_named(world: World, text: str) -> None:
-    world.write(".ai-lessons/config.yaml", text)
-    with pytest.raises(AiLessonsError, match=r"config\.yaml|search\.|approval\.|format|tag_aliases"):
-        world.add("No")
-    assert world.status() == "?? .ai-lessons/"
+def test_pulled_settings_that_lead_elsewhere_are_refused_and_named(world: World) -> None:
+    for text in CONFIGS:
+        world.write(".ai-lessons/config.yaml", text)
+        with pytest.raises(AiLessonsError, match=r"config\.yaml|search\.|approval\.|format|tag_aliases"):
+            editing.add_lesson(world.fresh(), LessonDraft("No"))
+        assert world.status() == "?? .ai-lessons/"
 
 
 def test_pulled_settings_that_name_a_place_for_the_index_send_nothing_there(world: World) -> None:
     place = "s3://attacker/bucket"
     world.write(".ai-lessons/config.yaml", f"search:\n  index: {place}\n")
     world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
-    from ai_lessons.app.search_index import agreed
-
     assert world.found("pomology") == ["Apples"]
     notes = world.search("pomology").notes
     assert any(place in note and "config set" in note for note in notes), notes
@@ -210,16 +208,14 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.app import editing, entries
-from ai_lessons.model.entries import Kind
-from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.answers import LessonDraft
-o = Path("/nonexistent")
-with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
-    entries.list_entries(library)  # loads what nobody may not read
+root, o = Path({str(world.root)!r}), Path("/nonexistent")
+options = Options(o, o, o, Path("/"), offline=True)
+with Library(root, options) as library:  # loads what nobody may not read
     editing.update(library, entries.list_entries(library).entries[0].id, content="Loaded.")
 os.setgid(65534); os.setuid(65534)
 try:
-    with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
+    with Library(root, options) as library:
         editing.add_lesson(library, LessonDraft("No"))
 except AiLessonsError as error:
     print(type(error).__name__, error.message)
@@ -227,13 +223,8 @@ except AiLessonsError as error:
     for folder in (world.root, *world.root.parents):
         if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(tempfile.gettempdir()):
             folder.chmod(0o755)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=paths, capture_output=True, text=True, check=False)
     assert done.stdout.split(" ")[0] in {"Refused", "StorageFailed"}, done.stderr
     assert world.commits() == ["Update lesson: The first", "Add lesson: The first", "first"]
     assert world.status() == ""
@@ -277,8 +268,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
     review.pending_rules(world.library)
     health.stats(world.library)
     assert health.doctor(world.library)
-    draft = RuleDraft("New", "Because.", "Do it.")
-    made_rule = proposals.suggest_rule(world.library, draft)
+    made_rule = proposals.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
     review.approve_rule(world.library, made_rule.handle)
     assert [summary.title for summary in entries.list_entries(world.library, kinds=[Kind.RULE]).entries] == ["New"]
     entries.log(world.library, made_rule.handle)
@@ -303,21 +293,12 @@ def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world
     assert review.approve_rule(world.fresh(), made.handle).handle == made.handle
 
 
-def leftovers(root: Path) -> list[str]:
-    """Every file of the working tree, temporary ones included."""
-    return sorted(
-        str(file.relative_to(root)) for file in root.rglob("*") if file.is_file() and ".git" not in file.parts
-    )
-
-
 def test_a_repository_without_commits_and_entries_answers_everything(git: Git, tmp_path: Path, world: World) -> None:
     root = tmp_path / "empty"
     git(tmp_path, "init", "-q", str(root))
     with Library(root, world.options) as library:
         assert entries.list_entries(library).entries == ()
         assert entries.tags(library) == entries.versions(library) == entries.projects(library) == ()
-        from ai_lessons.app.answers import Query
-
         assert search.search(library, Query("anything")).notes
         assert health.validate(library).problems == ()
         assert health.stats(library).commits_30_days == 0
@@ -337,16 +318,13 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
     assert git(root, "fsck", "--strict", "--no-dangling") == ""
 
 
-def test_a_file_of_five_megabytes(world: World, tmp_path: Path) -> None:
+def test_a_file_of_five_megabytes_is_taken_and_one_over_the_limit_is_named(world: World, tmp_path: Path) -> None:
     text = "# Large\n\n" + "A sentence about limnology. " * 190_000
     (tmp_path / "large.md").write_text(text)
     assert len(text) > 5_000_000
     made = world.bring(tmp_path / "large.md").written[0]
     assert len(entries.show(world.library, made.id).body) == len(text)
     assert health.validate(world.library).problems == ()
-
-
-def test_a_file_over_the_limit(world: World, tmp_path: Path) -> None:
     (tmp_path / "huge.md").write_bytes(b"x\n" * 5_000_000)
     with pytest.raises(InvalidEntry, match=r"huge\.md.*bytes"):
         world.bring(tmp_path / "huge.md")
@@ -367,11 +345,8 @@ def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: Worl
     place = tmp_path / "view"
     place.mkdir()
     world.committed("notes/a.md", "# Apples\n\nAbout pomology.\n")
-    bound = subprocess.run(["mount", "--bind", str(world.root), str(place)], capture_output=True, check=False)
-    if (
-        bound.returncode
-        or subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], capture_output=True, check=False).returncode
-    ):
+    mounts = (["--bind", str(world.root)], ["-o", "remount,bind,ro"])
+    if any(subprocess.run(["mount", *how, str(place)], capture_output=True, check=False).returncode for how in mounts):
         subprocess.run(["umount", "-l", str(place)], capture_output=True, check=False)
         pytest.skip("a read-only view cannot be mounted here")
     try:

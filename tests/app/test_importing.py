@@ -5,25 +5,23 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import editing, entries, health, resources, running, setup
-from ai_lessons.app.answers import ResourceDraft
+from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
 from app.world import DOC, World
-from real_world import Git
+from real_world import Git, commit_all, put_file
 
 
 @pytest.fixture
 def source(tmp_path: Path, git: Git) -> Path:
     """The repository of another project, with a guide, a script and a folder."""
     root = tmp_path / "Jira API"
-    (root / "docs" / "deep").mkdir(parents=True)
-    (root / "docs" / "guide.md").write_text("# The guide\n\nFirst steps.\n")
-    (root / "docs" / "deep" / "more.md").write_text("# More\n\nSecond steps.\n")
-    (root / "docs" / "notes.txt").write_text("plain notes\n")
-    (root / "run.sh").write_text("#!/bin/sh\n# Runs it all.\necho ran\n")
+    put_file(root / "docs/guide.md", "# The guide\n\nFirst steps.\n")
+    put_file(root / "docs/deep/more.md", "# More\n\nSecond steps.\n")
+    put_file(root / "docs/notes.txt", "plain notes\n")
+    put_file(root / "run.sh", "#!/bin/sh\n# Runs it all.\necho ran\n")
     git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "source")
+    commit_all(git, root, "source")
     return root
 
 
@@ -44,18 +42,12 @@ def test_one_file_becomes_a_doc_that_knows_where_it_came_from(world: World, sour
     assert health.validate(world.library).problems == ()
 
 
-def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, tmp_path: Path) -> None:
-    (tmp_path / "note.md").write_text("just text\n")
-    (made,) = world.bring(tmp_path / "note.md").written
-    assert made.path == "global/docs/unversioned/note.md"
-    assert made.title == "note"
-    assert "source_ref" not in entries.show(world.library, made.id).frontmatter
-
-
-def test_a_path_below_the_home_folder_is_kept_with_a_tilde(world: World, hermetic: Path) -> None:
-    (hermetic / "note.md").write_text("# N\n")
+def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, hermetic: Path) -> None:
+    (hermetic / "note.md").write_text("just text\n")
     (made,) = world.bring("~/note.md").written
-    assert entries.show(world.library, made.id).frontmatter["source_path"] == "~/note.md"
+    assert (made.path, made.title) == ("global/docs/unversioned/note.md", "note")
+    matter = entries.show(world.library, made.id).frontmatter
+    assert ("source_ref" in matter, matter["source_path"]) == (False, "~/note.md")
 
 
 def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path) -> None:
@@ -87,31 +79,20 @@ def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: P
     assert health.validate(world.library).problems == ()
 
 
-def test_the_same_source_again_is_unchanged_or_updated(world: World, source: Path) -> None:
-    first = world.bring(source / "docs", recursive=True)
-    again = world.bring(source / "docs", recursive=True)
+def test_the_same_source_again_is_unchanged_or_updated_for_each_version(world: World, source: Path) -> None:
+    def bring(version: str, *tags: str) -> Imported:
+        return world.bring(source / "docs", recursive=True, versions=[version], tags=tags, project="p")
+
+    first, other = bring("v1", "one"), bring("v2")
+    again = bring("v1")
     assert (again.written, again.unchanged, again.commit) == ((), 3, None)
     (source / "docs/guide.md").write_text("# The guide\n\nNew steps.\n")
-    third = world.bring(source / "docs", recursive=True)
-    (updated,) = third.written
-    assert third.unchanged == 2
-    assert updated.id in {one.id for one in first.written}
-    assert entries.show(world.library, updated.id).body.endswith("New steps.\n")
-
-
-def test_the_same_source_for_two_versions_is_two_docs_each_with_its_own_updates(world: World, source: Path) -> None:
-    one = world.bring(source / "docs/guide.md", versions=["v1"], project="p").written[0]
-    two = world.bring(source / "docs/guide.md", versions=["v2"], project="p").written[0]
-    assert one.id != two.id
-    (source / "docs/guide.md").write_text("# The guide\n\nThird.\n")
-    assert world.bring(source / "docs/guide.md", versions=["v1"], project="p").written[0].id == one.id
-    assert world.bring(source / "docs/guide.md", versions=["v2"], project="p").written[0].id == two.id
-
-
-def test_an_import_again_with_new_tags_adds_them(world: World, source: Path) -> None:
-    made = world.bring(source / "docs/guide.md", tags=["one"]).written[0]
-    world.bring(source / "docs/guide.md", tags=["two"])
-    assert entries.show(world.library, made.id).entry.tags == ("one", "two")
+    for version, before in (("v1", first), ("v2", other)):
+        done = bring(version, "two")
+        assert {one.id for one in done.written} == {one.id for one in before.written}
+        (guide,) = [one for one in done.written if one.path.endswith("guide.md")]
+        assert entries.show(world.library, guide.id).body.endswith("New steps.\n")
+        assert entries.show(world.library, guide.id).entry.tags == (("one", "two") if version == "v1" else ("two",))
 
 
 def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Path) -> None:
@@ -161,6 +142,11 @@ def test_a_script_comes_with_its_mode_a_side_file_and_trust(world: World, source
     assert shown.frontmatter["source_ref"] == git(source, "rev-parse", "HEAD")
     assert running.run(world.library, made.id, []) == 0
     assert world.commits()[0] == "Add script: run.sh"
+    assert world.bring(source / "run.sh", kind=Kind.SCRIPT, versions=["v1"]).unchanged == 1
+    (source / "run.sh").write_text("#!/bin/sh\necho other\n")
+    with pytest.raises(Conflict, match="another content") as error:
+        world.bring(source / "run.sh", kind=Kind.SCRIPT, versions=["v1"])
+    assert error.value.hint
 
 
 def test_a_picture_among_scripts_is_none_but_a_program_is(world: World, tmp_path: Path) -> None:
@@ -173,15 +159,6 @@ def test_a_picture_among_scripts_is_none_but_a_program_is(world: World, tmp_path
     assert [one.path for one in done.written] == ["global/scripts/unversioned/tool"]
     assert "not a script" in done.skipped[0][1]
     assert health.validate(world.library).problems == ()
-
-
-def test_the_same_script_again_is_unchanged_and_another_one_is_a_conflict(world: World, source: Path) -> None:
-    world.bring(source / "run.sh", kind=Kind.SCRIPT)
-    assert world.bring(source / "run.sh", kind=Kind.SCRIPT).unchanged == 1
-    (source / "run.sh").write_text("#!/bin/sh\necho other\n")
-    with pytest.raises(Conflict, match="another content") as error:
-        world.bring(source / "run.sh", kind=Kind.SCRIPT)
-    assert error.value.hint
 
 
 def test_a_script_may_stay_where_it_is(world: World, source: Path) -> None:
@@ -248,13 +225,10 @@ def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None
         assert shown.frontmatter["created"] == "2026-11-21T20:14:00Z"
         assert shown.frontmatter["source_ref"].endswith("-dirty")
         assert not entry.id.startswith("00000000")
-
-
-def test_a_file_of_the_repository_that_others_link_to_keeps_its_id(world: World) -> None:
-    world.write("p/docs/v3/guide.md", "# Guide\n\ntext\n")
-    (plain,) = entries.list_entries(world.library).entries
+    world.write("p/docs/v3/linked.md", "# Linked\n\ntext\n")
+    (plain,) = [one for one in entries.list_entries(world.library).entries if one.title == "Linked"]
     world.add("Read the guide", links=[("related_to", plain.id)])
-    assert world.bring(world.root / "p/docs/v3/guide.md").written[0].id == plain.id
+    assert world.bring(world.root / "p/docs/v3/linked.md").written[0].id == plain.id, "others link to it"
 
 
 def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) -> None:
@@ -298,6 +272,10 @@ def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Pat
 def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, git: Git) -> None:
     made = world.bring(source / "docs/guide.md").written[0]
     old = git(source, "rev-parse", "HEAD")
+    git(source, "commit", "-q", "--allow-empty", "-m", "another")
+    (done,) = resources.refresh(world.library, [made.id])
+    assert (done.changed, "moved" in done.warning) == (False, True)
+    assert world.commits()[0] == "Add doc: The guide"
     (source / "docs/guide.md").write_text("# The guide\n\nSecond thoughts.\nAnd more.\n")
     git(source, "commit", "-qam", "change")
     (done,) = resources.refresh(world.library, [made.handle])
@@ -311,15 +289,6 @@ def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, g
     assert shown.frontmatter["source_ref"] == done.new_ref
     (again,) = resources.refresh(world.library, [made.id])
     assert (again.changed, again.warning, again.diff) == (False, "", "")
-
-
-def test_refresh_warns_when_the_source_moved_on_without_a_change(world: World, source: Path, git: Git) -> None:
-    made = world.bring(source / "docs/guide.md").written[0]
-    git(source, "commit", "-q", "--allow-empty", "-m", "another")
-    (done,) = resources.refresh(world.library, [made.id])
-    assert not done.changed
-    assert "moved" in done.warning
-    assert world.commits()[0] == "Add doc: The guide"
 
 
 def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, source: Path) -> None:

@@ -1,13 +1,16 @@
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.app import editing, entries, health, lessons, search
-from ai_lessons.app.answers import Answer, Query
+from ai_lessons.app.answers import Answer, LessonDraft, Query
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.lessons import ScopePlace, parse, place_of
 from app.world import LESSON, OTHER, SCRIPT, World, lesson, listed_lessons
+from real_world import put_file
 
 
 def test_a_new_lesson_is_a_file_a_commit_and_an_entry(world: World) -> None:
@@ -27,8 +30,6 @@ def test_a_new_lesson_is_a_file_a_commit_and_an_entry(world: World) -> None:
 
 def test_the_commit_says_which_agent_wrote_for_which_person(world: World) -> None:
     library = world.fresh(agent="claude", session="s-1")
-    from ai_lessons.app.answers import LessonDraft
-
     made = editing.add_lesson(library, LessonDraft("By an agent"))
     trailers = world.git(world.root, "log", "-1", "--format=%(trailers)").splitlines()
     assert trailers == [f"Entry: {made.id}", "Agent: claude", "Session: s-1"]
@@ -37,7 +38,7 @@ def test_the_commit_says_which_agent_wrote_for_which_person(world: World) -> Non
     assert revision.author == "Test Person"
 
 
-def test_update_of_tags_touches_only_the_tag_lines(world: World) -> None:
+def test_an_update_touches_only_what_it_is_about_and_says_when_nothing_changes(world: World) -> None:
     made = world.add("tagged", "Body.", tags=["b", "d"])
     done = editing.update(world.library, made.handle, add_tags=["c"], remove_tags=["d"])
     assert world.git(world.root, "show", "--format=", "--numstat").split()[:2] == ["1", "1"]
@@ -45,13 +46,11 @@ def test_update_of_tags_touches_only_the_tag_lines(world: World) -> None:
     assert entries.show(world.library, made.id).entry.tags == ("b", "c")
     editing.update(world.library, made.id, tags=[])
     assert "tags" not in world.read(made.path)
-
-
-def test_update_says_when_nothing_changes(world: World) -> None:
-    made = world.add("same", tags=["a"])
-    done = editing.update(world.library, made.id, tags=["a"], title="same")
-    assert done.commit is None
-    assert "nothing changed" in done.notes
+    head = world.read(made.path).removesuffix("Body.\n")
+    editing.update(world.library, made.id, content="New\n\ntext")
+    assert world.read(made.path) == head + "New\n\ntext\n"
+    done = editing.update(world.library, made.id, tags=[], title="tagged")
+    assert (done.commit, "nothing changed" in done.notes) == (None, True)
     with pytest.raises(UsageError, match="nothing to change"):
         editing.update(world.library, made.id)
 
@@ -59,12 +58,10 @@ def test_update_says_when_nothing_changes(world: World) -> None:
 def test_update_refuses_what_breaks_the_format(world: World) -> None:
     made = world.add("fine")
     before = world.read(made.path)
-    with pytest.raises(InvalidEntry, match="confidence"):
-        editing.update(world.library, made.id, confidence="sure")
-    with pytest.raises(InvalidEntry, match="title"):
-        editing.update(world.library, made.id, title="  ")
-    with pytest.raises(InvalidEntry, match="status"):
-        editing.update(world.library, made.id, status="gone")
+    wrong: list[dict[str, Any]] = [{"confidence": "sure"}, {"title": "  "}, {"status": "gone"}]
+    for said in wrong:
+        with pytest.raises(InvalidEntry, match=next(iter(said))):
+            editing.update(world.library, made.id, **said)
     assert world.read(made.path) == before
 
 
@@ -78,13 +75,6 @@ def test_another_project_moves_the_file_and_keeps_the_id(world: World) -> None:
     assert [r.subject for r in entries.log(world.library, made.id)] == ["Update lesson: movable", "Add lesson: movable"]
     with pytest.raises((Refused, UsageError)):
         editing.update(world.library, made.id, project="a/b")
-
-
-def test_new_content_replaces_the_body_and_leaves_the_rest(world: World) -> None:
-    made = world.add("content", "Old.", tags=["t"])
-    head = world.read(made.path).removesuffix("Old.\n")
-    editing.update(world.library, made.id, content="New\n\ntext")
-    assert world.read(made.path) == head + "New\n\ntext\n"
 
 
 def test_an_updated_plain_file_gets_its_id_written_down(world: World) -> None:
@@ -111,25 +101,22 @@ def test_an_updated_plain_script_gets_a_side_file(world: World) -> None:
 
 def test_edit_hands_out_the_text_and_commits_what_comes_back(world: World) -> None:
     made = world.add("edited", "Before.")
+    before = world.read(made.path)
     seen = []
 
     def editor(text: str, suffix: str) -> str:
         seen.append((text, suffix))
         return text.replace("Before.", "After.")
 
+    assert editing.edit(world.library, made.id, lambda text, _: text) is None
+    assert editing.edit(world.library, made.id, lambda _text, _suffix: None) is None, "given up"
+    assert len(world.commits()) == 2
     done = editing.edit(world.library, made.handle, editor)
-    assert seen == [(world.read(made.path).replace("After.", "Before."), ".md")]
+    assert seen == [(before, ".md")]
     assert done is not None
     assert done.commit
     assert world.commits()[0] == "Edit lesson: edited"
     assert entries.show(world.library, made.id).body == "After.\n"
-
-
-def test_an_edit_that_changes_nothing_or_is_given_up_writes_nothing(world: World) -> None:
-    made = world.add("edited", "Before.")
-    assert editing.edit(world.library, made.id, lambda text, _: text) is None
-    assert editing.edit(world.library, made.id, lambda _text, _suffix: None) is None
-    assert len(world.commits()) == 2
 
 
 @pytest.mark.parametrize(
@@ -170,22 +157,16 @@ def test_a_plain_file_may_say_in_an_edit_what_it_is(world: World) -> None:
     assert done.kind is Kind.LESSON
 
 
-def test_delete_takes_a_script_with_its_side_file(world: World) -> None:
+def test_delete_takes_a_script_with_its_side_file_and_none_that_lives_elsewhere(world: World, tmp_path: Path) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
-    editing.delete(world.library, [SCRIPT])
+    outside = put_file(tmp_path / "go.sh", "#!/bin/sh\n")
+    made = world.bring(outside, kind=Kind.SCRIPT, in_place=True).written[0]
+    editing.delete(world.library, [SCRIPT, made.handle])
     assert world.git(world.root, "ls-files") == "README.md"
     assert not (world.root / "p").exists()
-
-
-def test_delete_of_a_script_that_lives_elsewhere_leaves_that_alone(world: World) -> None:
-    outside = world.root.parent / "go.sh"
-    outside.write_text("#!/bin/sh\n")
-    made = world.bring(outside, kind=Kind.SCRIPT, in_place=True).written[0]
-    editing.delete(world.library, [made.handle])
     assert outside.exists()
-    assert world.titles() == []
-    assert world.status() == ""
+    assert (world.titles(), world.status()) == ([], "")
 
 
 def test_a_delete_with_one_wrong_name_deletes_nothing(world: World) -> None:
@@ -199,15 +180,11 @@ def test_a_symmetric_link_is_one_link_from_both_sides(world: World) -> None:
     a, b = world.add("a"), world.add("b")
     editing.link(world.library, a.id, b.id, "related_to")
     editing.link(world.library, b.id, a.id, "related_to", 2)
-    assert [(r.target, r.relation, r.weight) for r in entries.related(world.library, a.id)] == [
-        (b.id, "related_to", 2.0)
-    ]
-    assert [(r.target, r.relation, r.weight) for r in entries.related(world.library, b.id)] == [
-        (a.id, "related_to", 2.0)
-    ]
+    for one, other in ((a, b), (b, a)):
+        (found,) = entries.related(world.library, one.id)
+        assert (found.target, found.relation, found.weight) == (other.id, "related_to", 2.0)
     editing.unlink(world.library, a.id, b.id)
-    assert entries.related(world.library, a.id) == ()
-    assert entries.related(world.library, b.id) == ()
+    assert entries.related(world.library, a.id) == entries.related(world.library, b.id) == ()
 
 
 def test_unlink_takes_one_relation_or_all(world: World) -> None:
@@ -246,10 +223,6 @@ def test_handles_ends_ids_and_paths_name_an_entry(world: World) -> None:
 READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions")
 
 
-def handles(world: World, **wanted: object) -> list[str]:
-    return [one.handle for one in listed_lessons(world.library, **wanted).entries]  # type: ignore[arg-type]
-
-
 def searched(world: World, text: str, scope: str | None = None) -> Answer:
     """As `lesson search` searches."""
     at = place_of(scope) if scope else ScopePlace("")
@@ -282,30 +255,30 @@ def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> 
         ("user:alex", True),
     ]
     assert lessons.load(world.library, "user:alex", limit=1).active == found.active
+    assert lessons.add(world.library, READ_FIRST, scope="project:/").path.startswith("global/")
     path = next(one.path for one in listed_lessons(world.library, scope="user:kim").entries)
     assert "scope: user:kim\n" in world.read(path)
 
 
-def test_a_lesson_of_the_root_project_is_global(world: World) -> None:
-    assert lessons.add(world.library, READ_FIRST, scope="project:/").path.startswith("global/")
-
-
-def test_who_repeats_a_lesson_that_was_wrong_is_told_so(world: World) -> None:
+def test_a_lesson_that_was_wrong_is_told_to_who_repeats_it_and_can_be_made_active_again(world: World) -> None:
     first = lessons.add(world.library, READ_FIRST)
-    lessons.wrong(world.library, first.handle, "too specific")
+    lessons.wrong(world.library, first.handle, "plainly false")
+    assert lessons.wrong(world.library, first.handle, "too specific").change == "wrong"
+    assert lessons.show(world.library, first.handle).frontmatter["reason"] == "too specific"
+    before = world.commits()
+    assert lessons.wrong(world.library, first.handle).change == "unchanged"
+    assert world.commits() == before
     again = lessons.add(world.library, READ_FIRST)
     assert again.change == "added"
     assert again.notes == (f"{first.handle} says the same and was marked wrong: too specific",)
+    editing.update(world.library, first.handle, status="active")
+    assert {one.handle for one in listed_lessons(world.library).entries} == {first.handle, again.handle}
 
 
 def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
     for number, origin in enumerate(["user", "ai", "ai", "ai"]):
-        world.write(
-            f"global/lessons/{number}.md",
-            lesson(LESSON[:-1] + "ABCD"[number], f"Number {number}", **{"from": origin}).replace(
-                "T20:14", f"T1{number}:00"
-            ),
-        )
+        text = lesson(LESSON[:-1] + "ABCD"[number], f"Number {number}", **{"from": origin})
+        world.write(f"global/lessons/{number}.md", text.replace("T20:14", f"T1{number}:00"))
     found = lessons.load(world.library, limit=2)
     assert found.active == 4
     assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
@@ -313,33 +286,11 @@ def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
 
 def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
     library = world.library
-    for number in range(3):
+    for number, by in enumerate(("user", "ai", "ai")):
         for scope in ("", "tmux"):
-            lessons.add(
-                library,
-                parse(f"WHEN case {number} -> DO it -> BECAUSE why"),
-                scope=scope,
-                by="user" if number == 0 else "ai",
-            )
+            lessons.add(library, parse(f"WHEN case {number} -> DO it -> BECAUSE why"), scope=scope, by=by)
     found = lessons.load(library, "tmux", limit=3)
     assert found.active == 6
     assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
     assert all(entries[0].from_ == "user" for _, entries in found.groups)
     assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
-
-
-def test_wrong_again_changes_nothing_but_a_new_reason(world: World) -> None:
-    handle = lessons.add(world.library, READ_FIRST).handle
-    lessons.wrong(world.library, handle, "too specific")
-    before = world.commits()
-    assert lessons.wrong(world.library, handle).change == "unchanged"
-    assert world.commits() == before
-    assert lessons.wrong(world.library, handle, "plainly false").change == "wrong"
-    assert lessons.show(world.library, handle).frontmatter["reason"] == "plainly false"
-
-
-def test_a_wrong_lesson_can_be_made_active_again(world: World) -> None:
-    handle = lessons.add(world.library, READ_FIRST).handle
-    lessons.wrong(world.library, handle)
-    editing.update(world.library, handle, status="active")
-    assert handles(world) == [handle]

@@ -245,7 +245,7 @@ class TestWhatIsRefused:
 
 def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:
     lesson = add(company)
-    tiers = company.tiers()
+    tiers = company.library()
     gone = TierPlace("enterprise:gone", company.folder / "gone", url="https://git.example/gone.git")
     tiers.options = tiers.options._replace(places=tiers.options.places._replace(known=(gone,)))
     with pytest.raises(NoRepository) as missing:

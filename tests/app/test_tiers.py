@@ -121,17 +121,11 @@ def test_no_tier_hides_or_relabels_an_entry_of_another_with_its_id(here: Here, n
     for tier in ALL:
         here.put(tier, LESSON, f"Frobnicate widgets with a lever of {tier}")
     library = here.library(*names)
-    listed = {
-        summary.title: summary for summary in entries.list_entries(library).entries if "a lever of" in summary.title
+    listed = {one.title: one for one in entries.list_entries(library).entries if "a lever of" in one.title}
+    assert {title: one.tier for title, one in listed.items()} == {
+        f"Frobnicate widgets with a lever of {tier}": tier for tier in names
     }
-    assert {summary.tier: title for title, summary in listed.items()} == {
-        tier: f"Frobnicate widgets with a lever of {tier}" for tier in names
-    }
-    assert (
-        len({summary.id for summary in listed.values()})
-        == len({summary.handle for summary in listed.values()})
-        == len(names)
-    )
+    assert len({one.id for one in listed.values()}) == len({one.handle for one in listed.values()}) == len(names)
     first = next(tier for tier in ("user", "enterprise:acme", "project") if tier in names)
     assert entries.show(library, LESSON).entry.tier == first
     for title, summary in listed.items():
@@ -144,11 +138,9 @@ def test_no_tier_hides_or_relabels_an_entry_of_another_with_its_id(here: Here, n
 def test_a_text_that_two_tiers_have_is_told_once(here: Here) -> None:
     here.put("user", LESSON, "Frobnicate")
     here.put("project", LESSON, "Frobnicate")
-    summaries = entries.list_entries(here.library(*ALL)).entries
-    assert [summary.tier for summary in summaries if summary.title == "Frobnicate"] == ["user"]
-    assert [x.tier for x in entries.list_entries(here.library("project")).entries if x.title == "Frobnicate"] == [
-        "project"
-    ]
+    for names, tier in ((ALL, "user"), (("project",), "project")):
+        summaries = entries.list_entries(here.library(*names)).entries
+        assert [summary.tier for summary in summaries if summary.title == "Frobnicate"] == [tier]
 
 
 def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) -> None:
