@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, running, setup, sharing
+from ai_lessons.app import editing, entries, lessons, running, sharing
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import Refused
 from ai_lessons.git.store import FOLDER
@@ -16,8 +16,11 @@ def place(world: World, **more: str) -> None:
     world.committed("global/lessons/a.md", lesson(**more))
 
 
-def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> None:
+def test_feedback_moves_the_confidence_that_the_author_gave_as_show_and_why_say(world: World) -> None:
     place(world, confidence="high")
+    usage = entries.show(world.library, LESSON).usage
+    assert usage is not None
+    assert (usage.tallies.helpful, usage.confidence, usage.tallies.last_used) == (0, 0.7, "")
     said = editing.feedback(world.library, LESSON, "helpful").usage
     assert (said.tallies.helpful, said.alpha, said.beta) == (1, 2.4, 0.6)
     said = editing.feedback(world.library, LESSON, "contradicted").usage
@@ -26,6 +29,10 @@ def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> Non
     assert (said.tallies.ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
     assert said.confidence == pytest.approx(2.4 / 4.6)
     assert said.tallies.last_used == "2026-11-21T20:14:00Z"
+    assert entries.show(world.fresh(), LESSON).usage == entries.why(world.library, LESSON).usage == said
+    world.committed("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
+    assert editing.feedback(world.library, DOC, "ignored").usage.tallies.ignored == 1
+    assert entries.show(world.library, DOC).usage is None
 
 
 @pytest.mark.parametrize("said", ["events: false\n", "{events: false}\n", '"events": false # thanks\n'])
@@ -34,26 +41,6 @@ def test_where_events_are_off_feedback_is_refused(world: World, said: str) -> No
     world.write(".ai-lessons/config.yaml", said)
     with pytest.raises(Refused, match="records no events"):
         editing.feedback(world.library, LESSON, "helpful")
-
-
-def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
-    place(world, confidence="low")
-    usage = entries.show(world.library, LESSON).usage
-    assert usage is not None
-    assert (usage.tallies.helpful, usage.confidence, usage.tallies.last_used) == (0, 0.3, "")
-    editing.feedback(world.library, LESSON, "helpful")
-    editing.feedback(world.library, LESSON, "helpful")
-    usage = entries.show(world.fresh(), LESSON).usage
-    assert usage is not None
-    assert usage.tallies.helpful == 2
-    assert usage.confidence == pytest.approx(2.6 / 4)
-    assert entries.why(world.library, LESSON).usage == usage
-
-
-def test_other_kinds_take_feedback_and_show_no_confidence(world: World) -> None:
-    world.committed("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
-    assert editing.feedback(world.library, DOC, "ignored").usage.tallies.ignored == 1
-    assert entries.show(world.library, DOC).usage is None
 
 
 def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embedder: CountingEmbedder) -> None:
@@ -117,24 +104,18 @@ def test_save_shares_what_waits_however_little(world: World) -> None:
     assert sharing.save(world.library) == ((), ())
 
 
-def test_where_they_are_local_events_are_never_shared(world: World) -> None:
+def test_where_they_are_local_or_commits_are_the_users_events_are_not_shared_unless_asked_for(world: World) -> None:
     place(world)
-    setup.config_set(world.library, "git.events", "local")
     editing.feedback(world.library, LESSON, "helpful")
-    sharing.save(world.library)
-    assert shared(world) == []
-    assert world.status() == ""
-
-
-def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: World) -> None:
-    place(world)
-    world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
-    editing.feedback(world.library, LESSON, "helpful")
-    sharing.save(world.library)
-    assert world.status() == ""
-    world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
-    sharing.save(world.library)
-    assert FOLDER in world.status()
+    for settings, waits in (
+        ("events: local", False),
+        ("autocommit: false", False),
+        ("autocommit: false\n  events: shared", True),
+    ):
+        world.committed(".ai-lessons/config.yaml", f"git:\n  {settings}\n")
+        sharing.save(world.library)
+        assert shared(world) == []
+        assert (FOLDER in world.status()) is waits
 
 
 def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> None:

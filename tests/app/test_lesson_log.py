@@ -64,13 +64,9 @@ def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -
     done = transfer.import_files(world.library, [log], "lessons-jsonl")
     assert [one.title for one in done.written] == ["w3: d"]
     assert done.unchanged == 1 + 1
-
-
-def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:
-    first = transfer.import_files(world.library, [log], "lessons-jsonl").written[0]
-    lessons.wrong(world.library, first.handle, "changed", by="user")
+    lessons.wrong(world.library, done.written[0].handle, "changed", by="user")
     transfer.import_files(world.library, [log], "lessons-jsonl")
-    assert lessons.show(world.library, first.handle).frontmatter["status"] == "wrong"
+    assert lessons.show(world.library, done.written[0].handle).frontmatter["status"] == "wrong", "learned here"
 
 
 def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, log: Path, tmp_path: Path) -> None:
@@ -78,9 +74,7 @@ def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, 
     other = tmp_path / "other.jsonl"
     other.write_text(row(1, scope="global"))
     assert not {x.id for x in transfer.import_files(world.library, [other], "lessons-jsonl").written} & one
-    assert {x.handle for x in listed_lessons(world.library, every=True).entries} >= {
-        f"L-{one_id[-6:]}" for one_id in one
-    }
+    assert {x.id for x in listed_lessons(world.library, every=True).entries} >= one
 
 
 def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
@@ -144,32 +138,32 @@ def targets(tmp_path: Path) -> Targets:
 
 
 def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Targets) -> None:
-    for pattern in (READ_FIRST, SHOW_DIFF):
-        lessons.promote_lesson(world.library, lessons.add(world.library, pattern).handle, "skill/config-edit", targets)
+    world.write("global/lessons/a.md", lesson())
+    handles = [*(lessons.add(world.library, pattern).handle for pattern in (READ_FIRST, SHOW_DIFF)), "L-8F3K2A"]
+    for handle in handles:
+        lessons.promote_lesson(world.library, handle, "skill/config-edit", targets)
     text = (targets.skills / "config-edit/SKILL.md").read_text()
     assert text.count("## Lessons") == 1
     assert [row.partition(" <!--")[0] for row in text.splitlines() if row.startswith("- ")] == [
-        f"- {READ_FIRST}",
-        f"- {SHOW_DIFF}",
-    ]
+        f"- {READ_FIRST}", f"- {SHOW_DIFF}", "- PUT replaces the workflow",
+    ]  # fmt: skip
 
 
-def test_a_second_target_is_noted_beside_the_first(world: World, targets: Targets) -> None:
-    handle = lessons.add(world.library, READ_FIRST).handle
-    lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
-    assert lessons.promote_lesson(world.library, handle, "skill/tmux", targets).change == "promoted"
-    assert lessons.show(world.library, handle).frontmatter["promoted_to"] == ["tool/tmux", "skill/tmux"]
-    assert health.validate(world.library).problems == ()
-
-
-def test_an_interrupted_promotion_is_completed_by_the_next(world: World, targets: Targets) -> None:
+def test_a_second_target_is_noted_beside_the_first_and_an_interrupted_promotion_completed(
+    world: World, targets: Targets
+) -> None:
     added = lessons.add(world.library, READ_FIRST)
-    targets.tools.mkdir(parents=True)
     line = f"- {READ_FIRST} <!-- lesson {added.id} -->\n"
-    (targets.tools / "tmux.md").write_text(line)
-    assert lessons.promote_lesson(world.library, added.handle, "tool/tmux", targets).change == "promoted"
-    assert (targets.tools / "tmux.md").read_text() == line
-    assert lessons.show(world.library, added.handle).frontmatter["status"] == "promoted"
+    file = put_file(targets.tools / "tmux.md", line)  # it stands there, and nothing says so yet
+    for target in ("tool/tmux", "skill/tmux"):
+        assert lessons.promote_lesson(world.library, added.handle, target, targets).change == "promoted"
+    assert file.read_text() == line
+    matter = lessons.show(world.library, added.handle).frontmatter
+    assert (matter["status"], matter["promoted_to"]) == ("promoted", ["tool/tmux", "skill/tmux"])
+    assert health.validate(world.library).problems == ()
+    done = lessons.wrong(world.library, added.handle)
+    assert done.change == "wrong"
+    assert [note for note in done.notes if "it still stands in tool/tmux" in note and "by hand" in note]
 
 
 @pytest.mark.parametrize("old", [b"# Mine\r\n\r\nText.\r\n", b"no line end", b"\xef\xbb\xbf# BOM\n\x0c tail \n\n", b""])
@@ -195,13 +189,11 @@ def test_an_addition_is_made_once_whatever_the_text(text: str) -> None:
     assert row.startswith("- WHEN ")
 
 
-@pytest.mark.parametrize(
-    "name", ["..", ".", "a/b", "../b", "/etc/passwd", ".hidden", "a\\b", "con", "a\x00b", "x" * 300]
-)
 @pytest.mark.parametrize("kind", ["skill", "tool"])
-def test_a_name_never_leads_out_of_its_folder(targets: Targets, kind: str, name: str) -> None:
-    with pytest.raises(UsageError):
-        target_of(f"{kind}/{name}", targets)
+def test_a_name_never_leads_out_of_its_folder(targets: Targets, kind: str) -> None:
+    for name in ("..", ".", "a/b", "../b", "/etc/passwd", ".hidden", "a\\b", "con", "a\x00b", "x" * 300):
+        with pytest.raises(UsageError):
+            target_of(f"{kind}/{name}", targets)
 
 
 def test_a_link_in_the_way_is_not_followed(world: World, targets: Targets, tmp_path: Path) -> None:
@@ -215,34 +207,18 @@ def test_a_link_in_the_way_is_not_followed(world: World, targets: Targets, tmp_p
     assert listed_lessons(world.library).total == 1
 
 
-def test_a_promoted_lesson_that_turns_out_wrong_is_named_where_it_stands(world: World, targets: Targets) -> None:
-    handle = lessons.add(world.library, READ_FIRST).handle
-    lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
-    done = lessons.wrong(world.library, handle)
-    assert done.change == "wrong"
-    assert "it still stands in tool/tmux: take it out there by hand" in done.notes
-
-
-def test_free_text_is_promoted_by_its_title(world: World, targets: Targets) -> None:
-    world.write("global/lessons/a.md", lesson())
-    lessons.promote_lesson(world.library, "L-8F3K2A", "tool/jira", targets)
-    assert "- PUT replaces the workflow <!-- lesson " in (targets.tools / "jira.md").read_text()
-
-
 def test_nothing_is_marked_where_the_target_cannot_be_written(world: World, targets: Targets) -> None:
     handle = lessons.add(world.library, READ_FIRST).handle
+    file = put_file(targets.tools / "tmux.md", b"\xff\xfe")
+    with pytest.raises(InvalidEntry):
+        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
+    assert file.read_bytes() == b"\xff\xfe"
+    file.unlink()
+    targets.tools.rmdir()
     put_file(targets.tools, "a file, not a folder")
     with pytest.raises((StorageFailed, Conflict)):
         lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
     assert listed_lessons(world.library).total == 1
-
-
-def test_a_target_that_is_no_text_is_left_alone(world: World, targets: Targets) -> None:
-    file = put_file(targets.tools / "tmux.md", b"\xff\xfe")
-    handle = lessons.add(world.library, READ_FIRST).handle
-    with pytest.raises(InvalidEntry):
-        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
-    assert file.read_bytes() == b"\xff\xfe"
 
 
 def test_several_promotions_at_once_lose_nothing(world: World, targets: Targets) -> None:

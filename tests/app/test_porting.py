@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.app import editing, entries, health, proposals, review, transfer
+from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, RULE, World, lesson, options, rule
-from real_world import put_files
+from real_world import put_file, put_files
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
 PUBLIC = ("learnings", "params", "relations", "files", "events")
@@ -120,10 +121,8 @@ def approved(world: World) -> str:
     return made.id
 
 
-def draft(**more: Any) -> Any:
-    from ai_lessons.app.answers import RuleDraft
-
-    return RuleDraft(**{"title": "Ask before deploying", "rationale": "it broke twice", "content": "Ask Ana.\n"} | more)
+def draft(title: str = "Ask before deploying") -> RuleDraft:
+    return RuleDraft(title, "it broke twice", "Ask Ana.\n")
 
 
 def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
@@ -141,23 +140,17 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
     assert exported(other)["files"] == []
     again = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert (again.queued, again.unchanged) == ((), 1)
-    review.approve_rule(other, done.queued[0].handle)
+    turned_down = review.reject_rule(other, done.queued[0].handle, reason="not here")
+    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").queued == ()
+    review.approve_rule(other, review.take_back(other, turned_down.commit).branch)
     assert parts_of(exported(other)) == parts_of(first)
     assert transfer.import_files(other, [tmp_path / "k.json"], "groove").unchanged == 1
-
-
-def test_a_rule_that_was_turned_down_here_is_not_proposed_again(world: World, other: Library, tmp_path: Path) -> None:
-    approved(world)
-    transfer.export_file(world.library, tmp_path / "k.json")
-    queued = transfer.import_files(other, [tmp_path / "k.json"], "groove").queued
-    review.reject_rule(other, queued[0].handle, reason="not here")
-    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").queued == ()
 
 
 def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(other: Library, tmp_path: Path) -> None:
     text = rule().replace("links:\n  - related_to: " + LESSON + "\n", "")
     file = {"path": "global/lessons/2026-11/x.md", "text": text}
-    said = {"version": 1, "learnings": [{"id": str(json.loads(json.dumps(RULE))), "file": file}]}
+    said = {"version": 1, "learnings": [{"id": RULE, "file": file}]}
     (tmp_path / "k.json").write_text(json.dumps(said))
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert done.written == ()
@@ -169,41 +162,30 @@ def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(othe
     ["../x.md", "/etc/x.md", ".ai-lessons/config.yaml", ".git/config", "a/../b.md", "README.md", "con/docs/x.md"],
 )
 def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: Library, tmp_path: Path) -> None:
-    said = {
-        "version": 1,
-        "learnings": [],
-        "files": [{"path": path, "text": "# x\n"}, {"path": "a/b.md", "text": "# y\n"}],
-    }
+    files = [{"path": path, "text": "# x\n"}, {"path": "a/b.md", "text": "# y\n"}]
+    said = {"version": 1, "learnings": [], "files": files}
     (tmp_path / "k.json").write_text(json.dumps(said))
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert [one.path for one in done.written] == ["a/b.md"]
     assert len(done.skipped) == 1
 
 
-def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
+def test_an_entry_whose_place_is_taken_goes_beside_it_and_a_script_kept_elsewhere_stays_there(
+    world: World, other: Library, tmp_path: Path
+) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
+    (kept,) = world.bring(put_file(tmp_path / "run.sh", "#!/bin/sh\n"), kind=Kind.SCRIPT, in_place=True).written
     transfer.export_file(world.library, tmp_path / "k.json")
     put_files(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
-    assert [one.path for one in done.written] == ["jira/docs/unversioned/api-qqq111.md"]
-
-
-def test_a_script_kept_elsewhere_stays_there(world: World, other: Library, tmp_path: Path) -> None:
-    script = tmp_path / "run.sh"
-    script.write_text("#!/bin/sh\n")
-    world.bring(script, kind=Kind.SCRIPT, in_place=True)
-    transfer.export_file(world.library, tmp_path / "k.json")
-    first = exported(world.library)
-    transfer.import_files(other, [tmp_path / "k.json"], "groove")
-    assert exported(other)["files"] == first["files"]
-
-
-def test_one_project_alone_can_be_given_away(world: World) -> None:
-    world.add("One", project="jira")
-    world.add("Two")
-    document = transfer.export_file(world.library, None, project="jira").document
+    assert {one.path for one in done.written} == {"jira/docs/unversioned/api-qqq111.md", kept.path}
+    files = [[file for file in exported(one)["files"] if file["kind"] == "script"] for one in (world.library, other)]
+    assert files[0] == files[1] != []
+    world.add("One", project="shop")
+    document = transfer.export_file(world.library, None, project="shop").document
     assert document is not None
-    assert [one["content"]["insight"] for one in document["learnings"]] == ["One"]
+    assert [one["content"]["insight"] for one in document["learnings"]] == ["One"], "one project alone"
+    assert document["files"] == []
 
 
 def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> None:
@@ -277,18 +259,16 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
     ((name, said),) = transfer.export_file(library, folder, "claude-rules").files
     assert (said, Path(name).parent) == ("written", folder)
     put_files(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
-    assert [said for _, said in transfer.export_file(library, folder, "claude-rules").files] == [
-        "already there",
-        "left alone, it is not ours",
-    ]
+    again = [said for _, said in transfer.export_file(library, folder, "claude-rules").files]
+    assert again == ["already there", "left alone, it is not ours"]
     review.approve_rule(library, proposals.removal(world.library.writing(rule_id)[0], rule_id).handle)
     transfer.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 
 
 def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp_path: Path) -> None:
-    put_files(tmp_path / "in/p/lessons", {"a.md": lesson(IDS[0], "One", links=f"\n  - has_doc: {IDS[1]}").encode()})
-    put_files(tmp_path / "in/p/lessons", {"b.md": lesson(IDS[1], "Two", links=f"\n  - related_to: {IDS[0]}").encode()})
+    for name, title, end, link in (("a", "One", 0, f"has_doc: {IDS[1]}"), ("b", "Two", 1, f"related_to: {IDS[0]}")):
+        put_file(tmp_path / f"in/p/lessons/{name}.md", lesson(IDS[end], title, links=f"\n  - {link}"))
     done = transfer.import_files(world.library, [tmp_path / "in"], "markdown")
     assert [one.title for one in done.written] == ["Two"]
     ((where, why),) = done.skipped

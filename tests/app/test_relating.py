@@ -1,5 +1,6 @@
 """Relations act: on searches, on what comes unasked, and when they are written."""
 
+import math
 from functools import partial
 
 import pytest
@@ -34,26 +35,12 @@ def reasons(found: Context) -> dict[str, tuple[str, str]]:
     return {one.entry.id: (one.reason, one.detail) for one in found.left_out}
 
 
-def test_what_is_superseded_makes_way_over_a_whole_chain(world: World) -> None:
-    place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
-    assert titles(world) == ["three"]
-    found = context(world)
-    assert [summary.id for summary in found.lessons] == [THIRD]
-    assert reasons(found) == {
-        LESSON: ("superseded", "superseded by [L-TTT333]"),
-        OTHER: ("superseded", "superseded by [L-TTT333]"),
-    }
-
-
 def test_with_all_the_superseded_come_with_less_score(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"))
     hits = world.search("workflow replaced", every=True, explain=True).lessons
     assert [hit.entry.id for hit in hits] == [OTHER, LESSON]
     assert hits[1].factors["superseded"] == 0.5
-    score = 1.0
-    for factor in hits[1].factors.values():
-        score *= factor
-    assert hits[1].entry.score == pytest.approx(score)
+    assert hits[1].entry.score == pytest.approx(math.prod(hits[1].factors.values()))
 
 
 def test_what_supersedes_and_is_wrong_hides_nothing(world: World) -> None:
@@ -94,10 +81,7 @@ def test_of_a_contradiction_only_the_nearer_comes_unasked(world: World) -> None:
     place(world, (LESSON, "everywhere", ""))
     place(world, (OTHER, "here", f"contradicts {LESSON}"), project="jira")
     for one in (LESSON, OTHER):
-        text = entries.show(world.library, one).raw
-        assert "tags" not in text
-    editing.update(world.library, LESSON, tags=["api"])
-    editing.update(world.library, OTHER, tags=["api"])
+        editing.update(world.library, one, tags=["api"])
     found = context(world, project="jira", context_tags={"api": 9.0})
     assert [summary.id for summary in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("contradicts", "contradicts [L-QQQ111], which is nearer or surer")}
@@ -109,9 +93,7 @@ def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
     assert [summary.id for summary in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
     editing.feedback(world.library, OTHER, "contradicted")
-    assert [summary.id for summary in context(world).lessons] == [LESSON], (
-        "one that does not come stands in nobody's way"
-    )
+    assert [summary.id for summary in context(world).lessons] == [LESSON], "what does not come is in nobody's way"
 
 
 @pytest.mark.parametrize("relation", ["supersedes", "derived_from", "specializes"])
@@ -157,16 +139,18 @@ def test_another_case_or_another_action_brings_none(world: World, when: str, do:
     assert world.add("PUT again", when=when, do=do, dont=dont, because="it is so").notes == ()
 
 
-def test_a_list_leaves_out_what_is_superseded_unless_asked_for_all(world: World) -> None:
+def test_what_is_superseded_makes_way_over_a_whole_chain(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
-    found = entries.list_entries(world.library)
-    assert ([summary.id for summary in found.entries], found.total) == ([THIRD], 1)
+    assert titles(world) == ["three"]
+    found = context(world)
+    assert [summary.id for summary in found.lessons] == [THIRD]
+    by = ("superseded", "superseded by [L-TTT333]")
+    assert reasons(found) == {LESSON: by, OTHER: by}
+    listing = entries.list_entries(world.library)
+    assert ([summary.id for summary in listing.entries], listing.total) == ([THIRD], 1)
     assert entries.list_entries(world.library, limit=0).total == 1
-    assert {summary.id for summary in entries.list_entries(world.library, status=None).entries} == {
-        LESSON,
-        OTHER,
-        THIRD,
-    }
+    every = entries.list_entries(world.library, status=None).entries
+    assert {summary.id for summary in every} == {LESSON, OTHER, THIRD}
     lessons.wrong(world.library, THIRD)
     assert [summary.id for summary in entries.list_entries(world.library).entries] == [OTHER]
 

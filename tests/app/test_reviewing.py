@@ -50,6 +50,12 @@ def test_what_is_kept_rests_for_half_a_year_in_one_line_of_its_file(world: World
     assert sorted(set(after.splitlines()) - set(before.splitlines())) == ["reviewed: 2026-11-21"]
     assert world.commits()[0].startswith("Keep lesson: ")
     assert found(world) == []
+    world.committed("web/docs/notes.md", "# Notes\n\nText.\n")
+    kept = editing.keep(world.library, "web/docs/notes.md")  # a plain file gets its identity, too
+    text = world.read("web/docs/notes.md")
+    assert text.startswith(f"---\nid: {kept.id}\n")
+    assert "reviewed: 2026-11-21\n" in text
+    assert text.endswith("# Notes\n\nText.\n")
     later(world, "2027-05-19")
     assert found(world) == []
     later(world, "2027-05-21")
@@ -170,36 +176,20 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
     assert found(world) == []  # another machine
 
 
-def test_a_script_outside_that_is_gone_is_named(world: World, tmp_path: Path) -> None:
-    world.write(
-        "global/scripts/unversioned/x.sh.md",
-        f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n",
-    )
-    world.commit()
-    assert found(world) == [(SCRIPT, "source", f"its source is gone: {tmp_path}/gone.sh")]
-    report = health.validate(world.library, content=True)
-    assert [one.path for one in report.problems] == ["global/scripts/unversioned/x.sh.md"]
-
-
-def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(world: World) -> None:
+def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(world: World, tmp_path: Path) -> None:
     place(world, review_by="2026-10-01")
     path = f"global/lessons/{LESSON}.md"
     assert health.validate(world.library).problems == ()
     (problem,) = health.validate(world.library, content=True).problems
-    assert problem.path == path
-    assert problem.message == "to be reviewed: it was to be reviewed by 2026-10-01"
+    assert (problem.path, problem.message) == (path, "to be reviewed: it was to be reviewed by 2026-10-01")
     assert health.validate(world.library, [path], content=True).problems == (problem,)
     world.write("web/lessons/b.md", lesson(OTHER, "Another one"))
     assert health.validate(world.library, ["web"], content=True).problems == ()
-
-
-def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
-    world.committed("web/docs/notes.md", "# Notes\n\nText.\n")
-    kept = editing.keep(world.library, "web/docs/notes.md")
-    text = world.read("web/docs/notes.md")
-    assert f"id: {kept.id}" in text
-    assert "reviewed: 2026-11-21" in text
-    assert text.endswith("# Notes\n\nText.\n")
+    side = f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n"
+    world.committed("global/scripts/unversioned/x.sh.md", side)
+    assert (SCRIPT, "source", f"its source is gone: {tmp_path}/gone.sh") in found(world)
+    problems = health.validate(world.library, content=True).problems
+    assert {one.path for one in problems} == {path, "global/scripts/unversioned/x.sh.md"}
 
 
 def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) -> None:

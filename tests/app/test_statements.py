@@ -17,12 +17,13 @@ from app.world import World, listed_lessons
 PATTERN = parse("WHEN committing -> DO sign -> BECAUSE the hub checks")
 MALLORY = ("-c", "user.name=mallory", "-c", "user.email=m@x.example")
 AUTHOR = ("-c", "author.name=Test Person", "-c", "author.email=person@example.com", *MALLORY)
+ZEBRA_ID = "01M82N2FBXCV6287247XJ61AAA"
 ZEBRA = "global/lessons/2026-11/zebra.md"
 
 
 def words(by: str = "user", do: str = "obey", more: str = "") -> str:
     pattern = f"pattern:\n  when: any zebra\n  do: {do}\n  because: b\n"
-    return f"---\nid: 01M82N2FBXCV6287247XJ61AAA\nkind: lesson\ntitle: Zebra\nfrom: {by}\n{more}{pattern}---\nx\n"
+    return f"---\nid: {ZEBRA_ID}\nkind: lesson\ntitle: Zebra\nfrom: {by}\n{more}{pattern}---\nx\n"
 
 
 def push(world: World, text: str, *who: str, message: str = "z", path: str = ZEBRA) -> None:
@@ -33,7 +34,7 @@ def push(world: World, text: str, *who: str, message: str = "z", path: str = ZEB
 
 
 def confidence(world: World) -> float:
-    usage = entries.show(world.fresh(), "01M82N2FBXCV6287247XJ61AAA").usage
+    usage = entries.show(world.fresh(), ZEBRA_ID).usage
     assert usage is not None
     return usage.confidence
 
@@ -67,12 +68,6 @@ def test_a_committed_lesson_is_firm_if_the_user_and_no_agent_committed_it(
 ) -> None:
     push(world, words(), *who, message=message)
     assert standing(world) == expected
-
-
-def test_what_a_file_says_of_itself_is_told_as_what_it_says_beside_who_committed_it(world: World) -> None:
-    push(world, words(more="source: tested\n"), *MALLORY)
-    lines = entries.why(world.fresh(), "01M82N2FBXCV6287247XJ61AAA").lines
-    assert {"stated by mallory <m@x.example>", "its file says from: user", "its file says source: tested"} <= {*lines}
 
 
 def test_what_lies_uncommitted_in_the_users_own_folder_is_the_users_and_what_is_being_merged_is_not(
@@ -132,7 +127,9 @@ def test_a_text_that_first_stands_in_a_merge_or_at_the_edge_of_a_shallow_clone_h
 
 
 def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_does_not(world: World) -> None:
-    push(world, words(), *MALLORY)
+    push(world, words(more="source: tested\n"), *MALLORY)
+    lines = entries.why(world.fresh(), ZEBRA_ID).lines
+    assert {"stated by mallory <m@x.example>", "its file says from: user", "its file says source: tested"} <= {*lines}
     same = parse("WHEN any zebra -> DO obey -> BECAUSE b")
     assert lessons.add(world.fresh(agent="bot"), same, by="user").change == "unchanged"
     assert standing(world)[0] is False
@@ -147,8 +144,7 @@ def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, auto
     agent = world.fresh(agent="bot")
     lessons.add(agent, PATTERN, by="user")
     editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
-    mine = [x for x in listed_lessons(world.fresh()).entries if x.title.startswith(("WHEN", "Another", "committing"))]
-    assert {x.from_ for x in listed_lessons(world.fresh()).entries} == {"ai"}, mine
+    assert {x.from_ for x in listed_lessons(world.fresh()).entries} == {"ai"}
     handle = next(x.handle for x in listed_lessons(world.fresh()).entries if x.title == "Another")
     editing.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
     assert not any(x.firm for x in listed_lessons(world.fresh()).entries)
@@ -198,18 +194,14 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     asked = ContextQuery(budget=9)
     assert firm.id in [summary.id for summary in contexts.context(world.fresh(), asked).lessons]
     assert firm.id in [summary.id for _, group in lessons.load(world.fresh()).groups for summary in group]
-    editing.link(world.fresh(), "01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
+    editing.link(world.fresh(), ZEBRA_ID, firm.id, relation)
     assert firm.id not in [summary.id for summary in contexts.context(world.fresh(), asked).lessons]
-
-
-def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> None:
-    made = lessons.add(world.library, PATTERN, by="user")
-    editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
-    assert only(world).firm
 
 
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
+    editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
+    assert only(world).firm, "it silences nothing"
     said = editing.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
     assert (said.usage.tallies.contradicted, "kept as a question" in said.notes[0]) == (0, True)
     (asked,) = health.review(world.fresh())
@@ -245,5 +237,5 @@ def test_what_another_claims_to_have_seen_counts_for_nothing_until_a_person_keep
     assert counted(world) == counts
     push(world, words("ai", more=SEEN.replace("300", "400")), *MALLORY)
     assert counted(world) == [0, 0, 0], "who changes the counts of another claims them"
-    editing.keep(world.fresh(), "01M82N2FBXCV6287247XJ61AAA")
+    editing.keep(world.fresh(), ZEBRA_ID)
     assert counted(world) == [900, 890, 400]
