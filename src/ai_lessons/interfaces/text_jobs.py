@@ -310,8 +310,8 @@ def index_state(value: answers.IndexStatus, view: View) -> str:
         "entries": f"{value.entries:,}",
         "passages": f"{value.passages:,} ({value.vectors:,} with a vector)",
         "size": size(value.bytes),
-        "vectors": "every one is compared" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
-        "outside the indices": f"{count(value.unindexed, 'passage')}, searched by reading",
+        "vectors": "compared one by one" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
+        "not indexed yet": f"{count(value.unindexed, 'passage')}, read one by one",
     }
     shared = [pairs(_shared(value.shared, value.model), view)] if value.shared else []
     return "\n\n".join([pairs(rows, view), *shared])
