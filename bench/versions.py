@@ -19,7 +19,7 @@ from ai_lessons.app import resources, search, setup
 from ai_lessons.app.answers import Query, ResourceDraft
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
-from ai_lessons.model.entries import Kind
+from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.model.versions import newest_first
 from ai_lessons.settings import folders
 from bench import corpora
@@ -65,7 +65,7 @@ def main() -> None:
             setup.reindex(other)
             print(f"{done.passages} passages, {done.embedded} embedded")
             plain = share(questions, [search.search(library, Query(one.text)) for one in questions], pinned=False)
-            told = [search.search(library, Query(one.text, versions=(one.version,))) for one in questions]
+            told = [search.search(library, Query(one.text, Filter(versions=(one.version,)))) for one in questions]
             exact = share(questions, told, pinned=True)
             slower = median(seconds(library, questions)) / median(seconds(other, questions))
     print(table("imports, oldest version first", ["version", "pages", "s", "ms a page"], rows))

@@ -10,6 +10,7 @@ from ai_lessons.app import editing, entries, proposals, review, search, sharing
 from ai_lessons.app.answers import LessonDraft, Query, RuleDraft, Suggested
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
+from ai_lessons.model.entries import Filter
 from real_world import Git
 
 
@@ -107,7 +108,7 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
         )
         assert review.pending_rules(library) == ()
         assert review.audit(library).ok
-        found = search.search(library, Query("GET before PUT, send all of it back", project="global"))
+        found = search.search(library, Query("GET before PUT, send all of it back", Filter(project="global")))
         assert [hit.entry.id for hit in found.rules] == [made.id]
     assert "error" not in pair.agent.run("fsck", "--strict")
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import health, resources, search
-from ai_lessons.app.answers import Query
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
-from app.world import World
+from app.world import World, query
 from connectors.test_packages import make_python
 from real_world import put_file
 
@@ -42,7 +41,7 @@ def upgrade(code: Path, version: str) -> None:
 
 
 def asked(world: World, code: Path, text: str, **more: Any) -> list[tuple[str, tuple[str, ...]]]:
-    found = search.search(world.fresh(cwd=code), Query(text, **more))
+    found = search.search(world.fresh(cwd=code), query(text, **more))
     return [(hit.entry.path, tuple(hit.entry.versions)) for hit in found.docs]
 
 

@@ -10,7 +10,7 @@ from ai_lessons.app import editing, entries, health, search
 from ai_lessons.app.answers import Answer, ContextQuery, LessonDraft, Query, Shown
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import derived_id
-from app.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson
+from app.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson, query
 
 RULE = "01JD3Z8QK5W7M2X9V4T6RRRR22"
 SECOND = "01JD3Z8QK5W7M2X9V4T6SSSS33"
@@ -104,7 +104,7 @@ def everything(world: World) -> dict[str, Any]:
 
 
 def question(text: str, **more: Any) -> Query:
-    return Query(text, context_tags={"workflows": None, "zanzibar-tag": None}, **more)
+    return query(text, context_tags={"workflows": None, "zanzibar-tag": None}, **more)
 
 
 def about_rules(answers: dict[str, Any]) -> str:

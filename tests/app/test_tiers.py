@@ -11,7 +11,7 @@ from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
 from ai_lessons.model import Places, TierPlace
-from app.world import LESSON, OTHER, World, lesson, options
+from app.world import LESSON, OTHER, World, lesson, options, query
 from real_world import Git, put_file
 
 pytestmark = pytest.mark.usefixtures("embedder")
@@ -77,7 +77,7 @@ ALL = ("project", "user", "enterprise:acme")
 
 def found(library: Library, text: str, **more: Any) -> list[tuple[str, str]]:
     """(tier, title) of what a search finds, best first."""
-    return [(hit.entry.tier, hit.entry.title) for hit in search.search(library, Query(text, **more)).lessons]
+    return [(hit.entry.tier, hit.entry.title) for hit in search.search(library, query(text, **more)).lessons]
 
 
 def test_the_best_match_comes_first_in_whichever_tier_it_lies(here: Here) -> None:

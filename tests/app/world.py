@@ -12,7 +12,7 @@ from ai_lessons.app.answers import Answer, Imported, LessonDraft, Listing, Query
 from ai_lessons.app.lessons import LESSONS
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
-from ai_lessons.model.entries import Kind
+from ai_lessons.model.entries import Filter, Kind
 from hash_embedder import HashEmbedder
 from real_world import Git, commit_all, put_file
 
@@ -29,6 +29,12 @@ class CountingEmbedder(HashEmbedder):
     """As many dimensions as the pinned model, so that it can stand in for it."""
 
     dimensions = 384
+
+
+def query(text: str, **more: Any) -> Query:
+    """A question; what `Query` has no name for is a filter."""
+    filters = {name: more.pop(name) for name in more.keys() - Query._fields}
+    return Query(text, Filter(**filters), **more)
 
 
 @dataclass
@@ -83,7 +89,7 @@ class World:
         return resources.add_resources(self.library, draft)
 
     def search(self, text: str, **more: Any) -> Answer:
-        return app_search.search(self.library, Query(text, **more))
+        return app_search.search(self.library, query(text, **more))
 
     def found(self, text: str, **more: Any) -> list[str]:
         """Titles of what a search finds, best first within each group."""

@@ -32,7 +32,7 @@ from ai_lessons.interfaces import agent_hook, output, text
 from ai_lessons.interfaces.daemon import Helper
 from ai_lessons.interfaces.output import View
 from ai_lessons.model import Places, TierPlace
-from ai_lessons.model.entries import Kind
+from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search.index import FEW
 from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson
@@ -139,15 +139,17 @@ queries = st.builds(
     text=st.lists(st.sampled_from((*WORDS, '"apples pears"', "kind:doc", "tag:fruit")), min_size=1, max_size=3).map(
         " ".join
     ),
-    kinds=st.sets(st.sampled_from(list(Kind)), max_size=2).map(frozenset),
-    project=st.sampled_from((None, "garden", "notes", "nowhere")),
-    tags=st.sampled_from(((), ("fruit",))),
+    filters=st.builds(
+        Filter,
+        kinds=st.sets(st.sampled_from(list(Kind)), max_size=2).map(frozenset),
+        project=st.sampled_from((None, "garden", "notes", "nowhere")),
+        tags=st.sampled_from(((), ("fruit",))),
+    ),
     context_tags=st.sampled_from(({}, {"fruit": None}, {"garden": 2.0})),
     limit=st.integers(1, 4),
     explain=st.booleans(),
     approvals=st.booleans(),
     every=st.booleans(),
-    versions=st.just(()),
     plain=st.booleans(),
 )
 edits = st.tuples(st.sampled_from(("notes/a.md", "garden/b.md", "garden/c.md")), st.sampled_from((None, *WORDS)))
@@ -175,10 +177,10 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
         if found is None:
             return
         assert text.answer(found, View()) == text.answer(both.alone("search", query), View())
-        both.same("context", ContextQuery(query=query.text, project=query.project, budget=3))
+        both.same("context", ContextQuery(query=query.text, project=query.filters.project, budget=3))
 
     check()
-    both.same("search", Query("apples", kinds=frozenset({Kind.LESSON}), limit=3))
+    both.same("search", Query("apples", Filter(frozenset({Kind.LESSON})), limit=3))
     both.same("before_a_tool", ("src/a.py",), "garden rake", (str(tmp_path),), (), [("src/a.py", "", "apples")])
     both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
@@ -247,7 +249,7 @@ def test_what_fails_or_is_no_job_is_left_to_the_caller_and_only_values_of_ours_t
         with pytest.raises(pickle.UnpicklingError):
             daemon_client.unpacked(pickle.dumps(bad))
     options = Options(Path("a"), Path("b"), Path("c"), Path("d"))._asdict()
-    value = (Query("x", kinds=frozenset({Kind.DOC})), {"place": options["cwd"]}, Places())
+    value = (Query("x", Filter(frozenset({Kind.DOC}))), {"place": options["cwd"]}, Places())
     assert daemon_client.unpacked(pickle.dumps(value)) == value
 
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ai_lessons.model.entries import KINDS, EntrySummary, Kind, Status, json_fields, record
+from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Status, json_fields, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,24 +29,18 @@ if TYPE_CHECKING:
 
 
 class Query(NamedTuple):
-    """A search, and what it may find, as `Filter` has it.
+    """A search, and what it may find.
 
     `context_tags` maps a tag to its weight or None for the default.
     `text` may hold phrases and filters, as `catalog.parse_query` has it, unless it is `plain`.
-    `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
+    The filters' `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
     `limit`: the most results; 0 for five, and up to ten where they are near the best.
     `typing`: a person types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
     """
 
     text: str
-    kinds: frozenset[Kind] = frozenset()
-    project: str | None = None
-    tags: Sequence[str] = ()
-    versions: Sequence[str] = ()
-    since: str | None = None
-    scopes: frozenset[str] = frozenset()
-    phrases: Sequence[str] = ()
+    filters: Filter = Filter()
     context_tags: Mapping[str, float | None] = {}
     limit: int = 0
     explain: bool = False

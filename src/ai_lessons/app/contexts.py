@@ -409,7 +409,7 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
     `ask` does the jobs `context` and `search`, elsewhere perhaps.
     """
     error, alone = transcripts.shown_in(query.text)
-    if error and not (query.versions or query.kinds - {Kind.LESSON, Kind.RULE}):
+    if error and not (query.filters.versions or query.filters.kinds - {Kind.LESSON, Kind.RULE}):
         helps = context(opened, ContextQuery(error=error, approvals=query.approvals), ask)
         if helps.entries:
             return helps
@@ -686,7 +686,7 @@ class _Asked:
         query = self._query
         if not query.query.strip():
             return summaries
-        search = Query(query.query, kinds=kinds, project=query.project, limit=self._budget, plain=True)
+        search = Query(query.query, Filter(kinds, query.project), limit=self._budget, plain=True)
         result = app.search.find(self._repo, search._replace(context_tags=query.context_tags))
         ids = {summary.id for summary in summaries}
         hits = () if result.weak else (hit.entry for hit in result.hits)

@@ -80,23 +80,24 @@ def asked_versions(repo: Reading, query: Query) -> Versions:
 
     With nothing asked for, a version that the words name counts, else what the lock files of the code around pin.
     """
-    asked = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
+    filters = query.filters
+    asked = frozenset(version for version in filters.versions if version.strip().casefold() != AUTO)
     stored = repo.catalog.versions_of_projects()
     of_project: dict[str, frozenset[str]] = {}
     notes: list[str] = []
-    if not query.versions:
+    if not filters.versions:
         of_project = _in_words(query, stored)
         used = _in_use(repo, query, asked, stored.keys() - of_project)[0] if stored else {}
         # versions that were not asked for must not empty the answer
         of_project |= {name: versions for name, versions in used.items() if _fitting(versions, stored[name])}
-    elif len(asked) < len(set(query.versions)):
+    elif len(asked) < len(set(filters.versions)):
         of_project, notes = _in_use(repo, query, asked, None)
     instead = {}
     # asked of no project in particular, a version may well be that of another one
-    fits = not query.project and any(_fitting(asked, versions) for versions in stored.values())
+    fits = not filters.project and any(_fitting(asked, versions) for versions in stored.values())
     for project, versions in stored.items():
         asked_of_it = of_project.get(project, frozenset() if fits else asked)
-        if not asked_of_it or _fitting(asked_of_it, versions) or (query.project and project != query.project):
+        if not asked_of_it or _fitting(asked_of_it, versions) or (filters.project and project != filters.project):
             continue
         names = sorted(name.lstrip("@") for name in asked_of_it)
         if near := {name: stand_in for name in names if (stand_in := nearest(name, versions))}:
@@ -108,14 +109,14 @@ def asked_versions(repo: Reading, query: Query) -> Versions:
 
 def what_there_is(query: Query, stored: Stored) -> list[str]:
     """Which versions there are, where one was asked for that leaves nothing."""
-    if not query.versions:
+    if not query.filters.versions:
         return []
-    project = query.project
+    project = query.filters.project
     having = [f"{name} has {_listed(stored[name])}" for name in ([project] if project else stored) if name in stored]
     if not having:
         return [f"nothing of {project} states a version" if project else "nothing that is stored states a version"]
     listing = "; ".join(having[:NAMED_IN_NOTE])
-    return [f"nothing is stored at version {', '.join(query.versions)}; {listing}"]
+    return [f"nothing is stored at version {', '.join(query.filters.versions)}; {listing}"]
 
 
 def not_here(catalog: CatalogReader, asked: Mapping[str, Iterable[str]]) -> list[str]:
@@ -158,8 +159,8 @@ def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
             by_project[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
             text = text.replace(named[0], "")
     led = _LED.findall(text)
-    words = _DOTTED.findall(text) if query.project else [word for _, word in led]
-    unasked = {name: stored[name] for name in stored.keys() - by_project if query.project in {None, name}}
+    words = _DOTTED.findall(text) if query.filters.project else [word for _, word in led]
+    unasked = {name: stored[name] for name in stored.keys() - by_project if query.filters.project in {None, name}}
     for project, versions in unasked.items():
         if fitting := frozenset(word for word in words if _fitting({word}, versions)):
             by_project[project] = fitting
@@ -177,10 +178,11 @@ def _in_use(
     from ai_lessons.connectors.packages import in_use, manifests
 
     if projects is None:
-        projects = [query.project] if query.project else [tally.name for tally in repo.catalog.projects()]
+        project = query.filters.project
+        projects = [project] if project else [tally.name for tally in repo.catalog.projects()]
     files, left_out = manifests(repo.options.cwd)
     uses = in_use(files, list(projects), repo.reading_config.tag_aliases)
-    notes = [_note(uses, query.project), *(f"left out for the versions in use: {file}" for file in left_out)]
+    notes = [_note(uses, query.filters.project), *(f"left out for the versions in use: {file}" for file in left_out)]
     return {project: named | {use.version for use in project_uses} for project, project_uses in uses.items()}, notes
 
 

@@ -76,7 +76,8 @@ def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> boo
     """
     weights = ranking.context_weights(query.context_tags, aliases)
     tags = {tag for tag, weight in weights.items() if weight > 0}
-    tags |= {aliases.get(tag, tag) for tag in (*query.tags, *([query.project] if query.project else []))}
+    filters = query.filters
+    tags |= {aliases.get(tag, tag) for tag in (*filters.tags, *([filters.project] if filters.project else []))}
     return not tags.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
 
 
@@ -93,10 +94,10 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
     summaries = repo.catalog.many(judged.rules.of.keys() | joined)
     rules = {summary.id: summary for summary in summaries.values() if summary.kind is Kind.RULE}
     query, aliases = asked.query, repo.reading_config.tag_aliases
-    projects = {GLOBAL_PROJECT, *([query.project] if query.project else [])}
+    projects = {GLOBAL_PROJECT, *([query.filters.project] if query.filters.project else [])}
     weights = ranking.context_weights(query.context_tags, aliases)
     least = max(BAR, NEAR_BEST * max(judged.near.best, judged.rules.best))
-    filtered, surfacing = bool(query.project or query.tags), list[Ranked]()
+    filtered, surfacing = bool(query.filters.project or query.filters.tags), list[Ranked]()
     at_home = {
         entry_id
         for project in {summaries[entry_id].project for entry_id in joined & rules.keys()} - projects
@@ -208,7 +209,7 @@ class Asking(NamedTuple):
     @property
     def kinds(self) -> frozenset[Kind]:
         """The kinds among which results are ranked; rules are found beside them unless kinds are asked for."""
-        return self.query.kinds or frozenset(Kind) - {Kind.RULE}
+        return self.query.filters.kinds or frozenset(Kind) - {Kind.RULE}
 
 
 def ask(repo: Reading, query: Query) -> Asking:
@@ -241,13 +242,14 @@ class Gathered(NamedTuple):
 def gather(repo: Reading, asked: Asking) -> Gathered:
     """Ask the index for passages by words and by vector, and the catalog for their entries."""
     done, query, remark = refresh(repo), asked.query, ""
-    with_rules = not query.kinds and any(part.rules.count for part in repo.every)
+    with_rules = not query.filters.kinds and any(part.rules.count for part in repo.every)
     begun = begin(repo, query.text, ALL_RULES, DEPTH) if with_rules else None
     depth, filters = max(DEPTH, query.limit), _of_index(repo, asked)
     candidates = begin(repo, query.text, filters, depth)()
-    if query.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(query):
-        remark = f"nothing holds {_or(map(repr, query.phrases))} word by word: the words are looked for"
-        asked, filters = asked._replace(query=query._replace(phrases=())), filters._replace(phrases=())
+    if query.filters.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(query):
+        remark = f"nothing holds {_or(map(repr, query.filters.phrases))} word by word: the words are looked for"
+        asked = asked._replace(query=query._replace(filters=query.filters._replace(phrases=())))
+        filters = filters._replace(phrases=())
         candidates = begin(repo, query.text, filters, depth)()
     # a score is of question (of which phrases are a part) and entry, whatever is filtered
     kinds = frozenset(Kind) - {Kind.RULE}
@@ -298,7 +300,7 @@ def _together(repos: Sequence[RepositorySession], candidates: Sequence[Candidate
 
 
 def _is_phrase(query: Query) -> bool:
-    return _query_words(query.phrases) >= _query_words([query.text])
+    return _query_words(query.filters.phrases) >= _query_words([query.text])
 
 
 class Judged(NamedTuple):
@@ -340,7 +342,7 @@ def judge(gathered: Gathered) -> Judged:
     for hit in (*gathered.rules.vectors, *gathered.rules.text):
         matches.setdefault(hit.entry_id, hit)
     headed = ranking.headed(text, (*candidates.text, *candidates.vectors), head_of)
-    return Judged(near, whole, rules, lead, headed, matches, weak=near.best < BAR and not asked.query.phrases)
+    return Judged(near, whole, rules, lead, headed, matches, weak=near.best < BAR and not asked.query.filters.phrases)
 
 
 def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
@@ -354,7 +356,7 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
     matches = tuple(match._replace(score=match.score * seen.whole.best) for match in matches)
     hits = drop_superseded(repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.summaries))
     hits = list(_few(hits)) if asked.few else hits
-    if asked.query.kinds:
+    if asked.query.filters.kinds:
         return hits
     least = max(BAR, NEAR_BEST * (hits[0].entry.score or 0.0)) if hits else 0.0
     near = [hit.entry for hit in hits if not seen.weak and (hit.entry.score or 0.0) >= least]
@@ -365,9 +367,9 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
 def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -> Answer:
     """The answer with the sentences that answer, and what the reader should know; one line where nothing is near."""
     asked, coverage = gathered.asked, gathered.coverage
-    rule_answers = not asked.query.kinds and any(hit.entry.kind is Kind.RULE for hit in hits)
+    rule_answers = not asked.query.filters.kinds and any(hit.entry.kind is Kind.RULE for hit in hits)
     weak = bool(hits) and seen.weak and not rule_answers
-    shown = (*asked.query.phrases, *ranking.names(asked.query.text))
+    shown = (*asked.query.filters.phrases, *ranking.names(asked.query.text))
     # where none comes near the question, data names three, unless a limit was stated; words alone tell less: all
     named = hits[:3] if weak and asked.few and gathered.candidates.vectors else hits
     hits = [_answering(hit, asked.query, shown) for hit in named]
@@ -385,8 +387,8 @@ def _few(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 def _by_filters(repo: Reading, asked: Asking) -> Answer:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     query, versions = asked.query, asked.versions
-    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
-    selected = repo.catalog.select(Filter(kinds, query.project, query.tags, since=query.since, scopes=query.scopes))
+    kinds = query.filters.kinds or frozenset(kind for kind in Kind if query.filters.versions and kind.is_resource)
+    selected = repo.catalog.select(query.filters._replace(kinds=kinds, versions=()))
     by_id = {summary.id: summary for summary in selected}
     places = {entry_id: place for place, entry_id in enumerate(by_id)}
     matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
@@ -409,7 +411,7 @@ def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
 
 
 def _what_there_is(repo: Reading, query: Query) -> str:
-    missing = not_here(repo.catalog, {"project": (query.project or "",), "tag": query.tags})
+    missing = not_here(repo.catalog, {"project": (query.filters.project or "",), "tag": query.filters.tags})
     return "; ".join(missing or what_there_is(query, repo.catalog.versions_of_projects()))
 
 
@@ -418,28 +420,29 @@ def understood(query: Query) -> Query:
 
     Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
     """
-    text = gist(query.text)
+    text, filters = gist(query.text), query.filters
     words, parsed = (" ".join(text.split()), Filter()) if query.plain else parse_query(text)
     if not words and parsed == Filter():
         raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
-    kinds = query.kinds & parsed.kinds if query.kinds and parsed.kinds else query.kinds or parsed.kinds
-    if query.kinds and not kinds:
+    kinds = filters.kinds & parsed.kinds if filters.kinds and parsed.kinds else filters.kinds or parsed.kinds
+    if filters.kinds and not kinds:
         raise UsageError(
-            f"{_or(parsed.kinds)} is asked for, and this search is for {_or(query.kinds)}", hint="leave one of them out"
+            f"{_or(parsed.kinds)} is asked for, and this search is for {_or(filters.kinds)}",
+            hint="leave one of them out",
         )
     # with nothing taken out of it a question is looked for as it was typed: quotation marks tell the model something
     text = " ".join(text.split()) if parsed._replace(phrases=()) == Filter() else words
     # The question is about its phrases if they are half of its words or more: people also put names into quotes in the
     # middle of a sentence, and held to those, the answers to 600 tasks lost a third of their nDCG@10 (0.44 to 0.31).
     is_about = 2 * _query_words(parsed.phrases) >= _query_words([text])
-    return query._replace(
-        text=text,
+    filters = filters._replace(
         phrases=parsed.phrases if is_about else (),
         kinds=kinds,
-        project=one_project([project for project in (query.project, parsed.project) if project]),
-        tags=tuple(dict.fromkeys((*query.tags, *parsed.tags))),
-        versions=tuple(dict.fromkeys((*query.versions, *parsed.versions))),
+        project=one_project([project for project in (filters.project, parsed.project) if project]),
+        tags=tuple(dict.fromkeys((*filters.tags, *parsed.tags))),
+        versions=tuple(dict.fromkeys((*filters.versions, *parsed.versions))),
     )
+    return query._replace(text=text, filters=filters)
 
 
 def _query_words(texts: Iterable[str]) -> int:
@@ -455,13 +458,14 @@ def _of_index(repo: Reading, asked: Asking) -> Filter:
     query, versions = asked.query, asked.versions
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
     of_any, of_project = versions.spellings(tally.name for tally in tallies)
-    beside = Filter(since=query.since, scopes=query.scopes, status=None)  # the index has no columns for these two
-    selected = repo.catalog.select(beside) if query.since or query.scopes else None
+    # the index has no columns for the other filters: the catalog says whose ids pass them
+    beside = query.filters._replace(kinds=frozenset(), project=None, tags=(), versions=(), phrases=(), status=None)
+    selected = repo.catalog.select(beside) if beside != Filter(status=None) else None
     return Filter(
         kinds=asked.kinds,
-        project=query.project,
-        tags=query.tags,
-        phrases=query.phrases,
+        project=query.filters.project,
+        tags=query.filters.tags,
+        phrases=query.filters.phrases,
         ids=None if selected is None else frozenset(summary.id for summary in selected),
         spelled=of_any,
         spelled_in=of_project,

@@ -14,6 +14,7 @@ from ai_lessons.interfaces import agent_text, cli, text
 from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, read_input, show_version
 from ai_lessons.interfaces.cli.options import ORIGINS, id_argument, limit_option, offer, origin_option
 from ai_lessons.model import lessons
+from ai_lessons.model.entries import Filter
 from ai_lessons.model.lessons import ScopePlace, place_of
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def promote(call: Call, ref: str, to: str) -> None:
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
     at = place_of(scope) if scope else ScopePlace("")
-    query = Query(" ".join(words), kinds=app.lessons.LESSONS, project=at.project or None, limit=limit, scopes=at.scopes)
+    filters = Filter(app.lessons.LESSONS, at.project or None, scopes=at.scopes)
+    query = Query(" ".join(words), filters, limit=limit)
     result = call.ask("search", query)
     lessons = [app.lessons.lesson_json(hit.entry, scored=True) for hit in result.lessons]
     call.answer(

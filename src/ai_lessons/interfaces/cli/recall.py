@@ -18,7 +18,7 @@ from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Alias, Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal
-from ai_lessons.model.entries import Kind
+from ai_lessons.model.entries import Filter, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,12 +81,14 @@ def recall() -> None:
 )
 @options.explain_option
 @click.option("--all", "every", is_flag=True, help="Also superseded entries, with a lower score.")
-def search(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
+def search(
+    call: Call, /, words: tuple[str, ...], context_tags: Any, limit: int, explain: bool, every: bool, **filters: Any
+) -> None:
     """Search everything by meaning and by words.
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    query = Query(text=" ".join(words), approvals=call.by_agent, **filters)
+    query = Query(" ".join(words), Filter(**filters), context_tags, limit, explain, call.by_agent, every=every)
     answer = app.contexts.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
     text: Any = text_jobs.context if isinstance(answer, Context) else interfaces_text.answer
     call.answer(answer, text)

@@ -31,7 +31,7 @@ from ai_lessons.interfaces.output import View, count
 from ai_lessons.model import ENTERPRISE, expression, rule_checks
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
-from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Kind, Relation
+from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Filter, Kind, Relation
 from ai_lessons.model.frontmatter import listed, read_entry
 from ai_lessons.model.texts import escaped
 
@@ -357,7 +357,7 @@ def search(opened: Library, asked: Asked) -> Page:
     kinds = frozenset({Kind(chosen["kind"])} if chosen["kind"] in {*Kind} else ())
     versions, tags = ((chosen[key],) if chosen[key] else () for key in ("version", "tag"))
     query = Query(
-        chosen["q"], kinds=kinds, versions=versions, project=chosen["project"] or None, tags=tags, limit=ROWS_SHOWN,
+        chosen["q"], Filter(kinds, chosen["project"] or None, tags, versions), limit=ROWS_SHOWN,
         explain=True, approvals=True, every=bool(chosen["every"]), typing=bool(asked.get("part")),
     )  # fmt: skip
     values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None, "far": 0}
@@ -371,8 +371,8 @@ def search(opened: Library, asked: Asked) -> Page:
         values |= {"answer": answer._replace(hits=near), "far": len(answer.hits) - len(near)}
     else:
         values["listing"] = app.entries.list_entries(
-            opened, kinds=kinds, project=query.project, tag=chosen["tag"] or None, versions=versions, limit=ROWS_SHOWN,
-            status=None if query.every else "active",
+            opened, kinds=kinds, project=chosen["project"] or None, tag=chosen["tag"] or None, versions=versions,
+            limit=ROWS_SHOWN, status=None if query.every else "active",
         )  # fmt: skip
     if not asked.get("part"):  # who types sees the results alone
         catalog = opened.reading.current() if query.text else opened.reading.catalog
