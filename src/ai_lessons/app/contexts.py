@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Hit, Query, Related
 from ai_lessons.app.authorship import may_silence
-from ai_lessons.errors import Conflict, UsageError
+from ai_lessons.errors import Conflict
 from ai_lessons.git import files
 from ai_lessons.learning import statistics
 from ai_lessons.learning.selection import FEW, Candidate, NotShown, Thresholds, choose, fitting
@@ -36,7 +36,7 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
 from ai_lessons.model.lessons import trust
-from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
+from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing
 from ai_lessons.search import terms
 from ai_lessons.search.ranking import context_boost, context_weights
 
@@ -270,17 +270,6 @@ def refuse_circle(repo: Reading, start: EntrySummary, relation: str, end: EntryS
             f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
             hint=f"ai-lessons recall related {end.handle} --depth 3",
         )
-
-
-def refuse_wrong_kinds(repo: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
-    """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
-    pairs = list(links)
-    summaries = repo.catalog.many({target for _, target in pairs}) if pairs else {}
-    for relation, target in pairs:
-        end = summaries.get(target)
-        if end and (wrong := wrong_kinds(relation, source, end.kind)):
-            message, _, fitting = wrong.partition("; ")
-            raise UsageError(f"{message} ({end.handle})", hint=fitting)
 
 
 def related_of(catalog: CatalogReader, steps: Collection[GraphStep]) -> tuple[Related, ...]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import authorship, secrets
-from ai_lessons.app.contexts import refuse_circle, refuse_wrong_kinds, similarities, superseded
-from ai_lessons.app.write_checks import checked
+from ai_lessons.app.contexts import refuse_circle, similarities, superseded
+from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
 from ai_lessons.git import files
 from ai_lessons.git.store import Applied, Change
@@ -217,7 +217,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     if draft.links:
         opened.reading.current()
         links = frontmatter.resolved(draft.links, opened.reading.resolve)
-        refuse_wrong_kinds(opened.reading, Kind.LESSON, links)
+        refuse_wrong_kinds(opened.reading.catalog, Kind.LESSON, links)
     stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
     if repo.options.agent:
         stated["origin"] = authorship.AI  # an agent may say that it speaks for a person
@@ -432,7 +432,7 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
     Raises UsageError: wrong kinds, or both are the same entry. Conflict: it would close a circle.
     """
     start, end = _pair(opened, a, b)
-    refuse_wrong_kinds(opened.reading, start.kind, [(relation, end.id)])
+    refuse_wrong_kinds(opened.reading.catalog, start.kind, [(relation, end.id)])
     refuse_circle(opened.reading, start, relation, end)
     end_entry, _ = opened.reading.of(end.id).load(end.id)
     if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in end_entry.links}:
@@ -512,7 +512,7 @@ def rewrite(repo: RepositorySession, entry: Entry, text: str, new_text: str, pat
     code = repo.store.read(entry.path) if is_script and entry.code else b""
     data = new_text.encode()
     written = checked(path, code if is_script else data, data if is_script else None, was=entry)
-    refuse_wrong_kinds(repo, written.kind, (link[:2] for link in written.links if link not in entry.links))
+    refuse_wrong_kinds(repo.catalog, written.kind, (link[:2] for link in written.links if link not in entry.links))
     has_file = bool(text) or not is_script
     expect = blob_id(text.encode()) if has_file else None  # what was read, not what is there by now
     changes = []

@@ -16,8 +16,7 @@ from ai_lessons.app.answers import (
     Suggested,
     Written,
 )
-from ai_lessons.app.contexts import refuse_wrong_kinds
-from ai_lessons.app.write_checks import checked
+from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import blob_at
@@ -478,7 +477,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         created = repo.options.now()
         entry_id = frontmatter.new_id(created)
         links = frontmatter.resolved(draft.links, repo.resolve)
-        refuse_wrong_kinds(repo, Kind.RULE, links)
+        refuse_wrong_kinds(repo.catalog, Kind.RULE, links)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         text = " \n".join((draft.title, draft.rationale, draft.content))
         about, globs, _ = app.anchors.stated(repo, draft.about, text, project)
@@ -518,7 +517,7 @@ def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) ->
     with open_proposals(repo) as at:
         old = {place: None for place in at.trunk.places(entry.id) if place != path}
         new = checked(path, data, was=entry)
-        refuse_wrong_kinds(repo, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
+        refuse_wrong_kinds(repo.catalog, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
         made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
     return as_written(made)
 
@@ -565,5 +564,5 @@ def _text_of(at: ProposalContext, edit: Edited) -> tuple[Entry, Mapping[str, byt
     if entry.derived:
         data = markdown.edit(data.decode(), frontmatter.identity(entry)).encode()
     rule = checked(path, data)
-    refuse_wrong_kinds(at.repo, Kind.RULE, (link[:2] for link in rule.links))
+    refuse_wrong_kinds(at.repo.catalog, Kind.RULE, (link[:2] for link in rule.links))
     return rule, {**edit.files, path: data}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import secrets, write_checks
 from ai_lessons.app.answers import Pending, ProposedFile, Suggested
-from ai_lessons.app.contexts import refuse_wrong_kinds
 from ai_lessons.app.proposals import (
     SHORTEST_END,
     Objections,
@@ -24,7 +23,7 @@ from ai_lessons.app.proposals import (
     proposed_file,
     refuse_changed,
 )
-from ai_lessons.app.write_checks import checked
+from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import OpenProposal, Rejection
@@ -322,7 +321,7 @@ def _checked(
     if proposal.path not in files:
         raise InvalidEntry([Problem(proposal.path, "is not there, so its description describes nothing")])
     entry = checked(proposal.path, files[proposal.path], files.get(side_of(proposal.path)), was=was)
-    refuse_wrong_kinds(at.repo, entry.kind, (link[:2] for link in entry.links))
+    refuse_wrong_kinds(at.repo.catalog, entry.kind, (link[:2] for link in entry.links))
     return entry
 
 

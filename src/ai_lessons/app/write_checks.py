@@ -1,4 +1,4 @@
-"""Checks before every write: the bytes are an entry that the format allows, and bring no new secret."""
+"""Checks before every write: the bytes are an entry that the format allows, bring no new secret, and link what fits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import secrets as app_secrets
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git.files import read_file
 from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Actor, Change
@@ -15,14 +15,16 @@ from ai_lessons.model.checks import check_entry
 from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import side_of
+from ai_lessons.model.links import wrong_kinds
 from ai_lessons.model.texts import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from ai_lessons.app.open_repository import OpenRepository
     from ai_lessons.app.secrets import Secret
+    from ai_lessons.search.catalog import CatalogReader
 
     Read = Callable[[str], bytes | None]
 
@@ -204,3 +206,14 @@ def _committed(repo: OpenRepository, path: str) -> str:
         return repo.history.text_at("HEAD", path).decode("utf-8", "replace")
     except NotFound:
         return ""
+
+
+def refuse_wrong_kinds(catalog: CatalogReader, source: Kind, links: Iterable[tuple[str, str]]) -> None:
+    """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
+    pairs = list(links)
+    summaries = catalog.many({target for _, target in pairs}) if pairs else {}
+    for relation, target in pairs:
+        end = summaries.get(target)
+        if end and (wrong := wrong_kinds(relation, source, end.kind)):
+            message, _, fitting = wrong.partition("; ")
+            raise UsageError(f"{message} ({end.handle})", hint=fitting)
