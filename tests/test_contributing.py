@@ -1,4 +1,4 @@
-"""The worked example of CONTRIBUTING is true: added to a copy of the sources, it works and keeps to the rules."""
+"""The worked examples of CONTRIBUTING are true: added to a copy of the sources, they work and keep to the rules."""
 
 import os
 import re
@@ -13,14 +13,15 @@ TOP = Path(__file__).parents[1]
 COPIED = (
     "src", "tests", ".ci", "bench", "docs", "template-repo", "hooks", "pyproject.toml", "changelog.d", "README.md",
 )  # fmt: skip
-MOST_FILES = 5
+STEP = re.compile(
+    r"^\d\. `(?P<file>[^`]+)`, (?:below `(?P<line>[^`]+)`|a new file):[^\n]*\n\n   ```python\n(?P<code>.*?)^   ```$",
+    re.MULTILINE | re.DOTALL,
+)
 FUTURE = "from __future__ import annotations\n"
 
 
-def example(heading: str) -> dict[str, str]:
-    """By file, the code that a section of CONTRIBUTING tells to add."""
-    text = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    return dict(re.findall(r"In `([^`]+)`:\n\n```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+def section(heading: str) -> str:
+    return (TOP / "CONTRIBUTING.md").read_text("utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
 
 
 def add(file: Path, code: str) -> None:
@@ -35,31 +36,54 @@ def add(file: Path, code: str) -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The sources once more, with the example."""
+    """The sources once more, with what is compiled, but not what another process is just writing."""
     for name in COPIED:
         if (TOP / name).is_dir():
-            # with what is compiled, which is half of the time, but not what another process is just writing
             shutil.copytree(TOP / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc.*"))
         else:
             shutil.copy(TOP / name, tmp_path / name)
-    files = example("How to add a command")
-    assert 3 < len(files) <= MOST_FILES
-    for name, code in files.items():
-        add(tmp_path / name, code)
     return tmp_path
 
 
-def test_the_command_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> None:
-    def does(*words: str) -> None:
-        environ = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (copy / "src", copy / "tests", copy)))}
-        done = subprocess.run(
-            [sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+def run(copy: Path, *words: str) -> None:
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (copy / "src", copy / "tests", copy)))}
+    done = subprocess.run([sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
-    python = [name for name in example("How to add a command") if name.endswith(".py")]
-    does("-m", "ruff", "check", "--fix", "--quiet", *python)
-    does("-m", "ruff", "format", "--quiet", *python)
-    does(".ci/reference.py")
-    files = ("tests/interfaces/test_random.py", "tests/interfaces/test_help.py", "tests/test_docs.py")
-    does("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "random or current")
+
+def run_tests(copy: Path, which: str, *files: str) -> None:
+    run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", which)
+
+
+def test_the_command_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> None:
+    told = section("How to add a command")
+    files = dict(re.findall(r"In `([^`]+)`:\n\n```\w+\n(.*?)^```", told, re.MULTILINE | re.DOTALL))
+    assert 3 < len(files) <= 5
+    for name, code in files.items():
+        add(copy / name, code)
+    python = [name for name in files if name.endswith(".py")]
+    run(copy, "-m", "ruff", "check", "--fix", "--quiet", *python)
+    run(copy, "-m", "ruff", "format", "--quiet", *python)
+    run(copy, ".ci/reference.py")
+    tests = ("tests/interfaces/test_random.py", "tests/interfaces/test_help.py", "tests/test_docs.py")
+    run_tests(copy, "random or current", *tests)
+
+
+def test_the_kind_of_the_example_works_and_touches_at_most_eight_files(copy: Path) -> None:
+    told = section("How to add a kind of entry")
+    named = re.findall(r"`([a-z.-]+/[^`]*)`", told.partition("1. ")[2].replace("tests/test_template.py", ""))
+    assert 5 < len(set(named)) <= 8
+    steps = list(STEP.finditer(told))
+    assert len(steps) == 5
+    for step in steps:
+        file = copy / step["file"]
+        new = "".join(f"{line[3:]}\n" for line in step["code"].splitlines())
+        if not step["line"]:
+            file.write_text(new)
+            continue
+        text, line = file.read_text(), f"{step['line']}\n"
+        assert text.count(line) == 1, line
+        file.write_text(text.replace(line, line + new))
+    tests = ("tests/app/test_decisions.py", "tests/model/test_layout.py", "tests/interfaces/test_every_kind.py")
+    # of the kinds that were there before, the other tests are enough
+    run_tests(copy, "decision or letters", *tests)
