@@ -54,9 +54,10 @@ class World:
     def _embedder(self, name: str) -> Embedder:
         return self.embedder if name == self.embedder.name else self.other
 
-    def put(self, *entries: EntryRows) -> None:
+    def put(self, *entries: EntryRows) -> Self:
         self.entries |= {one.id: one for one in entries}
         self.generation += 1
+        return self
 
     def remove(self, *names: str) -> None:
         for name in names:

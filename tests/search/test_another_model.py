@@ -15,8 +15,7 @@ from search.index_world import World, entry, many
 def world(tmp_path: Path, closing: ExitStack) -> World:
     """Twenty entries, indexed with one model, and then asked for with another, of other dimensions."""
     made = closing.enter_context(World(tmp_path))
-    made.put(*many(20))
-    made.refresh()
+    made.put(*many(20)).refresh()
     made.model, made.dimensions, made.other = "other", 48, HashEmbedder("other", 48)
     made.index = made.open()
     return made
@@ -48,8 +47,7 @@ def test_back_to_the_old_model_its_vectors_come_from_the_cache(world: World) -> 
 
 
 def test_until_there_are_vectors_of_the_new_model_texts_are_searched(world: World) -> None:
-    world.put(entry("new", "pomology"))
-    done = world.refresh(seconds=0)
+    done = world.put(entry("new", "pomology")).refresh(seconds=0)
     assert (done.missing, world.other.asked) == (41, [])
     assert world.found("pomology") == ["new"]
     assert world.near("word7") == []

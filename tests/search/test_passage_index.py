@@ -42,11 +42,9 @@ def test_before_the_first_refresh_there_is_nothing_and_no_error(world: World) ->
 
 
 def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
-    world.put(entry("a", "alpha"), entry("b", "beta"), entry("c", "gamma"))
-    world.refresh()
+    world.put(entry("a", "alpha"), entry("b", "beta"), entry("c", "gamma")).refresh()
     world.embedder.asked.clear()
-    world.put(entry("b", "delta"))
-    done = world.refresh()
+    done = world.put(entry("b", "delta")).refresh()
     assert world.loaded == ["b"]
     assert world.embedder.asked == ["Title of b\ndelta"]
     assert (done.entries, done.removed, done.embedded) == (1, 0, 1)
@@ -55,19 +53,16 @@ def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
 
 
 def test_an_entry_that_can_no_longer_be_loaded_is_not_found(world: World) -> None:
-    world.put(entry("a", "alpha"), entry("b", "alpha"))
-    world.refresh()
+    world.put(entry("a", "alpha"), entry("b", "alpha")).refresh()
     done = world.index.refresh("2", lambda: {"a": "new", "b": world.entries["b"].fingerprint}, lambda _: [])
     assert done.removed == 1
     assert world.found("alpha") == ["b"]
 
 
 def test_moving_and_retagging_embed_nothing(world: World) -> None:
-    world.put(entry("a", "alpha", tags=("x",)))
-    world.refresh()
+    world.put(entry("a", "alpha", tags=("x",))).refresh()
     world.embedder.asked.clear()
-    world.put(entry("a", "alpha", tags=("y",), project="other"))
-    done = world.refresh()
+    done = world.put(entry("a", "alpha", tags=("y",), project="other")).refresh()
     assert (done.entries, done.missing) == (1, 0)
     assert world.embedder.asked == []
     assert world.near("alpha", Filter(tags=("y",), project="other")) == ["a"]
@@ -75,8 +70,7 @@ def test_moving_and_retagging_embed_nothing(world: World) -> None:
 
 
 def test_a_deleted_index_comes_back_without_embedding(world: World) -> None:
-    world.put(*many(20))
-    world.refresh()
+    world.put(*many(20)).refresh()
     shutil.rmtree(world.folder / "index")
     shutil.rmtree(world.folder / "state")
     world.embedder.asked.clear()
@@ -87,8 +81,7 @@ def test_a_deleted_index_comes_back_without_embedding(world: World) -> None:
 
 
 def test_text_is_searchable_before_any_vector_is_there(world: World) -> None:
-    world.put(entry("a", "alpha"), entry("b", "beta"))
-    done = world.refresh(seconds=0)
+    done = world.put(entry("a", "alpha"), entry("b", "beta")).refresh(seconds=0)
     assert (done.missing, done.embedded) == (2, 0)
     assert world.found("alpha") == ["a"]
     assert world.near("alpha") == []
@@ -115,8 +108,7 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(world: World, m
 
 
 def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(world: World) -> None:
-    world.put(*many(index.FEW))
-    done = world.refresh(seconds=9)
+    done = world.put(*many(index.FEW)).refresh(seconds=9)
     assert (done.embedded, done.missing) == (0, 2 * index.FEW)
     assert world.embedder.asked == []
     assert world.near(many(1)[0].title) == []
@@ -128,8 +120,7 @@ def test_without_a_model_text_answers_and_says_so(tmp_path: Path, closing: ExitS
         raise ModelUnavailable("tiny", [("package index", "no network")])
 
     world = closing.enter_context(World(tmp_path, make=none))  # type: ignore[arg-type]
-    world.put(entry("a", "alpha"))
-    done = world.refresh()
+    done = world.put(entry("a", "alpha")).refresh()
     assert done.missing == 1
     assert "full text only" in done.notes[0]
     found = world.index.candidates("alpha")
@@ -138,8 +129,7 @@ def test_without_a_model_text_answers_and_says_so(tmp_path: Path, closing: ExitS
 
 
 def test_any_question_is_fine(world: World) -> None:
-    world.put(*many(30))
-    world.refresh()
+    world.put(*many(30)).refresh()
     for text in (
         "", "   ", "!!!", "?-\"'", "()", "the", "'", '"quoted phrase"', "a AND (b", "配置文件", "🙂",
         "word1 " * 2000, "x:y^2~",
@@ -154,8 +144,7 @@ def test_an_empty_repository_is_fine_and_can_grow(world: World) -> None:
     done = world.refresh()
     assert (done.entries, done.missing) == (0, 0)
     assert world.found("alpha") == []
-    world.put(entry("a", "alpha"))
-    world.refresh()
+    world.put(entry("a", "alpha")).refresh()
     assert world.found("alpha") == ["a"]
     world.remove("a")
     world.refresh()
@@ -183,8 +172,7 @@ def test_filters_hold_for_both_lists(world: World) -> None:
 
 
 def test_another_lancedb_or_format_rebuilds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.put(*many(3))
-    world.refresh()
+    world.put(*many(3)).refresh()
     monkeypatch.setattr(table, "FORMAT", 99)
     world.index = world.open()
     assert "another format" in world.refresh().rebuilt
@@ -201,8 +189,7 @@ def damage(folder: Path) -> None:
     "part", ["", "passages_1.lance/_versions", "passages_1.lance/data", "passages_1.lance/_indices"]
 )
 def test_a_damaged_index_is_rebuilt(world: World, part: str) -> None:
-    world.put(*many(30))
-    world.refresh()
+    world.put(*many(30)).refresh()
     damage(world.folder / "index" / part)
     world.index = world.open()
     world.put(entry("new", "word1 alpha"))
@@ -217,8 +204,7 @@ def test_a_damaged_index_is_rebuilt(world: World, part: str) -> None:
 
 
 def test_a_lost_or_damaged_state_only_costs_a_comparison(world: World) -> None:
-    world.put(*many(3))
-    world.refresh()
+    world.put(*many(3)).refresh()
     for text in ("not json", "[]", json.dumps({"generation": "1", "table": "x"})):
         (world.folder / "state" / "state.json").write_text(text)
         assert world.refresh().entries == 0
@@ -226,8 +212,7 @@ def test_a_lost_or_damaged_state_only_costs_a_comparison(world: World) -> None:
 
 
 def test_a_reader_goes_on_with_the_old_table_while_a_new_one_is_built(world: World) -> None:
-    world.put(*many(40))
-    world.refresh()
+    world.put(*many(40)).refresh()
     reader = world.open()
     answers: list[int] = []
     load = world.load
@@ -281,38 +266,27 @@ def assert_right(world: World, count: int) -> None:
     assert world.near("number 7 says word7")[0] == "e00007"
 
 
-def test_two_processes_at_once_make_no_duplicates(world: World) -> None:
-    world.put(*many(5))
-    world.refresh()
-    children = [child(world, "2", 60) for _ in range(2)]
+def test_two_processes_at_once_make_no_duplicates(world: World, closing: ExitStack) -> None:
+    world.put(*many(5)).refresh()
+    children = [closing.enter_context(child(world, "2", 60)) for _ in range(2)]
     assert [one.wait() for one in children] == [0, 0]
-    for one in children:
-        assert one.stdout is not None
-        one.stdout.close()
     world.put(*many(60, "2"))
     assert_right(world, 60)
 
 
 def test_killed_at_any_moment_it_is_right_after_the_next_refresh(world: World) -> None:
-    for attempt, delay in enumerate((0.02, 0.15, 0.4)):
-        mark = str(attempt)
-        running = child(world, mark, 60, 0.02)
-        assert running.stdout is not None
-        assert running.stdout.readline() == "ready\n"
-        time.sleep(delay)
-        running.kill()
-        running.wait()
-        running.stdout.close()
-        if attempt % 2:
-            world.put(*many(60, mark))
-            assert_right(world, 60)
-    world.put(*many(60, "last"))
-    assert_right(world, 60)
+    for mark, delay in (("1", 0.02), ("2", 0.3)):
+        with child(world, mark, 60, 0.02) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "ready\n"
+            time.sleep(delay)
+            running.kill()
+        world.put(*many(60, mark))
+        assert_right(world, 60)
 
 
 def test_readers_see_no_error_while_others_write(world: World) -> None:
-    world.put(*many(50))
-    world.refresh()
+    world.put(*many(50)).refresh()
     reader = world.open()
     stop = threading.Event()
     trouble: list[BaseException] = []
@@ -327,8 +301,7 @@ def test_readers_see_no_error_while_others_write(world: World) -> None:
     thread = threading.Thread(target=look)
     thread.start()
     for n in range(6):
-        world.put(*many(50, str(n)))
-        world.refresh(full=n % 3 == 2)
+        world.put(*many(50, str(n))).refresh(full=n % 3 == 2)
     stop.set()
     thread.join()
     assert trouble == []

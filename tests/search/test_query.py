@@ -20,8 +20,7 @@ from search.index_world import World, entry, many
 def world(tmp_path: Path, closing: ExitStack) -> World:
     """Forty entries of two passages, a quarter of them in a project of their own."""
     made = closing.enter_context(World(tmp_path))
-    made.put(*many(30), *(entry(f"p{n}", f"number {n} of the project", project="own") for n in range(10)))
-    made.refresh()
+    made.put(*many(30), *(entry(f"p{n}", f"number {n} of the project", project="own") for n in range(10))).refresh()
     return made
 
 
@@ -73,8 +72,7 @@ def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world
     reader = world.open()
     for _ in range(3):
         assert reader.candidates("a new thing altogether").vectors[0].entry_id != "new"
-    world.put(entry("new", "a new thing altogether"))
-    world.refresh()
+    world.put(entry("new", "a new thing altogether")).refresh()
     for _ in range(3):
         assert reader.candidates("a new thing altogether").vectors[0].entry_id == "new"
     world.remove("new")
@@ -90,10 +88,8 @@ def test_filters_without_end_are_answered_rightly(world: World) -> None:
 
 def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: ExitStack) -> None:
     world = closing.enter_context(World(tmp_path))
-    world.put(*many(4))
-    world.refresh()
-    world.put(entry("late", "number 2 says word2"))
-    world.refresh(seconds=0)
+    world.put(*many(4)).refresh()
+    world.put(entry("late", "number 2 says word2")).refresh(seconds=0)
     for _ in range(3):
         assert "late" not in world.near("number 2 says word2")
         assert "late" in world.found("word2")

@@ -31,12 +31,8 @@ from ai_lessons.search.ranking import (
 )
 
 
-def hits(*scores: tuple[str, float], ordinal: int = 0) -> tuple[Match, ...]:
-    return tuple(Match(entry, ordinal, score, text=f"{entry}#{ordinal}") for entry, score in scores)
-
-
-def scores(matches: tuple[Match, ...]) -> dict[str, float]:
-    return {match.entry_id: round(match.score, 3) for match in matches}
+def hit(entry_id: str, score: float, text: str = "") -> Match:
+    return Match(entry_id, 0, score, "", text)
 
 
 def test_an_entry_shows_its_best_passage_and_counts_once() -> None:
@@ -47,7 +43,7 @@ def test_an_entry_shows_its_best_passage_and_counts_once() -> None:
 
 
 def test_equal_scores_stand_by_id() -> None:
-    assert [match.entry_id for match in fuse(hits(("z", 1.0), ("a", 1.0), ("m", 1.0)), ())] == ["a", "m", "z"]
+    assert [match.entry_id for match in fuse([hit(name, 1.0) for name in "zam"], ())] == ["a", "m", "z"]
 
 
 raw_hits = st.lists(
@@ -90,23 +86,16 @@ def test_scores_lie_between_nothing_and_one_and_fall(text: list[Match], vectors:
     assert all(one.score >= other.score for one, other in pairwise(found))
 
 
-def match(entry: str, score: float) -> Match:
-    return Match(entry, 0, score)
-
-
 def test_other_versions_and_unknown_entries_are_left_out() -> None:
     facts = {
         "a": RankingFacts("a", versions=frozenset({"v1"}), asked={"v2"}),
         "b": RankingFacts("b", asked={"v2"}),
         "c": RankingFacts("c", versioned=False, asked={"v2"}),
     }
-    ranked = rank([match("a", 1.0), match("b", 0.9), match("c", 0.8), match("gone", 0.7)], facts)
+    ranked = rank([hit("a", 1.0), hit("b", 0.9), hit("c", 0.8), hit("gone", 0.7)], facts)
     assert {one.match.entry_id: round(one.score, 3) for one in ranked} == {"c": 0.8, "b": 0.63}
-
-
-def test_without_versions_asked_for_none_is_left_out() -> None:
     facts = {"a": RankingFacts("a", versions=frozenset({"v1"})), "b": RankingFacts("b")}
-    assert [one.score for one in rank([match("a", 1.0), match("b", 1.0)], facts)] == [1.0, 1.0]
+    assert [one.score for one in rank([hit("a", 1.0), hit("b", 1.0)], facts)] == [1.0, 1.0], "none is asked for"
 
 
 LONG = (
@@ -209,10 +198,6 @@ def test_a_passage_found_by_meaning_alone_shows_its_beginning() -> None:
     assert snippet(LONG, "zebra").startswith("Setting things up")
 
 
-def hit(entry_id: str, score: float) -> Match:
-    return Match(entry_id, 0, score)
-
-
 def test_one_list_stays_as_it_is() -> None:
     hits = [hit("a", 3.0), hit("b", 1.0)]
     assert blend([(hits, 9), ([], 100)], 10) == tuple(hits)
@@ -228,12 +213,9 @@ def test_the_only_hit_of_a_small_index_comes_nearer_to_its_like_in_a_large_one()
     assert 3 * before < scores["small"] / scores["large"] < 1
 
 
-def test_scores_of_indexes_of_one_size_are_compared_as_they_are() -> None:
+def test_scores_of_indexes_of_one_size_are_compared_and_of_equal_ones_that_of_the_nearer_index_is_first() -> None:
     found = blend([([hit("a", 2.0), hit("b", 1.0)], 50), ([hit("c", 1.5)], 50)], 10)
     assert [one.entry_id for one in found] == ["a", "c", "b"]
-
-
-def test_of_equal_hits_that_of_the_nearer_index_comes_first() -> None:
     lists = [([hit(name, 1.0)], 5) for name in "cab"]
     assert [one.entry_id for one in blend(lists, 9)] == ["c", "a", "b"]
 
@@ -263,7 +245,7 @@ QUESTION = "how do I stop a container that hangs"
 def candidates(
     *scores: float, text: str = "", model: str = PINNED.name, by_words: tuple[Match, ...] = ()
 ) -> Candidates:
-    vectors = tuple(Match(f"e{n}", 0, score, "", text) for n, score in enumerate(scores))
+    vectors = tuple(hit(f"e{n}", score, text) for n, score in enumerate(scores))
     return Candidates(by_words, vectors, model=model)
 
 
@@ -284,13 +266,13 @@ def test_the_chance_grows_with_the_similarity_and_with_the_words_that_are_held()
 
 
 def test_a_passage_that_holds_all_words_is_near_whatever_the_model_says() -> None:
-    hit = Match("a", 0, 7.0, "", "of the kangaroo")
-    assert judged(candidates(0.4, by_words=(hit,)), question="kangaroo") > 0
-    assert judged(candidates(0.4, by_words=(hit,)), question="kangaroos that hang") < 0
+    found = candidates(0.4, by_words=(hit("a", 7.0, "of the kangaroo"),))
+    assert judged(found, question="kangaroo") > 0
+    assert judged(found, question="kangaroos that hang") < 0
 
 
 def test_a_sentence_that_the_model_does_not_read_leads_to_its_page() -> None:
-    hits = (Match("a", 0, 9.0, text="A lock waits for the other writer, and so on."), Match("b", 0, 8.0, text="wait"))
+    hits = (hit("a", 9.0, "A lock waits for the other writer, and so on."), hit("b", 8.0, "wait"))
     question = "a lock waits for  the other writer"
     assert holders(question, hits, lambda hit: hit.text, 0.5)[1] == {("a", 0)}
     assert holders(question, hits, lambda hit: hit.text)[1] == set()
@@ -298,10 +280,10 @@ def test_a_sentence_that_the_model_does_not_read_leads_to_its_page() -> None:
 
 
 def test_while_vectors_are_missing_words_alone_may_tell() -> None:
-    hit = Match("a", 0, 7.0, "", "stop a container that hangs")
-    assert judged(Candidates((hit,))) > 0
-    assert judged(Candidates((Match("a", 0, 7.0, "", "something else"),))) < 0
-    assert judged(candidates(0.3, by_words=(hit,)), complete=False) > 0
+    by_words = (hit("a", 7.0, "stop a container that hangs"),)
+    assert judged(Candidates(by_words)) > 0
+    assert judged(Candidates((hit("a", 7.0, "something else"),))) < 0
+    assert judged(candidates(0.3, by_words=by_words), complete=False) > 0
 
 
 def test_of_a_model_that_was_not_measured_nothing_is_too_far() -> None:
@@ -336,16 +318,12 @@ def test_names_are_codes_flags_functions_and_files(question: str, expected: tupl
 
 
 def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_them() -> None:
-    hits = [Match(f"e{n}", 0, 1.0, "", "uses EJSON_5") for n in range(MOST + 1)]
-    hits += [
-        Match("a", 2, 1.0, "", "`enoent`, then"),
-        Match("b", 0, 1.0, "", "ENOENT and EPERM"),
-        Match("c", 0, 1.0, "", "XENOENT"),
-    ]
-    both = frozenset({("a", 2), ("b", 0)})
+    hits = [hit(f"e{n}", 1.0, "uses EJSON_5") for n in range(MOST + 1)]
+    hits += [hit("a", 1.0, "`enoent`, then"), hit("b", 1.0, "ENOENT and EPERM"), hit("c", 1.0, "XENOENT")]
+    both = frozenset({("a", 0), ("b", 0)})
     assert holders("ENOENT, EPERM and EJSON_5", hits, lambda hit: hit.text)[1] == {("b", 0)}
     assert holders("ENOENT", hits, lambda hit: hit.text) == (both, both)
-    assert holders("a grid with two columns in CSS", [Match("a", 0, 1.0, "", "CSS")], lambda hit: hit.text)[0] == set()
+    assert holders("a grid with two columns in CSS", [hit("a", 1.0, "CSS")], lambda hit: hit.text)[0] == set()
     any_of_them, meant = holders("EJSON_5", hits, lambda hit: hit.text)
     assert (len(any_of_them), meant) == (MOST + 1, frozenset())
 

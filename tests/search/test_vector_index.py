@@ -23,8 +23,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -
     """Four hundred passages, where a hundred are enough for an index."""
     monkeypatch.setattr(table, "FLAT", 100)
     made = closing.enter_context(World(tmp_path))
-    made.put(*many(200))
-    made.refresh()
+    made.put(*many(200)).refresh()
     return made
 
 
@@ -48,8 +47,7 @@ def recall(world: World) -> float:
 
 def test_few_passages_have_none(tmp_path: Path, closing: ExitStack) -> None:
     world = closing.enter_context(World(tmp_path))
-    world.put(*many(3))
-    world.refresh()
+    world.put(*many(3)).refresh()
     assert newest(world).vectors_indexed() is None
     assert recall(world) == 1.0
 
@@ -82,8 +80,7 @@ def test_after_most_is_removed_the_rest_is_found_as_before(world: World) -> None
 
 
 def test_filters_hold_with_an_index(world: World) -> None:
-    world.put(*(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5)))
-    world.refresh()
+    world.put(*(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5))).refresh()
     assert set(world.near("number 63 says word63", Filter(kinds=frozenset({Kind.LESSON})))) == {
         f"l{n}" for n in range(5)
     }
@@ -92,8 +89,7 @@ def test_filters_hold_with_an_index(world: World) -> None:
 def test_without_most_vectors_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -> None:
     monkeypatch.setattr(table, "FLAT", 100)
     world = closing.enter_context(World(tmp_path))
-    world.put(*many(200))
-    world.refresh(seconds=0)
+    world.put(*many(200)).refresh(seconds=0)
     assert newest(world).vectors_indexed() is None
     world.refresh()
     assert newest(world).vectors_indexed() == 400
@@ -102,8 +98,7 @@ def test_without_most_vectors_none_is_made(tmp_path: Path, monkeypatch: pytest.M
 def test_many_edits_leave_few_files_and_few_rows_outside_the_indices(world: World) -> None:
     for n in range(2 * table.FRAGMENTS):
         name = f"e{n % 20:05}"
-        world.put(entry(name, f"edit{n} here"))
-        world.refresh()
+        world.put(entry(name, f"edit{n} here")).refresh()
         statistics = newest(world)._table.stats()["fragment_stats"]
         assert statistics["num_fragments"] <= table.FRAGMENTS + 1
         assert newest(world).unindexed() <= table.TAIL
