@@ -116,6 +116,16 @@ class World:
         return sorted(summary.title for summary in self.catalog.select(EVERY))
 
 
+def assert_like_new(world: World) -> None:
+    """It says what a catalog says that is made from nothing, where the same files were first to state their ids."""
+    world.refresh()
+    own = [one for one in world.catalog.locations() if world.catalog.stated([one.id]) == {one.id: one.id}]
+    holders, folder = [path for one in own for path in (one.path, one.side_path) if path], world.root.parent
+    with World(folder, catalog=folder / "fresh.sqlite", first=lambda _: holders) as fresh:
+        fresh.refresh()
+        assert everything(world.catalog) == everything(fresh.catalog)
+
+
 def everything(catalog: Catalog) -> dict[str, Any]:
     """All that a catalog says, to compare two of them."""
     sizes = catalog.sizes()

@@ -10,8 +10,9 @@ from typing import Self
 from ai_lessons.model.chunks import Passage
 from ai_lessons.model.entries import Filter
 from ai_lessons.search.embedding import Embedder
-from ai_lessons.search.index import Index, VectorCache
+from ai_lessons.search.index import Index, Tables, VectorCache
 from ai_lessons.search.ranking import EntryRows, IndexRefresh
+from ai_lessons.search.table import Passages
 from hash_embedder import DIMENSIONS, HashEmbedder
 
 
@@ -63,6 +64,12 @@ class World:
         for name in names:
             del self.entries[name]
         self.generation += 1
+
+    def newest(self) -> Passages:
+        """The table that is asked."""
+        found = Tables(str(self.folder / "index")).newest()
+        assert found is not None
+        return found
 
     def load(self, ids: Sequence[str]) -> Iterable[EntryRows]:
         self.loaded += ids

@@ -94,9 +94,6 @@ def test_vectors_are_those_of_the_bare_model(model: FastEmbedder) -> None:
     assert np.allclose(model.embed_query("how do I undo a commit"), expected, atol=1e-6)
 
 
-"""The first numbers of vectors that earlier versions stored."""
-
-
 def test_the_model_loads_from_a_folder_that_is_only_readable_and_nothing_is_left(
     model: FastEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

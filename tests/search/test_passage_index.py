@@ -30,9 +30,7 @@ def world(tmp_path: Path, closing: ExitStack) -> World:
 
 
 def row_ids(world: World) -> list[str]:
-    newest = index.Tables(str(world.folder / "index")).newest()
-    assert newest is not None
-    return [str(name) for name in newest.select("true", "id").column("id").to_pylist()]
+    return [str(name) for name in world.newest().select("true", "id").column("id").to_pylist()]
 
 
 def test_before_the_first_refresh_there_is_nothing_and_no_error(world: World) -> None:

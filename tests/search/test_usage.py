@@ -53,16 +53,16 @@ class Log(LogFile):
 OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZ999"
 
 
-def said(number: int, word: str = "contradicted", entry: str = ENTRIES[0]) -> Event:
+def said(number: int, word: str = "helpful", entry: str = ENTRIES[0]) -> Event:
     return Event(f"01JD3Z8QK5W7M2X9V4T6BB{number:04d}", TIMES[0], word, entry)
 
 
 def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cache: UsageCache, logs: Logs) -> None:
-    logs.add("own", *(said(n, "helpful") for n in range(30)))
-    logs.add("one/a", *(said(100 + n) for n in range(50)))
+    logs.add("own", *(said(n) for n in range(30)))
+    logs.add("one/a", *(said(100 + n, "contradicted") for n in range(50)))
     assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_A_CLONE)
     for clone in range(10):
-        logs.add(f"c{clone}/a", *(said(1000 + 10 * clone + n) for n in range(10)))
+        logs.add(f"c{clone}/a", *(said(1000 + 10 * clone + n, "contradicted") for n in range(10)))
     assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_OTHERS)
     assert cache.tallies()[ENTRIES[0]].local == Tallies(helpful=30)
 
@@ -70,9 +70,9 @@ def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cac
 def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_its_id(
     cache: UsageCache, logs: Logs
 ) -> None:
-    logs.add("other/a", said(1, "contradicted", OTHER), said(2, "helpful"))
+    logs.add("other/a", said(1, "contradicted", OTHER), said(2))
     assert OTHER in sums(cache, logs)
-    logs.add("own", said(1, "helpful"), said(2, "helpful"))
+    logs.add("own", said(1), said(2))
     assert sums(cache, logs).keys() == {ENTRIES[0]}
     logs.add("other/b", said(1, "ignored"), said(2, "contradicted", OTHER))
     assert sums(cache, logs) == {ENTRIES[0]: Tallies(helpful=2, last_used=TIMES[0])}
@@ -112,10 +112,6 @@ def expected(logs: Logs) -> dict[str, Tallies]:
     return fold_uses(event for events in every for event in events)
 
 
-def event(number: int, word: str = "helpful", entry: str = ENTRIES[0]) -> Event:
-    return Event(IDS[number], TIMES[0], word, entry)
-
-
 def lines(*events: Event) -> bytes:
     return b"".join(map(line_of, events))
 
@@ -148,18 +144,18 @@ def test_the_sums_are_those_of_all_files_whatever_happens_to_them(
 
 
 def test_a_log_that_grew_is_read_from_where_it_ended_and_others_not_at_all(cache: UsageCache, logs: Logs) -> None:
-    logs.add("a", event(0))
-    logs.add("b", event(1))
+    logs.add("a", said(0))
+    logs.add("b", said(1))
     sums(cache, logs)
     logs.reads.clear()
-    logs.add("b", event(2, "ignored"))
+    logs.add("b", said(2, "ignored"))
     cache.refresh(logs)
     assert logs.reads["a"] == 0
     assert cache.tallies()[ENTRIES[0]][1:3] == (2, 1)
 
 
 def test_a_line_without_its_end_waits_for_it(cache: UsageCache, logs: Logs) -> None:
-    whole = lines(event(0), event(1))
+    whole = lines(said(0), said(1))
     logs.put("a", whole[:-5])
     assert sums(cache, logs)[ENTRIES[0]].helpful == 1
     assert cache.damaged() == 0
@@ -168,7 +164,7 @@ def test_a_line_without_its_end_waits_for_it(cache: UsageCache, logs: Logs) -> N
 
 
 def test_damaged_lines_are_counted_over_all_logs(cache: UsageCache, logs: Logs) -> None:
-    logs.put("a", b"nonsense\n" + lines(event(0)))
+    logs.put("a", b"nonsense\n" + lines(said(0)))
     logs.put("b", b"\xff\xfe\n{}\n")
     sums(cache, logs)
     assert cache.damaged() == 3
@@ -207,10 +203,10 @@ def test_turns_are_those_of_all_logs_whatever_happens_to_these(cache: UsageCache
 
 
 def test_where_nothing_can_be_written_the_sums_are_kept_in_memory(tmp_path: Path, logs: Logs) -> None:
-    logs.add("a", event(0))
+    logs.add("a", said(0))
     (tmp_path / "state").write_text("a file in the way")
     cache = UsageCache(tmp_path / "state/usage.sqlite")
     assert sums(cache, logs) == expected(logs)
-    logs.add("a", event(1))
+    logs.add("a", said(1))
     assert sums(cache, logs) == expected(logs)
     cache.close()
