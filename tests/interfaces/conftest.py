@@ -11,6 +11,7 @@ import pytest
 from ai_lessons.interfaces import cli
 from interfaces.a_terminal import Child, Spawn
 from interfaces.agent_host import Host
+from interfaces.look_world import Served, serve
 from interfaces.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
 from real_world import Git, at_rest, commit_all, put_file, typed
 
@@ -109,6 +110,14 @@ def spawn() -> Iterator[Spawn]:
     yield start
     for child in started:
         child.close(force=True)
+
+
+@pytest.fixture(scope="module")
+def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A page that the tests of a file share."""
+    served = serve(tmp_path_factory.mktemp("look"))
+    yield served
+    served.stop()
 
 
 @pytest.fixture

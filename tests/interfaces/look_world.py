@@ -3,13 +3,13 @@
 import http.client
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlencode
 
-from interfaces.world import FILES, LESSON, PROGRAM, PROPOSAL, environment
+from interfaces.world import FILES, PROGRAM, PROPOSAL, environment
 from real_world import AGENTS
 
 HOSTILE = "01JD3Z8QK5W7M2X9V4T6HSTKE1"
@@ -97,6 +97,7 @@ class Served:
     program: subprocess.Popen[str]
     repo: Path
     environ: Mapping[str, str]
+    args: Sequence[str]
 
     @property
     def base(self) -> str:
@@ -116,9 +117,9 @@ class Served:
     ) -> tuple[int, str, dict[str, str]]:
         """One request below the secret, or below another `base`."""
         line = http.client.HTTPConnection(self.origin.removeprefix("http://"), timeout=30)
-        body = urlencode(sent) if sent is not None else None
         address = (base or self.base).removeprefix(self.origin) + path
-        line.request("POST" if body is not None else "GET", address, body, dict(headers))
+        body = None if sent is None else urlencode(sent)
+        line.request("GET" if body is None else "POST", address, body, dict(headers))
         answer = line.getresponse()
         found = answer.status, answer.read().decode(), {name.lower(): value for name, value in answer.getheaders()}
         line.close()
@@ -130,12 +131,12 @@ class Served:
         assert self.program.stdout
         self.program.stdout.close()
 
-    def start_again(self, *args: str) -> None:
-        """The page of the same repository and person, once it was stopped."""
-        self.address, self.program = _started(self.environ, self.repo.parent, *args)
+    def start_again(self) -> None:
+        """The same page, once it was stopped."""
+        self.address, self.program = _started(self.environ, self.repo.parent, self.args)
 
 
-def serve(folder: Path, *, agent: str = "") -> Served:
+def serve(folder: Path, *args: str) -> Served:
     """A repository with entries of each kind, a hostile one and three proposals, and the program that serves it."""
     repo, home = folder / "repo", folder / "home"
     home.mkdir(parents=True)
@@ -143,7 +144,6 @@ def serve(folder: Path, *, agent: str = "") -> Served:
     left_out = [name for name in os.environ if name.startswith(("GIT_", "XDG_", "AI_LESSONS_")) or name in AGENTS]
     more = {"HOME": str(home), "AI_LESSONS_OFFLINE": "1", "AI_LESSONS_WARM": "0", "AI_LESSONS_REPO": str(repo)}
     environ = {name: value for name, value in environment().items() if name not in left_out} | more
-    environ |= {"AI_AGENT": agent} if agent else {}
 
     def git(*args: str) -> None:
         subprocess.run(["git", *args], cwd=repo, check=True, capture_output=True, env=environ)
@@ -164,14 +164,11 @@ def serve(folder: Path, *, agent: str = "") -> Served:
         git("add", "-A")
         git("commit", "-qm", "Propose rule")
     git("switch", "-q", "main")
-    return Served(*_started(environ, folder), repo, environ)
+    return Served(*_started(environ, folder, args), repo, environ, args)
 
 
-def _started(environ: Mapping[str, str], folder: Path, *args: str) -> tuple[str, subprocess.Popen[str]]:
+def _started(environ: Mapping[str, str], folder: Path, args: Sequence[str]) -> tuple[str, subprocess.Popen[str]]:
     command = [*PROGRAM, "look", "--no-browser", *args]
     program = subprocess.Popen(command, env=environ, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert program.stdout
     return program.stdout.readline().strip(), program
-
-
-__all__ = ["EVIL", "HOSTILE", "LESSON", "SETUP", "START", "Served", "serve"]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -26,16 +27,16 @@ from ai_lessons.interfaces.web import pages, server
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.agent_host import Host
-from interfaces.look_world import EVIL, HOSTILE, LESSON, Served, serve
+from interfaces.look_world import EVIL, HOSTILE, Served, serve
 from interfaces.test_render_rules import NEW
-from interfaces.world import DOC, Run
+from interfaces.world import DOC, LESSON, Run
+from real_world import Git, put_file
 
 
-@pytest.fixture(scope="module")
-def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    served = serve(tmp_path_factory.mktemp("look"))
-    yield served
-    served.stop()
+@pytest.fixture
+def pool(knowledge: Path) -> Iterator[SessionPool]:
+    with closing(SessionPool(partial(settings.load, os.environ))) as opened:
+        yield opened
 
 
 def forms(html: str) -> dict[str, str]:
@@ -45,19 +46,24 @@ def forms(html: str) -> dict[str, str]:
 
 
 PAGES = (
-    "/", "/search?q=workflow", f"/entry/{LESSON}", "/review", "/graph", "/sessions", "/health", "/learning", "/tiers",
-    "/about",
+    "/", "/search?q=workflow", f"/entry/{LESSON}", f"/entry/{LESSON}?edit=1", "/review", "/graph", "/sessions",
+    f"/graph?ref={LESSON}&project=jira-api", "/health", "/learning", "/tiers", "/about",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", [*PAGES, f"/graph?ref={LESSON}&project=jira-api"])
-def test_every_page_is_drawn_and_keeps_to_itself(look: Served, path: str) -> None:
-    status, html, headers = look.ask(path)
-    assert (status, html[:15]) == (200, "<!doctype html>")
-    assert "default-src 'none'; script-src 'self'; style-src 'self'" in headers["content-security-policy"]
-    assert "unsafe" not in headers["content-security-policy"]
-    assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
-    assert not re.search(r"<(script>|style|\w[^<>]*\s(style|on\w+|src=\"http\S*)=)", html)
+def test_every_page_is_drawn_keeps_to_itself_and_says_no_secret_and_every_link_is_relative(look: Served) -> None:
+    for path in (*PAGES, "/graph.json", "/static/look.css", "/nothing"):
+        status, html, headers = look.ask(path)
+        if path in PAGES:
+            assert (status, html[:15], headers["cache-control"]) == (200, "<!doctype html>", "no-store"), path
+        assert "default-src 'none'; script-src 'self'; style-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert not re.search(r"<(script>|style|\w[^<>]*\s(style|on\w+|src=\"http\S*)=)", html), path
+        assert look.secret not in html + str(headers), path
+        assert not re.search(r'(?:href|action|src|data-from)="/', html), path
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "set-cookie" not in headers
 
 
 def test_the_search_gives_only_the_results_to_who_types(look: Served) -> None:
@@ -70,15 +76,6 @@ def test_the_search_gives_only_the_results_to_who_types(look: Served) -> None:
     assert "entry/01JD3Z8QK5W7M2X9V4T64T7QZM" not in part
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/graph.json", "/static/look.css", f"/entry/{LESSON}?edit=1", "/nothing"])
-def test_no_page_says_the_secret_and_every_link_is_relative(look: Served, path: str) -> None:
-    _, text, headers = look.ask(path)
-    assert look.secret not in text + str(headers)
-    assert not re.search(r'(?:href|action|src|data-from)="/', text)
-    assert headers["referrer-policy"] == "no-referrer"
-    assert "set-cookie" not in headers
-
-
 def test_without_the_secret_every_path_is_the_same_404(look: Served) -> None:
     said = set()
     for base in (look.origin, look.base[:-1], look.base + "x", f"{look.origin}/{'A' * len(look.secret)}"):
@@ -89,22 +86,21 @@ def test_without_the_secret_every_path_is_the_same_404(look: Served) -> None:
                 said.add((status, text, *sorted(value for name, value in headers.items() if name != "date")))
     assert {status for status, *_ in said} == {404}
     assert len(said) == 1
-
-
-def test_the_address_without_its_slash_leads_to_the_page(look: Served) -> None:
-    status, _, headers = look.ask("", base=look.base)
+    assert not (look.repo.parent / KEPT).exists()
+    status, _, headers = look.ask("", base=look.base)  # with it, and without its slash
     assert (status, headers["location"]) == (307, f"{look.secret}/")
 
 
-@pytest.mark.parametrize(
-    ("path", "headers"),
-    [("/", {"Host": "evil.example:80"}), ("/", {"Origin": "http://evil.example"}), ("/graph.json", {"Origin": "null"})],
-)
-def test_nobody_else_is_answered(look: Served, path: str, headers: dict[str, str]) -> None:
-    status, html, _ = look.ask(path, headers=headers)
-    assert status == 403
-    assert "another page" in html
-    assert "L-8F3K2A" not in html
+def test_no_other_host_or_page_is_answered(look: Served) -> None:
+    for path, headers in (
+        ("/", {"Host": "evil.example:80"}),
+        ("/", {"Origin": "http://evil.example"}),
+        ("/graph.json", {"Origin": "null"}),
+    ):
+        status, html, _ = look.ask(path, headers=headers)
+        assert status == 403
+        assert "another page" in html
+        assert "L-8F3K2A" not in html
 
 
 def test_a_form_needs_its_origin_and_what_was_shown(look: Served) -> None:
@@ -127,28 +123,28 @@ def test_a_form_needs_its_origin_and_what_was_shown(look: Served) -> None:
     assert "GET before PUT" in look.ask("/review")[1]
 
 
+KEPT = "home/.local/state/ai-lessons/look-secret"
+
+
 def test_a_chosen_port_keeps_the_secret_for_an_hour(tmp_path: Path) -> None:
-    served = serve(tmp_path)
-    file = tmp_path / "home/.local/state/ai-lessons/look-secret"
-    port, secret = served.origin.rpartition(":")[2], served.secret
-    served.stop()
-    assert not file.exists()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    served = serve(tmp_path, "--port", str(port))
+    file, kept = tmp_path / KEPT, served.secret
     try:
-        served.start_again("--port", port)
-        kept = served.secret
-        assert kept != secret
         assert file.stat().st_mode & 0o777 == 0o600
         served.stop()
-        served.start_again("--port", port)
+        served.start_again()
         assert served.secret == kept
         served.stop()
         os.utime(file, (0, file.stat().st_mtime - 3600))
-        served.start_again("--port", port)
-        assert served.secret not in {kept, secret}
+        served.start_again()
+        another = served.secret
+        assert another != kept
         served.stop()
-        file.write_text(f"{int(port) - 1} {kept}")
-        served.start_again("--port", port)
-        assert served.secret != kept
+        file.write_text(f"{port - 1} {another}")
+        served.start_again()
+        assert served.secret != another
     finally:
         served.stop()
 
@@ -194,18 +190,17 @@ def test_the_graph_is_data_with_kinds_and_confidence(look: Served) -> None:
     assert json.loads(look.ask("/graph.json?project=elsewhere")[1]) == {"nodes": [], "lines": []}
 
 
-def test_an_agent_looks_and_decides_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
-    served = serve(tmp_path_factory.mktemp("agent"), agent="some-agent")
-    try:
-        _, html, _ = served.ask("/review")
-        assert "agents decide nothing" in html
-        assert "review/approve" not in html
-        page = served.ask("/learning")[1]
-        assert not forms(page)
-        log = subprocess.check_output(["git", "log", "--format=%s", "main"], cwd=served.repo, text=True)
-        assert log == "knowledge\n"
-    finally:
-        served.stop()
+def test_an_agent_looks_and_decides_nothing(
+    pool: SessionPool, proposal: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AI_AGENT", "some-agent")
+    with page_of(pool) as page:
+        html = page.get("/x/review").text
+        assert ("agents decide nothing" in html, proposal in html, "review/approve" in html) == (True, True, False)
+        assert not forms(page.get("/x/learning").text)
+        sent = {"ref": "rules/R-5N1QTC-get-before-put", "commit": "0" * 40}
+        assert page.post("/x/review/approve", data=sent, headers={"Origin": "http://localhost:8080"}).status_code == 403
+    assert run("admin", "pending-rules", "--count").out == "1\n"
 
 
 def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, proposal: str, tmp_path: Path) -> None:
@@ -229,30 +224,32 @@ def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, propos
     assert (tmp_path / "mine/index.html").read_text() == "mine"
 
 
+def page_of(pool: SessionPool) -> TestClient:
+    """A browser of the page below `/x/`, in this process."""
+    return TestClient(server.Guard(server.Site(pool).app(), "x", 8080), base_url="http://localhost:8080")
+
+
 def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
-    run: Run, knowledge: Path, tmp_path: Path
+    run: Run, pool: SessionPool, tmp_path: Path
 ) -> None:
     (tmp_path / "AGENTS.md").write_text("# One\n\nAlways one.\n\n# Two\n\nAlways two.\n")
     assert run("admin", "import", tmp_path / "AGENTS.md", "--split").code == 0
-    pool = SessionPool(partial(settings.load, os.environ))
     shown = pool.read(lambda opened: pages.review(opened, {})).values
     html = pages.render("review.html", **shown)
     given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
     done = pool.write(lambda opened: server.approve_batch(opened, given), agent="", progress=silent)
     assert sorted(said[-3:] for said in done.messages if said.startswith("Approved")) == ["One", "Two"]
     assert pool.read(lambda opened: pages.review(opened, {})).values["waiting"] == ()
-    pool.close()
     assert "Nothing waits" in pages.render("review.html", **{**shown, "one": None})
 
 
-def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path) -> None:
+def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path, pool: SessionPool) -> None:
     for event in ("session_start", "make_test_failed", "git_push_failed", "git_push_failed"):
         host.hear(event)
     sessions, missing = hints.lately(hermetic / ".local/state/ai-lessons")
     assert [(what.partition(":")[0], times) for what, times in missing] == [("git push", 2), ("make test", 1)]
     assert sessions[0].failures == 3
     assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
-    pool = SessionPool(partial(settings.load, os.environ))
     shown = pool.read(lambda opened: pages.sessions(opened, pages.Played())).values
     parts = {part.title: part for part in shown["parts"]}
     ((_, name, folder, _, failures),) = parts["Sessions"].rows
@@ -260,10 +257,6 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
     learned = pool.read(lambda opened: pages.learning(opened, {})).values["parts"][1]
     assert learned.columns == ["what holds", "learned from"]
     assert learned.rows[0] == ["An agent is shown at most 10 lessons and rules at a time.", "nothing yet: as it began"]
-    pool.close()
-
-
-def test_a_parameter_is_said_in_plain_numbers() -> None:
     parameter = ParameterState("ablation_frequency", 30.0, 70.0, 0.1, 60)
     assert pages.plainly(parameter) == (
         "A lesson is left out on purpose in 6 of 100 cases, to see whether it helps.", "4 and 8", "60 outcomes"
@@ -393,30 +386,21 @@ def review_of(file: ProposedFile) -> dict[str, object]:
     return values | {"title": "Review", "one": one, "after": None, "text": "", "about": pages.stated(one)}
 
 
-def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pytest.TempPathFactory) -> None:
-    served = serve(tmp_path_factory.mktemp("moved"))
-    try:
-        fields = forms(served.ask("/review")[1])
-        git = ("git", "-c", "user.name=M", "-c", "user.email=m@x")
-        tree = subprocess.check_output([*git, "rev-parse", f"{fields['ref']}^{{tree}}"], cwd=served.repo, text=True)
-        made = subprocess.check_output(
-            [*git, "commit-tree", tree.strip(), "-p", fields["ref"], "-m", "more"], cwd=served.repo, text=True
-        )
-        subprocess.run([*git, "update-ref", f"refs/heads/{fields['ref']}", made.strip()], cwd=served.repo, check=True)
-        before = subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo)
-        ours = {"Origin": served.origin}
-        for form in ("approve", "reject", "edit"):
-            status, html, _ = served.ask(f"/review/{form}", fields | {"text": "x-typed"}, headers=ours)
-            assert (status, "changed while you read it" in html) == (409, True)
-            assert ("x-typed" in html) == (form == "edit")
-            assert f'name="commit" value="{made.strip()}"' in html
-        assert subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo) == before
-    finally:
-        served.stop()
+def test_a_proposal_that_moved_is_refused_and_shown_again(look: Served, git: Git) -> None:
+    fields, before = forms(look.ask("/review")[1]), git(look.repo, "rev-parse", "main")
+    made = git(look.repo, "commit-tree", f"{fields['ref']}^{{tree}}", "-p", fields["ref"], "-m", "more")
+    git(look.repo, "update-ref", f"refs/heads/{fields['ref']}", made)
+    for form in ("approve", "reject", "edit"):
+        sent = fields | {"text": "x-typed"}
+        status, html, _ = look.ask(f"/review/{form}", sent, headers={"Origin": look.origin})
+        assert (status, "changed while you read it" in html) == (409, True)
+        assert ("x-typed" in html) == (form == "edit")
+        assert f'name="commit" value="{made}"' in html
+    assert git(look.repo, "rev-parse", "main") == before
 
 
 def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
-    monkeypatch: pytest.MonkeyPatch, knowledge: Path
+    monkeypatch: pytest.MonkeyPatch, pool: SessionPool
 ) -> None:
     half, go_on = threading.Event(), threading.Event()
 
@@ -429,9 +413,7 @@ def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
 
     replay = pages.replayed
     monkeypatch.setattr(pages, "replayed", replayed)
-    pool = SessionPool(partial(settings.load, os.environ))
-    site = server.Guard(server.Site(pool).app(), "x", 8080)
-    with closing(pool), TestClient(site, base_url="http://localhost:8080") as page:
+    with page_of(pool) as page:
         assert 'href="./sessions?replay=yes"' in page.get("/x/sessions").text
         assert "It is played" in page.get("/x/sessions?replay=yes").text
         assert half.wait(20)
@@ -451,34 +433,29 @@ def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
 
 
 def test_health_says_what_it_cannot_check(
-    run: Run, knowledge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, pool: SessionPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = SessionPool(partial(settings.load, os.environ))
-
     def again() -> pages.Part:
         parts: list[pages.Part] = pool.read(lambda opened: pages.health(opened, {})).values["parts"]
         return next(part for part in parts if part.title == "To look at again")
 
     assert again().summary == ""
     code = tmp_path / "shop"
-    (code / "src").mkdir(parents=True)
-    (code / "src/pay.py").write_text("def refund():\n    pass\n")
+    put_file(code / "src/pay.py", "def refund():\n    pass\n")
     subprocess.run(["git", "init", "-q"], cwd=code, check=True)
     said = ("--title", "Refunds", "--content", "x", "--project", "shop", "--about", "src/pay.py::refund")
-    here = Path.cwd()
-    monkeypatch.chdir(code)
-    assert run("add", *said).code == 0
-    monkeypatch.chdir(here)
+    with monkeypatch.context() as there:
+        there.chdir(code)
+        assert run("add", *said).code == 0
     assert again().summary == "Cannot check: the code of shop is not here. Start this page in its folder."
     assert again().empty == ""
-    pool.close()
 
 
-def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(run: Run, knowledge: Path) -> None:
+def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(
+    pool: SessionPool, knowledge: Path
+) -> None:
     for name in ("Apples", "Pears"):
-        (knowledge / f"fruit/docs/1/{name}.md").parent.mkdir(parents=True, exist_ok=True)
-        (knowledge / f"fruit/docs/1/{name}.md").write_text(f"# {name}\n\nThey grow.\n")
-    pool = SessionPool(partial(settings.load, os.environ))
+        put_file(knowledge / f"fruit/docs/1/{name}.md", f"# {name}\n\nThey grow.\n")
     values = pool.read(lambda opened: server.graph(opened, {})).values
     every = pool.read(list_entries).entries
     names = {tag for summary in every for tag in summary.tags} | {summary.project for summary in every}
@@ -491,4 +468,3 @@ def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(ru
     assert "Nothing is linked here; 2 entries by project" in pages.render("graph.html", **alone)
     drawn = pool.read(lambda opened: server.graph_data(opened, {"project": "fruit"}))
     assert sorted(node["label"] for node in drawn["nodes"]) == ["Apples", "Pears"]
-    pool.close()

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from a_server import Reply, serving
-from interfaces.look_world import HOSTILE, LESSON, SETUP, START, Served, serve
+from interfaces.look_world import HOSTILE, SETUP, START, Served
+from interfaces.world import LESSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,13 +43,6 @@ def browser() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
         yield opened
         opened.close()
-
-
-@pytest.fixture(scope="module")
-def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    served = serve(tmp_path_factory.mktemp("look"))
-    yield served
-    served.stop()
 
 
 @pytest.fixture
@@ -188,7 +182,7 @@ def test_back_leads_to_the_same_results(page: Page) -> None:
 
 
 def test_a_hit_in_a_long_text_opens_at_its_section_with_the_words_marked(page: Page, look: Served) -> None:
-    for width in (1600, 1280, 400):
+    for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(look.base + "/search?q=retries+of+webhooks")
         page.click("#results a.entry:has-text('Manual')")
@@ -205,9 +199,9 @@ def test_a_hit_in_a_long_text_opens_at_its_section_with_the_words_marked(page: P
 
 
 def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, look: Served) -> None:
-    for path, width in itertools.product(PAGES, (1600, 1280, 400)):
+    for path, width in itertools.product(PAGES, (1280, 400)):
         page.set_viewport_size({"width": width, "height": 900})
-        if width == 1600:
+        if width == 1280:
             page.goto(look.base + path)
         for link in page.locator("nav[aria-label=Pages] a").all():
             box = link.bounding_box()
@@ -229,7 +223,7 @@ def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, lo
 
 
 def test_a_decision_stands_below_who_is_told_why_and_on_what_evidence(page: Page, look: Served) -> None:
-    for width in (1600, 1280, 400):
+    for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(look.base + "/review")
         facts, text = page.locator(".proposal dl").bounding_box(), page.locator(".reads").bounding_box()
@@ -321,13 +315,12 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     assert "approved by Test Person" in page.inner_text(".approval")
 
 
-def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, tmp_path: Path) -> None:
-    served = serve(tmp_path)
+def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, look: Served) -> None:
     context = browser.new_context(java_script_enabled=False)
     context.set_default_timeout(120_000)
     page = context.new_page()
-    page.goto(f"{served.base}/review")
-    title = page.inner_text("article h2")
+    page.goto(f"{look.base}/review")
+    title, waiting = page.inner_text("article h2"), page.locator(".waiting li").count()
     assert "Who is told" in page.inner_text("article")
     page.click("#past")
     assert page.inner_text("body") == "nothing: there are none"
@@ -341,12 +334,11 @@ def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, tmp
     page.fill("[name=reason]", "It says nothing new.")
     page.click("text=Reject it")
     assert "Rejected" in page.inner_text(".done")
-    assert page.locator(".waiting li").count() == 2
-    page.goto(f"{served.base}/sessions?replay=yes")
-    page.wait_for_url(f"{served.base}/sessions")
+    assert page.locator(".waiting li").count() == waiting - 1
+    page.goto(f"{look.base}/sessions?replay=yes")
+    page.wait_for_url(f"{look.base}/sessions")
     page.wait_for_selector("text=0 sessions, 0 commands")
     context.close()
-    served.stop()
 
 
 def test_an_entry_is_edited_and_judged_where_it_is_read(page: Page, look: Served) -> None:
