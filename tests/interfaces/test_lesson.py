@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,18 +17,12 @@ import pexpect
 import pytest
 import yaml
 
-from ai_lessons.app.answers import Shown
-from ai_lessons.app.lessons import LessonGroup, Loaded
 from ai_lessons.interfaces import cli
 from ai_lessons.interfaces import lesson as interfaces_lesson
-from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli.command import Command
-from ai_lessons.interfaces.output import View
-from ai_lessons.model.entries import EntrySummary, Kind
-from ai_lessons.model.lessons import parse
 from interfaces.a_terminal import Child
-from interfaces.world import LESSON, LESSON_PROGRAM, Outcome, environment
-from real_world import typed
+from interfaces.world import LESSON, LESSON_PROGRAM, Outcome, environment, run_inside
+from real_world import put_file, put_program, typed
 
 MINIMAL = "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"
 READ_FIRST = "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"
@@ -70,20 +63,20 @@ class Shell:
         printed = self.capture.readouterr()
         return Outcome(code, printed.out, printed.err)
 
-    def ok(self, command: str, *, here: bool = False) -> str:
+    def ok(self, command: str) -> str:
         """What a command prints that must succeed."""
-        done = self.here(command) if here else self.run(command)
+        done = self.run(command)
         assert done.code == 0, f"{command}\n{done.err}"
         return done.out
 
     def add(self, number: str, options: str, pattern: str) -> None:
         """Put the lesson there that the specification calls by this number."""
-        printed = self.ok(f"lesson --json add {options} {shlex.quote(pattern)}", here=True)
+        printed = self.ok(f"lesson --json add {options} {shlex.quote(pattern)}")
         self.numbers[number] = json.loads(printed)["handle"]
 
-    def rows(self, command: str, *, here: bool = True) -> list[list[str]]:
+    def rows(self, command: str) -> list[list[str]]:
         """The cells of a printed list, with the numbers in place of handles."""
-        printed = self.ok(command, here=here)
+        printed = self.ok(command)
         for number, handle in self.numbers.items():
             printed = printed.replace(handle, number)
         return [re.split(r"  +", row) for row in printed.splitlines()]
@@ -97,15 +90,12 @@ def shell(
     capfd: pytest.CaptureFixture[str],
     closing: ExitStack,
 ) -> Shell:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "lesson").write_text(f'#!/bin/sh\nexec {shlex.join(LESSON_PROGRAM)} "$@"\n')
-    (programs / "lesson").chmod(0o755)
+    program = put_program(tmp_path / "bin/lesson", f'#!/bin/sh\nexec {shlex.join(LESSON_PROGRAM)} "$@"\n')
     monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
     closing.enter_context(typed())
-    return Shell(tmp_path, environment(PATH=f"{programs}:{environment()['PATH']}"), capfd)
+    return Shell(tmp_path, environment(PATH=f"{program.parent}:{environment()['PATH']}"), capfd)
 
 
 @pytest.fixture
@@ -127,11 +117,6 @@ def three(shell: Shell, git_repo: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 ADDED = {
-    'lesson add "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid layering mistakes on wrong assumptions"': (
-        "global",
-        "ai",
-        "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid layering mistakes on wrong assumptions",
-    ),
     'lesson add "WHEN user is debugging -> DO NOT suggest unrelated refactors -> BECAUSE breaks focus"': (
         "global", "ai", "WHEN user is debugging -> DO NOT suggest unrelated refactors -> BECAUSE breaks focus",
     ),
@@ -154,7 +139,7 @@ ADDED = {
         "global", "user", MINIMAL,
     ),
 }  # fmt: skip
-"""Ways to add a lesson, and what is listed then; the three examples of the pattern are given to `lesson add`."""
+"""Ways to add a lesson, and what is listed then; the examples of the pattern are given to `lesson add`."""
 
 
 @pytest.mark.parametrize("command", ADDED)
@@ -166,26 +151,22 @@ def test_a_lesson_is_added_as_the_specification_says(shell: Shell, command: str)
     assert printed.startswith(f"Added lesson {row[0]} (from {row[2]}): ")
 
 
-@pytest.mark.parametrize(
-    ("command", "numbers"),
-    [
+def test_lessons_are_listed_and_shown_as_yaml_of_the_specification(three: Shell) -> None:
+    for command, numbers in (
         ("lesson list                    # All active lessons", ["001", "002", "003"]),
         ("lesson list --scope=tmux       # Lessons for tmux", ["002"]),
         ("lesson list --scope=global     # Global lessons only", ["001"]),
         ("lesson list --from=ai          # AI-drafted only", ["002", "003"]),
         ("lesson list --from=user        # User-stated only", ["001"]),
         ("lesson list --all              # Include deleted/promoted", ["001", "002", "003"]),
-    ],
-)
-def test_lessons_are_listed(three: Shell, command: str, numbers: list[str]) -> None:
-    assert [row[0] for row in three.rows(command, here=False)[1:]] == numbers
-
-
-def test_a_lesson_is_shown_as_yaml_of_the_specification(three: Shell) -> None:
+    ):
+        assert [row[0] for row in three.rows(command)[1:]] == numbers, command
     printed = three.ok("lesson show 002").replace(three.numbers["002"], "002")
     assert re.sub(r"(?m)^created: \d{4}-\d\d-\d\d$", "created: 2024-02-10", printed) == SHOWN
     keys = list(yaml.safe_load(printed))
     assert keys == ["id", "scope", "from", "status", "created", "pattern", "parsed"]
+    three.add("004", "", 'WHEN "a\\ -> DO b: # -> BECAUSE c')
+    assert yaml.safe_load(three.ok("lesson show 004"))["parsed"]["when"] == '"a\\'
 
 
 @pytest.mark.parametrize(
@@ -199,9 +180,9 @@ def test_a_wrong_lesson_is_deleted_and_kept(three: Shell, command: str, reason: 
     assert three.ok(command) == f"Deleted lesson {three.numbers['002']}\n"
     assert [row[0] for row in three.rows("lesson list")[1:]] == ["001", "003"]
     assert ["002", "tmux", "ai", "wrong", READ_FIRST] in three.rows("lesson list --all")
-    shown = yaml.safe_load(three.ok("lesson show 002", here=True))
+    shown = yaml.safe_load(three.ok("lesson show 002"))
     assert (shown["status"], shown.get("reason")) == ("wrong", reason)
-    assert three.ok("lesson wrong 002", here=True) == f"Lesson {three.numbers['002']} is marked wrong already\n"
+    assert three.ok("lesson wrong 002") == f"Lesson {three.numbers['002']} is marked wrong already\n"
 
 
 @pytest.mark.parametrize(
@@ -213,47 +194,29 @@ def test_a_wrong_lesson_is_deleted_and_kept(three: Shell, command: str, reason: 
 )
 def test_a_lesson_is_promoted_once(three: Shell, hermetic: Path, command: str, file: str) -> None:
     assert three.ok(command) == f"Promoted lesson {three.numbers['002']} to ~/.claude/{file}\n"
-    assert three.ok(command, here=True) == f"Lesson {three.numbers['002']} stands in ~/.claude/{file} already\n"
+    assert three.ok(command) == f"Lesson {three.numbers['002']} stands in ~/.claude/{file} already\n"
     assert (hermetic / ".claude" / file).read_text().count(f"- {READ_FIRST} ") == 1
     assert ["002", "tmux", "ai", "promoted", READ_FIRST] in three.rows("lesson list --all")
-    assert READ_FIRST not in three.ok("lesson load --scope=tmux", here=True)
+    assert READ_FIRST not in three.ok("lesson load --scope=tmux")
 
 
-@pytest.mark.parametrize(
-    ("command", "first"), [('lesson search "tmux"', "002"), ('lesson search "config" --scope=global', "004")]
-)
-def test_lessons_are_searched(three: Shell, command: str, first: str) -> None:
+def test_lessons_are_searched(three: Shell) -> None:
     three.add("004", "", "WHEN editing config files -> DO read first -> BECAUSE understand existing structure")
-    rows = three.rows(command, here=False)
-    assert rows[0] == ["ID", "SCOPE", "FROM", "PATTERN"]
-    assert rows[1][0] == first
+    for command, first in (('lesson search "tmux"', "002"), ('lesson search "config" --scope=global', "004")):
+        rows = three.rows(command)
+        assert (rows[0], rows[1][0]) == (["ID", "SCOPE", "FROM", "PATTERN"], first)
 
 
-LOADED_GLOBAL = f"## Lessons (1 active)\n\n### Global\n- {MINIMAL} [firm]\n"
-
-
-@pytest.mark.parametrize(
-    ("command", "printed"),
-    [
-        ("lesson load                    # Loads global lessons", LOADED_GLOBAL),
-        (
-            "lesson load --scope=tmux       # Loads global + tmux lessons",
-            f"## Lessons (3 active)\n\n### Global\n- {MINIMAL} [firm]\n\n### tmux\n- {READ_FIRST}\n- {KEEP_SERVER}\n",
-        ),
-        ("lesson load --scope=research   # Loads global + research lessons", LOADED_GLOBAL),
-    ],
-)
-def test_lessons_are_loaded_as_markdown(three: Shell, command: str, printed: str) -> None:
+def test_lessons_are_loaded_as_markdown(three: Shell) -> None:
     three.add("004", "--scope=tmux", KEEP_SERVER)
-    assert three.ok(command) == printed
-
-
-# What is printed, letter by letter, with the specification's own numbers as handles.
-
-
-def summary(number: str, scope: str, origin: str, pattern: str) -> EntrySummary:
-    summary = EntrySummary(LESSON, number, Kind.LESSON, "Title", scope, (), (), "x.md", from_=origin, status="active")
-    return summary._replace(created="2024-02-10T08:00:00Z", pattern=pattern, firm=origin == "user")
+    loaded = f"## Lessons (1 active)\n\n### Global\n- {MINIMAL} [firm]\n"
+    assert three.ok("lesson load                    # Loads global lessons") == loaded
+    assert three.ok("lesson load --scope=research   # Loads global + research lessons") == loaded
+    loaded = loaded.replace("1 active", "3 active") + f"\n### tmux\n- {READ_FIRST}\n- {KEEP_SERVER}\n"
+    assert three.ok("lesson load --scope=tmux       # Loads global + tmux lessons") == loaded
+    printed = three.ok("lesson load --scope=tmux --limit 2")
+    assert printed.splitlines()[-1].startswith("1 more are left out: ")
+    assert three.ok("lesson load --scope=tmux --limit 0") == loaded
 
 
 SHOWN = """\
@@ -271,50 +234,22 @@ parsed:
 """
 
 
-def test_hostile_text_reaches_neither_a_terminal_nor_another_line() -> None:
-    hostile = summary("001", "global", "ai", "WHEN a\n## Lessons\x1b[2J\u202e -> DO b -> BECAUSE c")
-    for text in (
-        interfaces_text.rows([hostile], View()),
-        interfaces_text.loaded(Loaded((LessonGroup("global", (hostile,)),), 1), View()),
-        interfaces_text.lesson_shown(
-            Shown(
-                hostile,
-                "z\x9b",
-                "",
-                {"pattern": parse("WHEN a\x1b[2J -> DO b\u202e -> BECAUSE c").parts, "reason": "x\x1b]0;y\x07"},
-            ),
-            View(),
-        ),
-    ):
-        assert not set("\x1b\u202e\x9b\x07") & set(text)
-        assert "\n## Lessons\x1b" not in text
-    yaml.safe_load(
-        interfaces_text.lesson_shown(
-            Shown(hostile, "", "", {"pattern": parse('WHEN "a\\ -> DO b: # -> BECAUSE c').parts}), View()
-        )
-    )
-
-
 def test_lessons_of_free_text_are_told_by_their_title(shell: Shell, git_repo: Path) -> None:
-    file = git_repo / "tmux/lessons/a.md"
-    file.parent.mkdir(parents=True)
-    file.write_text(
-        f"---\nid: {LESSON}\nkind: lesson\ntitle: Panes are numbered from 0\n---\nSeen: twice.\nAnd so on.\n"
-    )
+    head = f"---\nid: {LESSON}\nkind: lesson\ntitle: "
+    file = put_file(git_repo / "tmux/lessons/a.md", f"{head}Panes are numbered from 0\n---\nSeen: twice.\nAnd so on.\n")
     assert shell.rows("lesson list")[1] == ["L-8F3K2A", "tmux", "-", "Panes are numbered from 0"]
-    assert shell.ok("lesson load --scope tmux", here=True).endswith("### tmux\n- Panes are numbered from 0\n")
-    shown = yaml.safe_load(shell.ok("lesson show L-8F3K2A", here=True))
-    assert shown["title"] == "Panes are numbered from 0"
-    assert shown["text"] == "Seen: twice.\nAnd so on.\n"
+    assert shell.ok("lesson load --scope tmux").endswith("### tmux\n- Panes are numbered from 0\n")
+    shown = yaml.safe_load(shell.ok("lesson show L-8F3K2A"))
+    assert (shown["title"], shown["text"]) == ("Panes are numbered from 0", "Seen: twice.\nAnd so on.\n")
     assert "pattern" not in shown
-
-
-def test_what_a_limit_leaves_out_is_said(three: Shell) -> None:
-    three.add("004", "", KEEP_SERVER)
-    printed = three.ok("lesson load --limit 1", here=True)
-    assert printed.startswith("## Lessons (2 active)\n\n### Global\n- " + MINIMAL)
-    assert printed.splitlines()[-1].startswith("1 more are left out: ")
-    assert "left out" not in three.ok("lesson load --limit 0", here=True)
+    bad = r"a\n## Lessons\e[2J\u202e\a"
+    more = f'pattern:\n  when: "{bad}"\n  do: "{bad}"\n  because: "{bad}"\nreason: "{bad}"\n'
+    for rest in ("", more):  # hostile text reaches neither a terminal nor another line
+        file.write_text(f'{head}"{bad}"\n{rest}---\nz\x9b\n')
+        for command in ("lesson list", "lesson load --scope tmux", "lesson show L-8F3K2A"):
+            printed = shell.ok(command)
+            assert not set("\x1b\u202e\x9b\x07") & set(printed), command
+            assert printed.count("\n## Lessons") == 0, command
 
 
 ERRORS = [
@@ -351,11 +286,13 @@ def test_a_pattern_comes_through_standard_input_in_lines(shell: Shell) -> None:
     assert shell.rows("lesson list")[1][3] == READ_FIRST
 
 
-def test_who_calls_is_an_agent_where_there_is_no_terminal_and_can_be_overridden(shell: Shell) -> None:
+def test_who_calls_is_an_agent_where_there_is_no_terminal_at_every_door_and_can_be_overridden(shell: Shell) -> None:
     shell.add("001", "--from user", MINIMAL)
     shell.add("002", "", READ_FIRST)
     assert [row[2] for row in shell.rows("lesson list")[1:]] == ["user", "ai"]
-    shell.ok("lesson wrong 001 --from user", here=True)
+    shell.ok("lesson wrong 001 --from user")
+    assert cli.run(["contribute", "add-lesson", "--title", "By a pipe", "--content", "C", "--project", "tmux"]) == 0
+    assert shell.ok("lesson load --scope tmux").endswith("- By a pipe\n"), "it is not the word of a person"
 
 
 def test_an_agent_is_told_what_is_data_and_no_text_gives_itself_the_mark(shell: Shell) -> None:
@@ -386,11 +323,6 @@ def test_who_calls_is_a_person_at_a_terminal_unless_an_agent_is_named(
     assert shell.rows("lesson list")[1][2] == origin
 
 
-def test_what_other_doors_write_without_a_terminal_is_not_taken_for_the_word_of_a_person(shell: Shell) -> None:
-    assert cli.run(["contribute", "add-lesson", "--title", "By a pipe", "--content", "C", "--project", "tmux"]) == 0
-    assert shell.ok("lesson load --scope tmux", here=True).endswith("- By a pipe\n")
-
-
 def test_scopes_as_groove_writes_them_survive_every_command_and_the_way_out_and_in(
     shell: Shell, git_repo: Path, tmp_path: Path
 ) -> None:
@@ -403,36 +335,29 @@ def test_scopes_as_groove_writes_them_survive_every_command_and_the_way_out_and_
         assert yaml.safe_load(shell.here(f"lesson show {one['handle']}").out)["scope"] == scope
     assert "user:alex" not in shell.here("lesson load").out
     out, other = tmp_path / "out.json", tmp_path / "other"
-    program = f"{sys.executable} -m ai_lessons"
-    assert shell.run(f"{program} admin export {out} && {program} admin init {other}").code == 0
+    for words in (["admin", "export", str(out)], ["admin", "init", str(other)]):
+        assert run_inside(words, tmp_path).code == 0
     said = [one["scope"] for one in json.loads(out.read_text())["learnings"]]
     assert {"User": "alex"} in said
     assert {"Project": "/a/x"} in said
-    assert shell.run(f"{program} --repo {other} admin import {out}").code == 0
+    assert run_inside(["--repo", str(other), "admin", "import", str(out)], tmp_path).code == 0
     listed = json.loads(shell.here(f"lesson --repo {other} list --json").out)
     assert {"user:alex", "project:/a/x"} <= {one["scope"] for one in listed}
 
 
 def test_an_old_log_is_taken_over(shell: Shell, hermetic: Path) -> None:
-    log = hermetic / ".claude/lessons/lessons.jsonl"
-    log.parent.mkdir(parents=True)
     entry = {"id": "002", "scope": "tmux", "from": "ai", "status": "active", "created": "2024-02-10"}
     entry |= {"when": "editing tmux.conf", "action": "do", "do": "read first", "because": "avoid wrong assumptions"}
-    log.write_text(json.dumps(entry) + "\n{half\n")
-    job = f"{sys.executable} -m ai_lessons admin import {log}"
-    assert "1 entry added, 1 skipped" in shell.run(job).out
+    log = put_file(hermetic / ".claude/lessons/lessons.jsonl", json.dumps(entry) + "\n{half\n")
+    job = ["admin", "import", str(log)]
+    assert "1 entry added, 1 skipped" in run_inside(job, shell.folder).out
     assert shell.rows("lesson list")[1][1:] == ["tmux", "ai", READ_FIRST]
-    assert "0 entries added, 1 here already, 1 skipped" in shell.run(job).out
+    assert "0 entries added, 1 here already, 1 skipped" in run_inside(job, shell.folder).out
 
 
 COMMANDS = {
     name: command for name, command in interfaces_lesson.lesson.commands.items() if isinstance(command, Command)
 }
-
-
-def test_the_commands_are_those_of_the_specification() -> None:
-    assert list(COMMANDS) == ["add", "list", "show", "wrong", "promote", "search", "load"]
-    assert len(COMMANDS) == len(interfaces_lesson.lesson.commands)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -446,15 +371,15 @@ def test_every_command_has_help_with_examples_that_run(
     assert any("--json" in param.opts for param in command.params)
     assert interfaces_lesson.run([name, "--help"]) == 0
     text = capfd.readouterr().out
-    lesson = git_repo / "tmux/lessons/a.md"
-    lesson.parent.mkdir(parents=True)
-    lesson.write_text(f"---\nid: {LESSON}\nkind: lesson\ntitle: A lesson\n---\nText.\n")
+    put_file(git_repo / "tmux/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A lesson\n---\nText.\n")
     for example in command.typed(f"lesson {name}"):
         assert example in text
-        shell.ok(example, here=True)
+        shell.ok(example)
 
 
-def test_help_and_version_are_told(shell: Shell) -> None:
-    assert shell.ok("lesson --version", here=True).startswith("lesson ")
-    assert "promote" in shell.ok("lesson", here=True)
-    assert "promote" in shell.ok("lesson --help", here=True)
+def test_the_commands_are_those_of_the_specification_and_help_and_version_are_told(shell: Shell) -> None:
+    assert list(COMMANDS) == ["add", "list", "show", "wrong", "promote", "search", "load"]
+    assert len(COMMANDS) == len(interfaces_lesson.lesson.commands)
+    assert shell.ok("lesson --version").startswith("lesson ")
+    assert "promote" in shell.ok("lesson")
+    assert "promote" in shell.ok("lesson --help")

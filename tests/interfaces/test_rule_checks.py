@@ -51,7 +51,10 @@ def edit(host: Host, new: str, name: str = "before_edit", **more: Any) -> Any:
     return json.loads(out) if out else None
 
 
-def test_an_edit_that_breaks_a_rule_is_told_so_each_time_and_no_other(checked: Host) -> None:
+def test_an_edit_that_breaks_a_rule_is_told_so_each_time_and_no_other(
+    checked: Host, run: Run, closing: ExitStack
+) -> None:
+    assert checked.hear("before_read") == "", "reading breaks nothing"
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     assert edit(checked, "x = 2") is None, "the name of the file alone says nothing any more"
     for _ in range(2):
@@ -59,20 +62,18 @@ def test_an_edit_that_breaks_a_rule_is_told_so_each_time_and_no_other(checked: H
         assert answer.keys() == {"hookEventName", "additionalContext"}
         assert f"- this edit breaks {HANDLE} at line 2: GET a workflow before you PUT it" in answer["additionalContext"]
     assert edit(checked, "x = requests.put(1, status=2)") is None
-
-
-def test_reading_a_file_does_not_tell_a_rule_that_checks_edits(checked: Host) -> None:
-    assert checked.hear("before_read") == ""
-
-
-def test_without_the_engine_of_its_pattern_a_rule_is_told_by_the_name_of_the_file(
-    checked: Host, closing: ExitStack
-) -> None:
+    proposed = ("--check", '{regex: "x = 2", bad: x = 2, good: y, enforce: deny}')
+    assert run("contribute", "update", HANDLE, *proposed).code == 0
+    assert edit(checked, "x = 2") is None, "a proposed check decides nothing"
+    # without the engine of its pattern it is told by the name of the file
     closing.enter_context(instead("ai_lessons.app.rule_checks.runs", lambda _check: False))
-    assert f"[{HANDLE}]" in edit(checked, "x = 2")["hookSpecificOutput"]["additionalContext"]
+    told = edit(checked, "x = 2", session_id="another")["hookSpecificOutput"]
+    assert f"[{HANDLE}]" in told["additionalContext"]
 
 
-def test_the_host_asks_or_refuses_where_the_rule_says_so(checked: Host, run: Run) -> None:
+def test_the_host_asks_or_refuses_where_the_rule_says_so_and_asks_about_what_could_not_be_looked_at(
+    checked: Host, run: Run
+) -> None:
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     enforced(checked, run, "ask")
     answer = edit(checked, "x = requests.put(1)")["hookSpecificOutput"]
@@ -92,11 +93,6 @@ def test_the_host_asks_or_refuses_where_the_rule_says_so(checked: Host, run: Run
     after = edit(checked, "x = requests.put(1)", hook_event_name="AfterTool")["hookSpecificOutput"]
     assert "permissionDecision" not in after, "the edit is made already"
     assert edit(checked, "x = 3") is None
-
-
-def test_the_host_asks_about_what_a_rule_that_denies_could_not_look_at(checked: Host, run: Run) -> None:
-    put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
-    enforced(checked, run, "deny")
     for new, why in (
         (f"requests.put(1)  # ai-lessons: allow {HANDLE} because I say so", f"at line 2 to break {HANDLE}"),
         ("requests.put(1)\n" + "#" * (1 << 20), "could not look at this edit: more than 1 MiB"),
@@ -135,12 +131,6 @@ def test_every_host_is_refused_in_its_own_form_and_told_where_it_cannot_ask(chec
     assert refused["permissionDecision"] == "deny"
 
 
-def test_a_proposed_check_decides_nothing(checked: Host, run: Run) -> None:
-    made = run("contribute", "update", HANDLE, "--check", '{regex: "x = 2", bad: x = 2, good: y, enforce: deny}')
-    assert made.code == 0, made.err
-    assert edit(checked, "x = 2") is None
-
-
 PATCH = """*** Begin Patch
 *** Update File: workflows/a.py
 @@
@@ -153,23 +143,24 @@ PATCH = """*** Begin Patch
 """
 
 
-def test_the_patch_of_codex_is_an_edit(checked: Host) -> None:
+def test_the_patch_of_codex_is_an_edit_and_many_edits_of_one_file_are_looked_at_together(checked: Host) -> None:
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     call = {"tool_name": "apply_patch", "tool_input": {"command": PATCH}, "turn_id": "1"}
     assert f"breaks {HANDLE} at line 2" in checked.hear("before_edit", **call)
     call["tool_input"] = {"command": PATCH.replace("requests.put(1)", "2")}
     assert checked.hear("before_edit", **call) == ""
-
-
-def test_many_edits_of_one_file_are_looked_at_together(checked: Host) -> None:
     put_file(checked.code / "workflows/a.py", "x = 1\ny = 1\n")
     pairs = (("x = 1", "x = 0\nz = 0"), ("y = 1", "requests.put(1)"))
     edits = [{"old_string": old, "new_string": new} for old, new in pairs]
-    call = {"file_path": str(checked.code / "workflows/a.py"), "edits": edits}
-    assert f"breaks {HANDLE} at line 3" in checked.hear("before_edit", tool_name="MultiEdit", tool_input=call)
+    many = {"file_path": str(checked.code / "workflows/a.py"), "edits": edits}
+    assert f"breaks {HANDLE} at line 3" in checked.hear("before_edit", tool_name="MultiEdit", tool_input=many)
 
 
-def test_a_check_is_shown_and_its_proof_is_required(checked: Host, run: Run, knowledge: Path) -> None:
+ENTRY = EntrySummary(RULE, HANDLE, Kind.RULE, "t", "p", (), (), "x")
+STATED = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
+
+
+def test_a_check_is_shown_also_on_the_page_and_its_proof_is_required(checked: Host, run: Run) -> None:
     shown = run("show", HANDLE).out
     assert "check: regex `requests\\.put\\(` unless `status`" in shown
     assert "breaks it: requests.put(1)" in shown
@@ -178,6 +169,10 @@ def test_a_check_is_shown_and_its_proof_is_required(checked: Host, run: Run, kno
     assert "does not fire on check.bad" in silent.err
     lesson = run("contribute", "update", "L-8F3K2A", "--check", CHECK)
     assert "only a rule has a check" in lesson.err
+    html = pages.render("entry.html", **pages.described(Shown(ENTRY, "", "", STATED), pages.LinkTargets([], str)))
+    section = html.partition("Checked by")[2].partition("</dl>")[0]
+    assert "regex <code>evil</code>" in section
+    assert "breaks it: &lt;b&gt;evil" in section
 
 
 def sarif_schema() -> dict[str, Any]:
@@ -210,9 +205,8 @@ def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, mon
     put_file(checked.code / "workflows/a b.py", "import requests\nrequests.put(1)\n")
     monkeypatch.chdir(checked.code)
     done = run("check")
-    assert (done.code, done.out.splitlines()[0]) == (
-        1, f"workflows/a b.py:2: {HANDLE} GET a workflow before you PUT it | requests.put(1)",
-    )  # fmt: skip
+    assert done.code == 1
+    assert done.out.startswith(f"workflows/a b.py:2: {HANDLE} GET a workflow before you PUT it | requests.put(1)\n")
     for words in (("check", "--format", "json"), ("check", "--json")):
         answer = run(*words).json
         assert (answer["findings"][0]["id"], answer["findings"][0]["line"]) == (RULE, 2)
@@ -256,29 +250,17 @@ def test_the_steps_of_an_example_workflow_name_what_a_pull_request_breaks(
     git(tmp_path, "clone", "-q", str(checked.code), str(clone))
     put_file(clone / "workflows/a.py", "requests.put(1)\n")
     commit_all(git, clone, "break a rule")
-    variables = {
-        "BASE": "main", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main", "KNOWLEDGE": str(knowledge),
-        "RUNNER_TEMP": str(tmp_path / "runner"),
-    }  # fmt: skip
+    env = environment(
+        PATH=f"{checked.programs}:{os.environ['PATH']}", BASE="main", CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main",
+        KNOWLEDGE=str(knowledge), RUNNER_TEMP=str(tmp_path / "runner"),
+    )  # fmt: skip
     script = "set -e\n" + "\n".join(steps(name))
-    path = f"{checked.programs}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=clone, env=environment(PATH=path, **variables), capture_output=True, check=False
-    )
+    done = subprocess.run(["bash", "-c", script], cwd=clone, env=env, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
     answer = json.loads((clone / "check-rules.sarif").read_text())
     jsonschema.validate(answer, sarif_schema())
     (result,) = answer["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "workflows/a.py"
-
-
-def test_the_page_shows_how_a_rule_is_checked() -> None:
-    entry = EntrySummary(RULE, HANDLE, Kind.RULE, "t", "p", (), (), "x")
-    stated = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
-    html = pages.render("entry.html", **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], str)))
-    section = html.partition("Checked by")[2].partition("</dl>")[0]
-    assert "regex <code>evil</code>" in section
-    assert "breaks it: &lt;b&gt;evil" in section
 
 
 def test_a_check_is_drafted_from_a_fix(checked: Host, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
