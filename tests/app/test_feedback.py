@@ -52,8 +52,7 @@ def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embe
     hits = world.search("workflow replaced", explain=True).lessons
     assert [hit.entry.id for hit in hits] == [OTHER, LESSON]
     up, down = (hit.factors["standing"] for hit in hits)
-    assert up == pytest.approx(1 + 0.15 * (5 / 6 - 0.5) / 0.5)
-    assert 0.85 <= down < 1
+    assert up > 1 > down
 
 
 def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: World) -> None:

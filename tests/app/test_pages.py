@@ -12,9 +12,7 @@ from a_server import Reply, Site, serving
 from ai_lessons.app import editing, entries, health, resources
 from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
-from ai_lessons.model.checks import check_together
 from ai_lessons.model.entries import Kind
-from ai_lessons.model.frontmatter import read_entry
 from app.world import LESSON, World, lesson
 from documents_made import docx, pdf
 
@@ -202,9 +200,3 @@ def test_a_file_that_came_first_keeps_its_id_also_in_a_fresh_clone(world: World)
     summaries = entries.list_entries(world.fresh()).entries
     assert [one.title for one in summaries if one.id == LESSON] == ["Original"]
     assert {one.title for one in summaries} == {"Original", "Copy", "Another"}
-
-
-def test_folders_that_a_case_blind_disk_joins_are_named() -> None:
-    first, second = (read_entry(path, b"# T\n") for path in ("Shop/docs/a.md", "shop/docs/b.md"))
-    (problem,) = check_together([first, second])
-    assert "same folder as Shop" in str(problem)

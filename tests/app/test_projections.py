@@ -1,42 +1,13 @@
-"""Catalog and index may go at any time; vectors are made once for a text; processes do not get in each other's way."""
+"""Catalog and index may go at any time; vectors are made once for a text."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from ai_lessons.app import editing, entries, search
 from ai_lessons.app.answers import Query
+from ai_lessons.app.workspace import Library
 from app.world import DOC, LESSON, CountingEmbedder, World, lesson
 from real_world import Git
-
-CHILD = """
-import json, sys
-from pathlib import Path
-from ai_lessons.app.answers import Query
-from ai_lessons.app.answers import LessonDraft
-from ai_lessons.app import editing, search
-from ai_lessons.app.workspace import Library
-from app.world import options
-root, folder, job, count = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-found = []
-for number in range(count):
-    with Library(root, options(folder)) as library:
-        if job == "write":
-            editing.add_lesson(library, LessonDraft(f"lesson {sys.argv[5]} {number}", "about pomology"))
-        answer = search.search(library, Query("pomology", limit=1000))
-        found.append(len(answer.lessons) + len(answer.docs))
-print(json.dumps(found))
-"""
-
-
-def child(world: World, job: str, count: int, name: str = "") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(world.root), str(world.root.parent), job, str(count), name],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
 
 
 def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(world: World, embedder: CountingEmbedder) -> None:
@@ -92,8 +63,6 @@ def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: Cou
 def test_a_text_that_another_repository_of_this_user_has_is_not_embedded_again(
     world: World, embedder: CountingEmbedder, git: Git, tmp_path: Path
 ) -> None:
-    from ai_lessons.app.workspace import Library
-
     world.committed("p/lessons/a.md", lesson(body="pruning apple trees\n"))
     world.found("apple")
     git(tmp_path, "clone", "-q", str(world.root), str(tmp_path / "clone"))

@@ -372,7 +372,9 @@ def test_known_findings_are_left_out_wherever_their_lines_move(world: World, cod
     assert (code / "known.json").read_text() == '{"version": 9}'
 
 
-def test_a_rule_whose_engine_is_missing_is_named(world: World, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_whose_engine_is_missing_is_named_and_asks_where_it_is_enforced(
+    world: World, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rule(world, regex=None, pattern="print($A)")
     monkeypatch.setitem(sys.modules, "ast_grep_py", None)
     report = look(world)
@@ -381,6 +383,10 @@ def test_a_rule_whose_engine_is_missing_is_named(world: World, code: Path, monke
     assert "was not checked: pattern needs ast-grep" in finding.message
     put_file(code / "src/a.py", "")
     assert decided(world, code, ("src/a.py", "", "x")) == {}, "it is told as a rule without a check"
+    rule(world, 1, regex=None, pattern="print($A)", enforce="deny")
+    (why,) = decided(world, code, ("src/a.py", "", "x = 2"))
+    assert why.startswith("R could not look at this edit: pattern needs ast-grep")
+    assert decided(world, code, ("src/b.txt", "", "x = 2")) == {}
 
 
 def broken(world: World, code: Path, *edits: tuple[str, str, str]) -> list[Broken]:
@@ -434,11 +440,3 @@ def test_an_edit_does_not_free_itself_of_a_rule_that_is_enforced(
     assert decided(world, code, large) == {"R could not look at this edit: more than 1 MiB": asked}
     (code / "link.txt").symlink_to("src/a.py")
     assert decided(world, code, ("link.txt", "x = 2", "print(2)")) == {"this edit breaks R at line 2": enforce}
-
-
-def test_a_rule_that_is_enforced_and_cannot_run_asks(world: World, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule(world, regex=None, pattern="print($A)", enforce="deny")
-    monkeypatch.setitem(sys.modules, "ast_grep_py", None)
-    (why,) = decided(world, code, ("src/a.py", "x = 1", "x = 2"))
-    assert why.startswith("R could not look at this edit: pattern needs ast-grep")
-    assert decided(world, code, ("src/b.txt", "", "x = 2")) == {}

@@ -113,16 +113,6 @@ def test_a_side_file_alone_says_where_its_script_lies(world: World, tmp_path: Pa
     assert running.run(world.library, SCRIPT, []) == 2
 
 
-def with_neighbour(world: World, name: str, text: str, beside: str) -> str:
-    """A script that is trusted, and then a file beside it, as a pull brings one; the path of the script."""
-    path = f"p/scripts/v1/{name}"
-    world.write(path, text)
-    running.trust_script(world.library, path)
-    assert running.run_captured(world.library, path, [], timeout=60).exit_code == 0
-    world.write(f"p/scripts/v1/{beside}", PULLED[Path(beside).suffix])
-    return path
-
-
 PULLED = {
     ".py": "print('PULLED')\n",
     ".sh": "echo PULLED\n",
@@ -156,7 +146,11 @@ def test_what_a_pull_brings_beside_a_trusted_script_does_not_run(
 ) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
-    path = with_neighbour(world, name, text, beside)
+    path = f"p/scripts/v1/{name}"
+    world.write(path, text)
+    running.trust_script(world.library, path)
+    assert running.run_captured(world.library, path, [], timeout=60).exit_code == 0
+    world.write(f"p/scripts/v1/{beside}", PULLED[Path(beside).suffix])  # as a pull brings it
     cwd = world.root / "p/scripts/v1" if here else world.root
     try:
         told = running.run_captured(world.library, path, [], cwd=cwd, timeout=60).stdout

@@ -50,16 +50,6 @@ def test_what_git_brings_is_found(world: World, git: Git, tmp_path: Path) -> Non
     assert world.found("palms") == []
 
 
-def test_a_context_lifts_what_carries_its_tags(world: World) -> None:
-    world.write("a/lessons/one.md", lesson(title="Plain", body="About winemaking.\n"))
-    world.write("a/lessons/two.md", lesson(OTHER, "Tagged", "About winemaking.\n", tags="[cellar]"))
-    (first, _) = world.search("winemaking", context_tags={"cellar": 3.0}, explain=True).lessons
-    assert first.entry.title == "Tagged"
-    assert first.factors["context"] == pytest.approx(1.3)
-    (first, second) = world.search("winemaking", context_tags={"cellar": 30.0}).lessons
-    assert (first.entry.title, first.entry.score, second.entry.title) == ("Tagged", 1.0, "Plain")
-
-
 @pytest.mark.parametrize(("status", "found"), [("wrong", []), ("promoted", ["Doubtful"])])
 def test_what_is_wrong_leaves_the_results_and_what_is_promoted_the_lists(
     world: World, status: str, found: list[str]
