@@ -193,54 +193,50 @@ class TestACopy:
         assert go(company, first, "user").outcome == "present"
 
 
-class TestARule:
-    def test_it_becomes_a_proposal_wherever_it_goes(self, company: Company) -> None:
-        with company.library() as library:
-            made = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
-            review.approve_rule(library, made.id)
-        done = go(company, made.id, "user")
-        assert (done.outcome, done.copy) == ("proposed", None)
-        assert done.proposal is not None
-        assert done.proposal.branch.startswith("rules/R-")
-        with company.library(writes="user") as library:
-            with pytest.raises(NotFound):
-                entries.show(library, done.proposal.id)
-            review.approve_rule(library, done.proposal.branch)
-            assert entries.show(library, done.proposal.id).frontmatter["source"]["original"] == made.id
-        assert go(company, made.id, "user").outcome == "present"
+def test_it_becomes_a_proposal_wherever_it_goes(company: Company) -> None:
+    with company.library() as library:
+        made = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
+        review.approve_rule(library, made.id)
+    done = go(company, made.id, "user")
+    assert (done.outcome, done.copy) == ("proposed", None)
+    assert done.proposal is not None
+    assert done.proposal.branch.startswith("rules/R-")
+    with company.library(writes="user") as library:
+        with pytest.raises(NotFound):
+            entries.show(library, done.proposal.id)
+        review.approve_rule(library, done.proposal.branch)
+        assert entries.show(library, done.proposal.id).frontmatter["source"]["original"] == made.id
+    assert go(company, made.id, "user").outcome == "present"
 
 
-class TestToAnEnterprise:
-    def test_the_same_is_not_proposed_twice_nor_once_it_is_there(self, company: Company) -> None:
-        lesson = add(company)
-        first = go(company, lesson, ACME)
-        assert first.proposal is not None
-        again = go(company, lesson, ACME)
-        assert (again.outcome, again.notes) == (
-            "present",
-            (f"{first.proposal.branch} ({ACME}) proposes the same already",),
-        )
-        company.approve(first.proposal.branch)
-        assert go(company, lesson, ACME).outcome == "present"
-
-    def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
-        done = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME)
-        assert "specificity" not in [one.check for one in done.evaluation.findings]
+def test_the_same_is_not_proposed_twice_nor_once_it_is_there(company: Company) -> None:
+    lesson = add(company)
+    first = go(company, lesson, ACME)
+    assert first.proposal is not None
+    again = go(company, lesson, ACME)
+    assert (again.outcome, again.notes) == (
+        "present",
+        (f"{first.proposal.branch} ({ACME}) proposes the same already",),
+    )
+    company.approve(first.proposal.branch)
+    assert go(company, lesson, ACME).outcome == "present"
 
 
-class TestWhatIsRefused:
-    def test_a_secret_unless_somebody_says_why_it_may_stay(self, company: Company) -> None:
-        put_file(
-            company.root("project") / "jira/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n"
-        )
-        company.commit("project")
-        for to in ("user", ACME):
-            with pytest.raises(InvalidEntry, match="AWS") as refused:
-                go(company, LESSON, to)
-            mark = str(refused.value).partition("allow_secrets: [")[2].partition(":")[0]
-            done = go(company, LESSON, to, allow_secrets=[(mark, "of the vendor's sandbox")])
-            assert done.outcome in {"copied", "proposed"}
-            assert KEY not in str(done.evaluation)
+def test_what_we_wrote_of_its_origin_is_not_held_against_it(company: Company) -> None:
+    done = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME)
+    assert "specificity" not in [one.check for one in done.evaluation.findings]
+
+
+def test_a_secret_unless_somebody_says_why_it_may_stay(company: Company) -> None:
+    put_file(company.root("project") / "jira/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n")
+    company.commit("project")
+    for to in ("user", ACME):
+        with pytest.raises(InvalidEntry, match="AWS") as refused:
+            go(company, LESSON, to)
+        mark = str(refused.value).partition("allow_secrets: [")[2].partition(":")[0]
+        done = go(company, LESSON, to, allow_secrets=[(mark, "of the vendor's sandbox")])
+        assert done.outcome in {"copied", "proposed"}
+        assert KEY not in str(done.evaluation)
 
 
 def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:
