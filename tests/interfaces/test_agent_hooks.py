@@ -269,9 +269,15 @@ def test_a_broken_entry_and_a_git_that_cannot_be_read_keep_the_lessons(host: Hos
     assert "L-7CCCCC" in host.hear("before_edit", session_id="later")
 
 
-def test_a_memory_that_was_half_written_is_forgotten(host: Host, approved: str, hermetic: Path) -> None:
+def test_a_memory_of_another_version_counts_and_a_half_written_one_is_forgotten(
+    host: Host, approved: str, hermetic: Path
+) -> None:
     assert approved in host.hear("before_edit")
     (file,) = state_files(hermetic)
+    kept = json.loads(file.read_text())
+    del kept["edited"]
+    file.write_text(json.dumps(kept | {"of_later": 1}))
+    assert approved not in host.hear("before_edit")
     file.write_text(file.read_text()[:-20])
     assert approved in host.hear("before_edit")
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
@@ -72,16 +73,22 @@ class Session:
     person stated that nothing stored says, and `edited` the files since; empty once the agent was asked for it.
     """
 
-    def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
-        self.name, self.host, self.folder = "", "", ""
-        self.shown: dict[str, list[str]] = {}
-        self.told: list[ShownEntry] = []
-        self.failed: list[Failure] = []
-        self.turn, self.failures, self.spent = 0, 0, 0
-        self.asked, self.asked_for_statement = False, False
-        self.stated = ""
-        self.edited: list[str] = []
-        vars(self).update(fields)
+    # a dataclass would cost every hook the import of `inspect`
+    def __init__(self, kept: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """As `vars` was kept. Raises TypeError, ValueError, AttributeError: that is no session."""
+        self.name: str = kept.get("name", "")
+        self.host: str = kept.get("host", "")
+        self.folder: str = kept.get("folder", "")
+        self.shown: dict[str, list[str]] = dict(kept.get("shown", {}))
+        self.told = [ShownEntry._make(row) for row in kept.get("told", ())]
+        self.failed = [Failure._make(row) for row in kept.get("failed", ())]
+        self.turn: int = kept.get("turn", 0)
+        self.failures: int = kept.get("failures", 0)
+        self.spent: int = kept.get("spent", 0)
+        self.asked: bool = kept.get("asked", False)
+        self.asked_for_statement: bool = kept.get("asked_for_statement", False)
+        self.stated: str = kept.get("stated", "")
+        self.edited: list[str] = list(kept.get("edited", ()))
 
     def ids(self, agent: str) -> tuple[str, ...]:
         """The entries that this agent was shown."""
@@ -187,12 +194,9 @@ def _read(file: Path) -> Session:
 
 
 def _parsed(data: bytes) -> Session:
-    """The session of a file; a new one where a process was killed while it wrote it, or of another version."""
+    """The session of a file; a new one where a process was killed while it wrote it."""
     with suppress(ValueError, RecursionError, TypeError, AttributeError):
-        fields = json.loads(data)
-        if fields.keys() == vars(Session()).keys():
-            shown, failed = map(ShownEntry._make, fields["told"]), map(Failure._make, fields["failed"])
-            return Session(**{**fields, "told": [*shown], "failed": [*failed]})
+        return Session(json.loads(data))
     return Session()
 
 
