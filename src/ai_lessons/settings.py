@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
-from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace
+from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace, Where
 
 PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
@@ -201,6 +201,11 @@ def current_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise UsageError("the current folder does not exist any more", hint="cd to another one") from error
+
+
+def where(environ: Mapping[str, str], cwd: Path) -> Where:
+    """Where the agent hosts of this user are looked for. Raises UsageError: there is no home folder."""
+    return Where(_home(environ), cwd, environ)
 
 
 def _home(environ: Mapping[str, str]) -> Path:

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors.agent_hosts import KINDS, Host, HostKind, Where, find_hosts
+from ai_lessons.connectors.agent_hosts import KINDS, Host, HostKind, find_hosts
+from ai_lessons.model import Where
 
 CALL = {"hooks": [{"type": "command", "command": "ai-lessons admin agent-hook"}]}
 
@@ -12,7 +13,8 @@ CALL = {"hooks": [{"type": "command", "command": "ai-lessons admin agent-hook"}]
 def where(tmp_path: Path) -> Where:
     for name in ("home", "bin", "code"):
         (tmp_path / name).mkdir()
-    return Where(tmp_path / "home", f"{tmp_path / 'missing'}::{tmp_path / 'bin'}", {}, tmp_path / "code")
+    path = f"{tmp_path / 'missing'}::{tmp_path / 'bin'}"
+    return Where(tmp_path / "home", tmp_path / "code", {"PATH": path})
 
 
 def write(file: Path, text: object = "") -> None:
@@ -36,15 +38,15 @@ def ways(host: Host) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: HostKind, where: Where) -> None:
-    program = where.path.rpartition(":")[2] + "/" + kind.programs[0]
+    program = where.environ["PATH"].rpartition(":")[2] + "/" + kind.programs[0]
     write(Path(program))
     assert find_hosts(where) == ()
     Path(program).chmod(0o755)
     assert one(where).found == (program,)
     (where.home / kind.folder).mkdir(parents=True)
     assert one(where).found == (program, f"~/{kind.folder}")
-    write(where.project / kind.projects[-1] / "x") if "." not in kind.projects[-1][1:] else write(
-        where.project / kind.projects[-1]
+    write(where.cwd / kind.projects[-1] / "x") if "." not in kind.projects[-1][1:] else write(
+        where.cwd / kind.projects[-1]
     )
     assert one(where).found[2] == kind.projects[-1]
 
@@ -53,7 +55,7 @@ def test_our_plugin_counts_while_it_is_switched_on(where: Where) -> None:
     write(where.home / ".claude/settings.json", {"enabledPlugins": {"ai-lessons@ai-lessons": True}})
     plugin = ["plugin ai-lessons@ai-lessons"]
     assert ways(one(where)) == {"session-start": plugin, "edit": plugin, "mcp": plugin}
-    write(where.project / ".claude/settings.local.json", {"enabledPlugins": {"ai-lessons@ai-lessons": False}})
+    write(where.cwd / ".claude/settings.local.json", {"enabledPlugins": {"ai-lessons@ai-lessons": False}})
     assert ways(one(where)) == {}
 
 
@@ -82,12 +84,12 @@ def test_hooks_of_codex_may_stand_in_its_toml(where: Where) -> None:
 
 def test_all_files_of_a_folder_of_hooks_are_read(where: Where) -> None:
     for name in ("b", "a"):
-        write(where.project / f".github/hooks/{name}.json", {"version": 1, "hooks": {"sessionStart": [{"bash": name}]}})
+        write(where.cwd / f".github/hooks/{name}.json", {"version": 1, "hooks": {"sessionStart": [{"bash": name}]}})
     assert list(one(where).hooks) == [".github/hooks/a.json", ".github/hooks/b.json"]
 
 
 def test_a_folder_that_the_user_moved_is_followed(where: Where) -> None:
-    moved = where._replace(folders={"CLAUDE_CONFIG_DIR": str(where.home / "cc")})
+    moved = where._replace(environ={"CLAUDE_CONFIG_DIR": str(where.home / "cc")})
     write(where.home / "cc/.claude.json", {"mcpServers": {"ai-lessons": {}}})
     assert one(moved).found == ("~/cc",)
     assert ways(one(moved)) == {"mcp": ["~/cc/.claude.json"]}
@@ -98,7 +100,7 @@ def test_a_folder_that_the_user_moved_is_followed(where: Where) -> None:
 )
 def test_a_file_that_cannot_be_read_hides_nothing_else(where: Where, text: str) -> None:
     write(where.home / ".claude/settings.json", text)
-    write(where.project / ".claude/settings.json", {"hooks": {"SessionStart": [CALL]}})
+    write(where.cwd / ".claude/settings.json", {"hooks": {"SessionStart": [CALL]}})
     host = one(where)
     assert ways(host) == {"session-start": [".claude/settings.json"]}
     assert host.unreadable == (("~/.claude/settings.json",) if text[:2] in {"{b", "[[", "[1"} else ())
@@ -109,8 +111,8 @@ def test_settings_of_a_project_are_read_only_inside_it(where: Where, tmp_path: P
     server = {"mcpServers": {"ai-lessons": {"command": "ai-lessons-mcp"}}}
     write(tmp_path / "home/private.json", server)
     write(tmp_path / "code/docs/mcp.json", server)
-    write(where.project / ".claude/settings.json", {})
-    (where.project / ".mcp.json").symlink_to("/dev/zero" if "dev" in target else tmp_path / target)
+    write(where.cwd / ".claude/settings.json", {})
+    (where.cwd / ".mcp.json").symlink_to("/dev/zero" if "dev" in target else tmp_path / target)
     inside = target.startswith("code")
     assert (ways(one(where)).get("mcp"), one(where).unreadable) == (
         ([".mcp.json"], ()) if inside else (None, (".mcp.json",))

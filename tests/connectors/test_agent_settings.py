@@ -16,7 +16,6 @@ from ai_lessons.connectors.agent_hosts import (
     HOOKS,
     KINDS,
     MARK,
-    Where,
     carry_out,
     find_hosts,
     for_user,
@@ -26,6 +25,7 @@ from ai_lessons.connectors.agent_hosts import (
 from ai_lessons.connectors.agent_hosts import _is_ours as is_ours
 from ai_lessons.errors import Conflict
 from ai_lessons.git import processes
+from ai_lessons.model import Where
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
 SETTINGS, SERVERS = ".claude/settings.json", ".claude.json"
@@ -58,7 +58,7 @@ def top(tmp_path: Path) -> Path:
 
 
 def do(top: Path, job: str) -> tuple[str, ...]:
-    changes = for_user(Where(top, "", {}, top / "code"), PLUGIN, (), job)
+    changes = for_user(Where(top, top / "code"), PLUGIN, (), job)
     carry_out(changes)
     return tuple(one.done for one in changes)
 
@@ -170,7 +170,7 @@ def test_settings_that_are_no_plain_file_are_left_alone_without_waiting(top: Pat
     else:
         os.mkfifo(file) if what == "pipe" else file.mkdir()
     assert do(top, "install")[1] == "left alone, not a regular file"
-    assert find_hosts(Where(top, "", {}, top / "code"))[0].unreadable == ("~/.claude.json",)
+    assert find_hosts(Where(top, top / "code"))[0].unreadable == ("~/.claude.json",)
 
 
 JSON = st.recursive(
@@ -221,7 +221,7 @@ def where(tmp_path: Path) -> Where:
         (tmp_path / kind.folder).mkdir(parents=True)
     for name, data in THERE.items():
         (tmp_path / name).write_bytes(data)
-    return Where(tmp_path, "", {}, tmp_path / "code")
+    return Where(tmp_path, tmp_path / "code")
 
 
 def files(where: Where) -> dict[str, bytes]:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ai_lessons.connectors.agent_hosts import HEARS, KINDS, Where, carry_out, for_user, is_our_call, place_of
+from ai_lessons.connectors.agent_hosts import HEARS, KINDS, carry_out, for_user, is_our_call, place_of
+from ai_lessons.model import Where
 from interfaces.agent_host import Host
 from interfaces.world import PROGRAM, environment
 from real_world import put_file
@@ -49,7 +50,7 @@ def in_tree() -> list[Call]:
 def installed(home: Path) -> list[Call]:
     for kind in KINDS:
         (home / kind.folder).mkdir(parents=True, exist_ok=True)
-    carry_out(for_user(Where(home, "", {}, home / "code"), TOP / "hooks/claude-code", (), "install"))
+    carry_out(for_user(Where(home, home / "code"), TOP / "hooks/claude-code", (), "install"))
     tables = [json.loads(file.read_bytes()).get("hooks") for file in home.rglob("*.json")]
     return [Call(call, home) for table in tables if table for call in calls(table)]
 
@@ -62,7 +63,7 @@ def test_every_call_of_every_file_is_one_string_that_ends_with_0(tmp_path: Path)
     assert {file.relative_to(TOP).parts[1] for file in FILES} >= {"claude-code", "codex", "cursor", "hooks.json"}
     every = [*in_tree(), *installed(tmp_path)]
     names = [(kind, kind.hooks[0].partition("#")[0]) for kind in KINDS if kind.id in HEARS]
-    places = [place_of(kind, Where(tmp_path, "", {}, tmp_path), name) for kind, name in names]
+    places = [place_of(kind, Where(tmp_path, tmp_path), name) for kind, name in names]
     assert [place for place in places if not place.exists()] == []
     assert {len(call.call.keys() & {"args", "bash", "powershell"}) for call in every} == {0}
     assert {call.call["command"][-10:] for call in every} == {" || exit 0"}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Context, Pending
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.connectors.agent_hosts import Where
+    from ai_lessons.model import Where
     from ai_lessons.model.transcripts import Shape
 
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.connectors.agent_hosts import Where
     from ai_lessons.git.store import PendingCommit
+    from ai_lessons.model import Where
 
     Finding = tuple[str, str, str]  # State (ok, warning or error), what was found, and what mends it; see `Check`
 

@@ -12,7 +12,7 @@ from ai_lessons.app.resources import known_sources, refresh, source_mark, source
 from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.approval.decisions import propose_starters
 from ai_lessons.connectors import agent_hosts
-from ai_lessons.connectors.agent_hosts import Host, HostChange, Target, Where
+from ai_lessons.connectors.agent_hosts import Host, HostChange, Target
 from ai_lessons.errors import (
     AiLessonsError,
     Conflict,
@@ -40,7 +40,7 @@ from ai_lessons.git.worktree import (
     shared_files,
     walk,
 )
-from ai_lessons.model import USER, config, layout
+from ai_lessons.model import USER, Where, config, layout
 from ai_lessons.model.approval import is_rule
 from ai_lessons.model.config import GROUP, set_value
 from ai_lessons.model.entries import Filter
@@ -593,16 +593,8 @@ def server_hook(job: HookJob, hub: Path) -> tuple[str, ...]:
 HookJob = Literal["install", "uninstall", "status"]
 
 PLUGIN = "claude-code"
-HOST_PATH = "/usr/bin:/bin"  # what a program has that no shell started
 NO_HOST = "a host is found by its program on the path or its folder: start it once"
 TEXT = "agents.md"
-
-
-def where(environment: Mapping[str, str], cwd: Path) -> Where:
-    """Where the agent hosts of this user and of the project around `cwd` are, as the environment says."""
-    folders = {kind.variable: environment.get(kind.variable, "") for kind in agent_hosts.KINDS}
-    home, environ = Path(os.path.expanduser("~")), {**environment, "PATH": HOST_PATH}
-    return Where(home, environment.get("PATH", ""), folders, git_files.top_of(cwd) or cwd, environ)
 
 
 def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:

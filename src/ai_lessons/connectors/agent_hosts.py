@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound
@@ -17,7 +16,7 @@ from ai_lessons.git import files, hooks, processes
 from ai_lessons.git.files import translated
 from ai_lessons.git.hooks import holds_ours
 from ai_lessons.git.objects import unified
-from ai_lessons.model import expression, texts
+from ai_lessons.model import Where, expression, texts
 from ai_lessons.model.entries import json_fields
 
 if TYPE_CHECKING:
@@ -294,19 +293,6 @@ class Host(NamedTuple):
     unreadable: tuple[str, ...]
 
 
-class Where(NamedTuple):
-    """The user's home, the search path of programs, folders by environment variable, and the project.
-
-    `environ`: the environment of a program of a host when it is tried.
-    """
-
-    home: Path
-    path: str
-    folders: Mapping[str, str]
-    project: Path
-    environ: Mapping[str, str] = MappingProxyType({})
-
-
 def find_hosts(where: Where) -> tuple[Host, ...]:
     """The hosts that have a program on the path, a folder of the user's, or files in the project."""
     return tuple(host for kind in KINDS if (host := _HostFinder(kind, where).host()) is not None)
@@ -316,17 +302,17 @@ class _HostFinder:
     """Finds what shows that a host is installed, and where our hooks and server go in its settings."""
 
     def __init__(self, kind: HostKind, where: Where) -> None:
-        self._kind, self._where = kind, where
+        self._kind, self._where, self._project = kind, where, _project(where)
         self._unreadable: list[str] = []
         self._plugin = ""
 
     def host(self) -> Host | None:
         """None if there is no trace of it."""
         kind = self._kind
-        programs = (shutil.which(name, path=self._where.path) for name in kind.programs)
+        programs = (shutil.which(name, path=self._where.environ.get("PATH", "")) for name in kind.programs)
         places = [Path(program) for program in programs if program]
         places += [place for place in (_folder(kind, self._where),) if place.is_dir()]
-        places += [place for name in kind.projects if (place := self._where.project / name).exists()]
+        places += [place for name in kind.projects if (place := self._project / name).exists()]
         if not places:
             return None
         hooks = {
@@ -404,7 +390,7 @@ class _HostFinder:
         return argv if file in {place_of(self._kind, self._where, name) for name in names} else ()
 
     def _bytes(self, file: Path) -> bytes | None:
-        project = self._where.project
+        project = self._project
         cloned = file.is_relative_to(project) and not self._where.home.is_relative_to(project)
         try:
             return files.read(file, LARGEST, within=project if cloned else None)[0]
@@ -415,8 +401,8 @@ class _HostFinder:
             return None
 
     def _shown(self, place: Path) -> str:
-        if place.is_relative_to(self._where.project):
-            return place.relative_to(self._where.project).as_posix()
+        if place.is_relative_to(self._project):
+            return place.relative_to(self._project).as_posix()
         if place.is_relative_to(self._where.home):
             return "~/" + place.relative_to(self._where.home).as_posix()
         return str(place)
@@ -447,8 +433,12 @@ def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
     return ("sh", "-c", command) if shell else (command,)
 
 
+def _project(where: Where) -> Path:
+    return files.top_of(where.cwd) or where.cwd
+
+
 def _folder(kind: HostKind, where: Where) -> Path:
-    overruled = where.folders.get(kind.variable) if kind.variable else None
+    overruled = where.environ.get(kind.variable) if kind.variable else None
     return Path(overruled) if overruled else where.home / kind.folder
 
 
@@ -457,7 +447,7 @@ def place_of(kind: HostKind, where: Where, name: str) -> Path:
     folder = _folder(kind, where)
     if folder != where.home / kind.folder:
         name = name.replace("~../", "~")  # a folder of the user's choice holds everything
-    return Path(os.path.normpath(folder / name[1:])) if name.startswith("~") else where.project / name[2:]
+    return Path(os.path.normpath(folder / name[1:])) if name.startswith("~") else _project(where) / name[2:]
 
 
 def transcripts(where: Where) -> list[tuple[Path, str]]:
@@ -623,6 +613,7 @@ def _server(kind: HostKind) -> Json:
     return {**copilot, "command": program, "env": env}
 
 
+HOST_PATH = "/usr/bin:/bin"  # what a program has that no shell started
 _GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "ai-lessons", "version": "0"}}
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _GREETING}
 
@@ -652,7 +643,8 @@ def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, b
     """The answer of a program, and whether it is one of ours."""
     try:
         # a first start reads every file of the repository; what takes longer hangs
-        done = processes.run(argv, env=where.environ, timeout=30.0, cwd=where.home, stdin=request)
+        environ = {**where.environ, "PATH": HOST_PATH}
+        done = processes.run(argv, env=environ, timeout=30.0, cwd=where.home, stdin=request)
     except subprocess.TimeoutExpired:
         return "no answer within 30 seconds", False
     except OSError as error:

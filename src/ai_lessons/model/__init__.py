@@ -7,9 +7,11 @@ file's bytes to an entry) and `layout` (where an entry lies). Imports nothing of
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, AnyStr, NamedTuple, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
@@ -42,6 +44,14 @@ class Places(NamedTuple):
     named: bool = False
     file: str = "config.toml"
     note: str = ""
+
+
+class Where(NamedTuple):
+    """Where agent hosts are looked for: the user's home, the folder one stands in, and the environment."""
+
+    home: Path
+    cwd: Path
+    environ: Mapping[str, str] = MappingProxyType({})
 
 
 class _Later:

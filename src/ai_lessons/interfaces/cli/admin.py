@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import app
+from ai_lessons import app, settings
 from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
 from ai_lessons.interfaces import agent_text, hook, mcp, output, text, text_jobs
 from ai_lessons.interfaces.cli import command, options, review
@@ -253,7 +253,7 @@ def init(
     call: Call, path: str | None, from_url: str | None, connect: bool, yes: bool, no_hooks: bool, **how: bool
 ) -> None:
     """Make a knowledge repository, or complete one. A folder with files keeps them as they are."""
-    place, where = call.settings.cwd / path if path else call.root, app.setup.where(os.environ, call.settings.cwd)
+    place, where = call.settings.cwd / path if path else call.root, settings.where(os.environ, call.settings.cwd)
     if connect:
         _need_yes(call, yes)  # before anything is made
     done = app.setup.init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, **how)
@@ -282,7 +282,7 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
 @admin.command("doctor")
 def doctor(call: Call) -> int:
     """Check everything around the files, and name the fix for each finding. Exit code 1 if something is wrong."""
-    where = app.setup.where(os.environ, call.settings.cwd)
+    where = settings.where(os.environ, call.settings.cwd)
     checks = app.health.doctor(call.library, where, hook.CHECK)
     call.answer(checks, text_jobs.checks)
     return int(any(check.state == "error" for check in checks))
@@ -506,7 +506,7 @@ def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes
 
     With -v every changed line is shown. Exit code 1: settings were left alone.
     """
-    where = app.setup.where(os.environ, call.settings.cwd)
+    where = settings.where(os.environ, call.settings.cwd)
     if job is None:
         call.answer(app.setup.hosts(where, hook.CHECK), text_jobs.hosts)
         return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import app
+from ai_lessons import app, settings
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
 from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
@@ -312,7 +312,7 @@ def replay(call: Call, folder: str, since: datetime | None) -> None:
 
     FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is written.
     """
-    where = app.setup.where(os.environ, call.settings.cwd)
+    where = settings.where(os.environ, call.settings.cwd)
     call.answer(app.harvest.replay(call.library, where, folder, since=since), interfaces_text.replayed)
 
 

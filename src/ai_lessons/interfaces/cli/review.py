@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
-from ai_lessons import app
+from ai_lessons import app, settings
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.interfaces import output, text_jobs
@@ -251,7 +251,7 @@ def _past(call: Call, proposal: Pending) -> app.answers.PastSessions | None:
     """What the sessions of this user say of a proposal; over HTTP nobody is told of those of who serves."""
     if call.tool and call.library.options.session is None:
         return None
-    return app.harvest.past(call.library, app.setup.where(os.environ, call.settings.cwd), proposal)
+    return app.harvest.past(call.library, settings.where(os.environ, call.settings.cwd), proposal)
 
 
 def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
@@ -434,7 +434,7 @@ def harvest(
     """
     if team and folder:
         raise UsageError("transcripts are read from a folder or from git, not both", hint="--from REPO without FOLDER")
-    where, only = app.setup.where(os.environ, call.settings.cwd), project or ""
+    where, only = settings.where(os.environ, call.settings.cwd), project or ""
     harvested = app.harvest.harvest(call.library, where, folder, since=since, project=only, team=team or "", ref=ref)
     if propose:
         call.answer(app.harvest.propose(call.library, harvested, propose), text_jobs.proposed)

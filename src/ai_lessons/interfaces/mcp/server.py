@@ -44,7 +44,7 @@ from mcp_types import (
 )
 from starlette.responses import PlainTextResponse
 
-from ai_lessons import app
+from ai_lessons import app, settings
 from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.interfaces import text
@@ -599,7 +599,7 @@ def stdio(server: MCPServer[Any], pool: SessionPool, first: AnsweredBefore) -> N
     @server.prompt()
     async def harvest(project: str = "") -> str:
         """Lessons that this user's own transcripts suggest; the user says which to keep."""
-        where = app.setup.where(os.environ, pool.settings.cwd)
+        where = settings.where(os.environ, pool.settings.cwd)
         look = partial(app.harvest.harvest, where=where, project=project)
         drafts = await anyio.to_thread.run_sync(pool.read, look)
         return HARVEST.format(drafts=text.harvested(drafts, View()))

@@ -23,7 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from ai_lessons import app
+from ai_lessons import app, settings
 from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text, text_jobs
@@ -507,7 +507,7 @@ def review(opened: Library, asked: Asked) -> Page:
 
 def past_of(ref: str, opened: Library) -> str:
     """What the sessions of this user say of a proposal; transcripts that were not read before are read for it."""
-    where = app.setup.where(os.environ, opened.options.cwd)
+    where = settings.where(os.environ, opened.options.cwd)
     past = app.harvest.past(opened, where, app.review.pending_rule(opened, ref))
     return text_jobs.weighed(past) if past else "nothing: there are none"
 
@@ -618,7 +618,7 @@ def _folder(path: str) -> str:
 
 def replayed(opened: Library) -> app.harvest.Replay:
     """What is stored, played against the transcripts of this user's agents; takes a while."""
-    return app.harvest.replay(opened, app.setup.where(os.environ, opened.reading.options.cwd))
+    return app.harvest.replay(opened, settings.where(os.environ, opened.reading.options.cwd))
 
 
 def _help(played: Played) -> Part:
