@@ -196,22 +196,20 @@ def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, s
 
 
 @pytest.mark.parametrize(
-    ("files", "anchor", "version"),
+    ("name", "text", "anchor", "versions"),
     [
-        ({"package.json": '{"dependencies": {"react": "17.0.2", "vue": "^3"}}'}, "npm/react<18", "18.0.0"),
-        ({"go.mod": "module x\n\nrequire github.com/a/b v1.17.0\n"}, "go/github.com/a/b<1.18", "1.18.0"),
+        ("package.json", '{"dependencies": {"react": "17.0.2", "vue": "^3"}}', "npm/react<18", ("17.0.2", "18.0.0")),
+        ("go.mod", "module x\n\nrequire github.com/a/b v1.17.0\n", "go/github.com/a/b<1.18", ("1.17.0", "1.18.0")),
     ],
 )
 def test_a_version_is_read_from_what_pins_it(
-    world: World, git: Git, tmp_path: Path, files: dict[str, str], anchor: str, version: str
+    world: World, git: Git, tmp_path: Path, name: str, text: str, anchor: str, versions: tuple[str, str]
 ) -> None:
     git(tmp_path, "init", "-q", "code")
-    for name, text in files.items():
-        put_file(tmp_path / "code" / name, text)
+    put_file(tmp_path / "code" / name, text)
     lesson = add(world, tmp_path / "code", about=[anchor])
     assert look(world, tmp_path / "code", lesson).verdict == "holds"
-    for name, text in files.items():
-        put_file(tmp_path / "code" / name, text.replace("17.0.2", version).replace("1.17.0", version))
+    edit(tmp_path / "code", *versions, name)
     assert look(world, tmp_path / "code", lesson).verdict == "out-of-range"
 
 

@@ -31,21 +31,15 @@ def text_of(do: str = "do", title: str = "PUT replaces the workflow", body: str 
     return lesson(OTHER, title, body, source="tested", confidence="high", pattern=PATTERN.format(do))
 
 
-def messages(report: EvaluationReport) -> list[str]:
-    return [one.message for one in report.findings]
-
-
-def test_a_lesson_that_is_new_here_is_approved(target: RepositorySession) -> None:
+def test_what_is_new_here_is_approved_and_what_says_much_the_same_found(
+    target: RepositorySession, world: World
+) -> None:
     report = evaluated(target, text_of())
     assert (report.recommendation, report.findings) == ("approve", ())
-
-
-def test_what_says_much_the_same_is_found_by_words_(target: RepositorySession, world: World) -> None:
-    world.write(
-        "web/lessons/b.md", text_of(title="PUT replaces the whole workflow", body="Twice.\n").replace(OTHER, LESSON)
-    )
+    same = text_of(title="PUT replaces the whole workflow", body="Twice.\n")
+    world.write("web/lessons/b.md", same.replace(OTHER, LESSON))
     report = evaluated(target, text_of())
-    assert messages(report)[0].startswith("close to L-8F3K2A 'PUT replaces the whole workflow' (user), ")
+    assert report.findings[0].message.startswith("close to L-8F3K2A 'PUT replaces the whole workflow' (user), ")
     assert report.recommendation == "revise"
 
 
@@ -53,9 +47,8 @@ def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: Reposit
     world.committed("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
     made = proposals.suggest_rule(world.library, RuleDraft("Never GET it first", "It is slow."))
     review.approve_rule(world.library, made.id)
-    report = evaluated(target, text_of())
-    said = [one for one in messages(report) if "opposite" in one]
-    assert said == [
+    said = [one.message for one in evaluated(target, text_of()).findings]
+    assert [one for one in said if "opposite" in one] == [
         "L-8F3K2A 'Never ask twice' (lesson) says the opposite for the same case",
         f"{made.handle} 'Never GET it first' (in force) says the opposite",
     ]
@@ -64,9 +57,8 @@ def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: Reposit
 def test_a_contradiction_that_is_linked_is_named_once(target: RepositorySession, world: World) -> None:
     world.write("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
     text = text_of().replace("created:", f"links:\n  - contradicts: {LESSON}\ncreated:")
-    assert [one for one in messages(evaluated(target, text)) if "Never ask" in one] == [
-        "it contradicts L-8F3K2A 'Never ask twice' (lesson)"
-    ]
+    said = [one.message for one in evaluated(target, text).findings if "Never ask" in one.message]
+    assert said == ["it contradicts L-8F3K2A 'Never ask twice' (lesson)"]
 
 
 def test_a_secret_is_found_and_not_repeated_unless_its_file_allows_it(target: RepositorySession) -> None:

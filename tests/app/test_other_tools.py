@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -250,35 +252,30 @@ def approve(world: World, title: str, **said: Any) -> None:
     review.approve_rule(world.library, waiting.handle)
 
 
-@pytest.mark.parametrize(
-    ("form", "name", "head"),
-    [
-        (
-            "cursor",
-            ".cursor/rules",
-            "---\ndescription: Use transactions\nglobs: *.sql\nalwaysApply: false\n---\n<!-- >>>",
-        ),
-        ("copilot", "instructions", '---\ndescription: Use transactions\napplyTo: "*.sql"\n---\n<!-- >>>'),
-        ("windsurf", ".windsurf/rules", "---\ntrigger: glob\nglobs: *.sql\n---\n<!-- >>>"),
-        ("claude-rules", ".claude/rules", '---\npaths:\n  - "*.sql"\n---\n<!-- >>>'),
-        (
-            "qwen",
-            ".qwen/team-memory",
-            "---\nname: Use transactions\ndescription: It went wrong\ntype: feedback\n---\n<!-- >>>",
-        ),
-        ("compound", "docs/solutions", "---\ntitle: Use transactions\n"),
-    ],
-)
-def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path, form: str, name: str, head: str) -> None:
+HEADS = {
+    ("cursor", ".cursor/rules"): "---\ndescription: Use transactions\nglobs: *.sql\nalwaysApply: false\n---\n<!-- >>>",
+    ("copilot", "instructions"): '---\ndescription: Use transactions\napplyTo: "*.sql"\n---\n<!-- >>>',
+    ("windsurf", ".windsurf/rules"): "---\ntrigger: glob\nglobs: *.sql\n---\n<!-- >>>",
+    ("claude-rules", ".claude/rules"): '---\npaths:\n  - "*.sql"\n---\n<!-- >>>',
+    (
+        "qwen",
+        ".qwen/team-memory",
+    ): "---\nname: Use transactions\ndescription: It went wrong\ntype: feedback\n---\n<!-- >>>",
+    ("compound", "docs/solutions"): "---\ntitle: Use transactions\n",
+}
+
+
+def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path) -> None:
     approve(world, title="Use transactions", applies_to=("*.sql",))
-    done = transfer.export_file(world.library, tmp_path / name, form)
-    ((file, said),) = done.files
-    assert said == "written"
-    assert Path(file).read_text().startswith(head)
-    back = transfer.import_files(world.library, [tmp_path / name], "compound" if form == "compound" else "agents-md")
-    assert [one.became for one in back.seen] == ["skipped"]
-    assert transfer.export_file(world.library, tmp_path / name, form).files[0][1] == "already there"
-    assert transfer.export_file(world.library, tmp_path / name, form, globs=["jira/*"]).files[0][1] == "removed"
+    for (form, name), head in HEADS.items():
+        place = tmp_path / name
+        ((file, said),) = transfer.export_file(world.library, place, form).files
+        assert said == "written"
+        assert Path(file).read_text().startswith(head), form
+        back = transfer.import_files(world.library, [place], "compound" if form == "compound" else "agents-md")
+        assert [one.became for one in back.seen] == ["skipped"], form
+        assert transfer.export_file(world.library, place, form).files[0][1] == "already there"
+        assert transfer.export_file(world.library, place, form, globs=["jira/*"]).files[0][1] == "removed"
 
 
 def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: Path) -> None:
@@ -338,27 +335,22 @@ def draw(_: Any) -> list[tuple[str, bytes]]:
     return [("index.html", b"new"), ("entry/01M82H56GFBPYC5697MCBBBBBB.html", b"new")]
 
 
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        ("out/mine.json", "groove"), ("out/new.json", "groove"), ("out/a/new.json", "groove"),
-        ("out/AGENTS.md", "agents-md"), ("out/.github/copilot-instructions.md", "copilot"), ("out", "claude-rules"),
-        ("out/.cursor/rules", "cursor"), ("out/skills", "skills"), ("out", "site"), ("out/public", "site"),
-    ],
+THROUGH = (
+    ("out/mine.json", "groove"), ("out/new.json", "groove"), ("out/a/new.json", "groove"),
+    ("out/AGENTS.md", "agents-md"), ("out/.github/copilot-instructions.md", "copilot"), ("out", "claude-rules"),
+    ("out/.cursor/rules", "cursor"), ("out/skills", "skills"), ("out", "site"), ("out/public", "site"),
 )  # fmt: skip
-def test_an_export_through_a_link_out_of_the_code_writes_nothing(
-    world: World, linked: Path, name: str, form: str
-) -> None:
+
+
+def test_an_export_through_a_link_out_of_the_code_writes_nothing(world: World, linked: Path) -> None:
     before = contents(linked.parent / "home")
-
-    def export() -> object:
+    for name, form in THROUGH:
+        job: Callable[..., object] = partial(transfer.export_file, world.library, linked / name, form)
         if form == "site":
-            return transfer.export_site(world.library, linked / name, draw, None, replace=True)
-        return transfer.export_file(world.library, linked / name, form, replace=True)
-
-    with pytest.raises(Refused, match="by a link"):
-        export()
-    assert contents(linked.parent / "home") == before
+            job = partial(transfer.export_site, world.library, linked / name, draw, None)
+        with pytest.raises(Refused, match="by a link"):
+            job(replace=True)
+        assert contents(linked.parent / "home") == before, name
 
 
 @pytest.mark.parametrize("form", ["claude-rules", "skills"])

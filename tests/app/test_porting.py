@@ -157,17 +157,21 @@ def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(othe
     assert len(done.queued) + len(done.skipped) == 1
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["../x.md", "/etc/x.md", ".ai-lessons/config.yaml", ".git/config", "a/../b.md", "README.md", "con/docs/x.md"],
-)
-def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: Library, tmp_path: Path) -> None:
-    files = [{"path": path, "text": "# x\n"}, {"path": "a/b.md", "text": "# y\n"}]
-    said = {"version": 1, "learnings": [], "files": files}
-    (tmp_path / "k.json").write_text(json.dumps(said))
+def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(other: Library, tmp_path: Path) -> None:
+    astray = [
+        "../x.md",
+        "/etc/x.md",
+        ".ai-lessons/config.yaml",
+        ".git/config",
+        "a/../b.md",
+        "README.md",
+        "con/docs/x.md",
+    ]
+    files = [{"path": path, "text": "# x\n"} for path in (*astray, "a/b.md")]
+    (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [], "files": files}))
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert [one.path for one in done.written] == ["a/b.md"]
-    assert len(done.skipped) == 1
+    assert len(done.skipped) == len(astray)
 
 
 def test_an_entry_whose_place_is_taken_goes_beside_it_and_a_script_kept_elsewhere_stays_there(

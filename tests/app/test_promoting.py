@@ -193,7 +193,7 @@ class TestACopy:
         assert go(company, first, "user").outcome == "present"
 
 
-def test_it_becomes_a_proposal_wherever_it_goes(company: Company) -> None:
+def test_a_rule_becomes_a_proposal_wherever_it_goes(company: Company) -> None:
     with company.library() as library:
         made = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
         review.approve_rule(library, made.id)
@@ -209,7 +209,7 @@ def test_it_becomes_a_proposal_wherever_it_goes(company: Company) -> None:
     assert go(company, made.id, "user").outcome == "present"
 
 
-def test_the_same_is_not_proposed_twice_nor_once_it_is_there(company: Company) -> None:
+def test_the_same_is_not_proposed_to_an_enterprise_twice_nor_once_it_is_there(company: Company) -> None:
     lesson = add(company)
     first = go(company, lesson, ACME)
     assert first.proposal is not None
@@ -227,7 +227,7 @@ def test_what_we_wrote_of_its_origin_is_not_held_against_it(company: Company) ->
     assert "specificity" not in [one.check for one in done.evaluation.findings]
 
 
-def test_a_secret_unless_somebody_says_why_it_may_stay(company: Company) -> None:
+def test_a_secret_is_refused_unless_somebody_says_why_it_may_stay(company: Company) -> None:
     put_file(company.root("project") / "jira/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n")
     company.commit("project")
     for to in ("user", ACME):

@@ -1,5 +1,6 @@
 """From an empty folder to an answer by meaning, with the pinned model and nothing faked."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,57 +22,51 @@ def model_dir() -> Path:
         pytest.skip(f"no embedding model to be had here: {error.message}")
 
 
-def test_meaning_is_found_and_an_edit_at_once(world: World, model_dir: Path, tmp_path: Path) -> None:
-    options = world.options._replace(model_dir=model_dir)
-    init_repository(tmp_path / "kb", options, hooks=False, starters=True)
-    with Library(tmp_path / "kb", options) as library:
-        state = search_index.model_status(library.primary)
-        assert (state.present, state.source) == (True, "folder")
-        made = editing.add_lesson(
-            library,
-            LessonDraft("Rotate the signing keys in spring", "Otherwise the token service refuses every login."),
-        )
-        done = setup.reindex(library)
-        assert done.missing == 0
-        assert done.embedded == done.passages >= 19
-        answer = search.search(library, Query("nobody can sign in any more because certificates expired"))
-        assert answer.lessons[0].entry.id == made.id
-        assert all(note.startswith(("see also", "nothing near; the nearest is L-")) for note in answer.notes)
-        text = entries.show(library, made.id).raw
-        (tmp_path / "kb" / made.path).write_text(
-            text.replace(
-                "Otherwise the token service refuses every login.", "Bread needs three hours to rise."
-            ).replace("Rotate the signing keys in spring", "Patience with the dough")
-        )
-        answer = search.search(library, Query("yeast, flour and an oven"))
-        assert answer.lessons[0].entry.title == "Patience with the dough"
-        assert health.stats(library).vectors == health.stats(library).passages
-        assert all(check.state != "error" for check in health.doctor(library))
-
-
-def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_question(
-    world: World, model_dir: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def library(world: World, model_dir: Path, tmp_path: Path, closing: ExitStack) -> Library:
+    """A new repository, read with the model."""
     options = world.options._replace(model_dir=model_dir)
     init_repository(tmp_path / "kb", options, hooks=False)
-    with Library(tmp_path / "kb", options) as library:
-        draft = RuleDraft(
-            "Store amounts of money as integer cents", "Floats lose a cent.", "A column.", project="billing"
+    return closing.enter_context(Library(tmp_path / "kb", options))
+
+
+def test_meaning_is_found_and_an_edit_at_once(library: Library, tmp_path: Path) -> None:
+    init_repository(tmp_path / "kb", library.options, hooks=False, starters=True)
+    state = search_index.model_status(library.primary)
+    assert (state.present, state.source) == (True, "folder")
+    made = editing.add_lesson(
+        library,
+        LessonDraft("Rotate the signing keys in spring", "Otherwise the token service refuses every login."),
+    )
+    done = setup.reindex(library)
+    assert done.missing == 0
+    assert done.embedded == done.passages >= 19
+    answer = search.search(library, Query("nobody can sign in any more because certificates expired"))
+    assert answer.lessons[0].entry.id == made.id
+    assert all(note.startswith(("see also", "nothing near; the nearest is L-")) for note in answer.notes)
+    text = entries.show(library, made.id).raw
+    (tmp_path / "kb" / made.path).write_text(
+        text.replace("Otherwise the token service refuses every login.", "Bread needs three hours to rise.").replace(
+            "Rotate the signing keys in spring", "Patience with the dough"
         )
-        rule = proposals.suggest_rule(library, draft)
-        review.approve_rule(library, rule.handle)
-        lesson = LessonDraft(
-            "The export of orders runs at night",
-            "By day it slows the shop down.",
-            project="shop",
-            links=[("", rule.id)],
-        )
-        made = editing.add_lesson(library, lesson)
-        setup.reindex(library)
-        answer = search.search(library, Query("when does the export of orders run"))
-        assert [hit.entry.id for hit in answer.hits] == [made.id]
-        answer = search.search(library, Query("should prices be floats or integers"))
-        assert [hit.entry.id for hit in answer.rules] == [rule.id]
+    )
+    answer = search.search(library, Query("yeast, flour and an oven"))
+    assert answer.lessons[0].entry.title == "Patience with the dough"
+    assert health.stats(library).vectors == health.stats(library).passages
+    assert all(check.state != "error" for check in health.doctor(library))
+
+
+def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_question(library: Library) -> None:
+    cents = RuleDraft("Store amounts of money as integer cents", "Floats lose a cent.", "A column.", project="billing")
+    rule = proposals.suggest_rule(library, cents)
+    review.approve_rule(library, rule.handle)
+    night = LessonDraft("The export of orders runs at night", "By day it slows the shop down.", project="shop")
+    made = editing.add_lesson(library, night._replace(links=[("", rule.id)]))
+    setup.reindex(library)
+    answer = search.search(library, Query("when does the export of orders run"))
+    assert [hit.entry.id for hit in answer.hits] == [made.id]
+    answer = search.search(library, Query("should prices be floats or integers"))
+    assert [hit.entry.id for hit in answer.rules] == [rule.id]
 
 
 SAME = [
@@ -95,12 +90,9 @@ OTHERS = [
 ]
 
 
-def test_a_lesson_in_other_words_is_noticed(world: World, model_dir: Path, tmp_path: Path) -> None:
-    options = world.options._replace(model_dir=model_dir)
-    init_repository(tmp_path / "kb", options, hooks=False)
-    with Library(tmp_path / "kb", options) as library:
-        made = [editing.add_lesson(library, LessonDraft(*first)).handle for first, _ in SAME]
-        for handle, (_, again) in zip(made, SAME, strict=True):
-            assert handle in " ".join(editing.near_copies(library, "\n".join(again)).values())
-        for other in OTHERS:
-            assert editing.near_copies(library, "\n".join(other)) == {}
+def test_a_lesson_in_other_words_is_noticed(library: Library) -> None:
+    made = [editing.add_lesson(library, LessonDraft(*first)).handle for first, _ in SAME]
+    for handle, (_, again) in zip(made, SAME, strict=True):
+        assert handle in " ".join(editing.near_copies(library, "\n".join(again)).values())
+    for other in OTHERS:
+        assert editing.near_copies(library, "\n".join(other)) == {}

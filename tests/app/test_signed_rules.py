@@ -94,14 +94,6 @@ def alice(team: Team) -> Team:
     return team
 
 
-def clone(team: Team, name: str) -> Team:
-    """Another person's clone, with folders of their own."""
-    folder = team.folder / name
-    folder.mkdir()
-    team.git(folder, "clone", "-q", str(team.root), "repo")
-    return Team(folder / "repo", team.git, options(folder), name=name)
-
-
 def test_where_the_policy_asks_for_it_the_approval_is_a_signed_merge_that_git_verifies(alice: Team) -> None:
     alice.trust(alice.has_key("alice"))
     made = alice.suggest()
@@ -206,7 +198,10 @@ def test_approvals_for_a_list_of_another_name_are_told_and_count_once_that_is_sa
     alice.git(alice.root, "remote", "add", "origin", "git@forge.example:acme/kb.git")
     alice.trust(line)
     alice.approve(alice.suggest().handle)
-    bob = clone(alice, "bob")
+    folder = alice.folder / "bob"
+    folder.mkdir()
+    alice.git(folder, "clone", "-q", str(alice.root), "repo")
+    bob = Team(folder / "repo", alice.git, options(folder), name="bob")  # another person's folders
     bob.trust(line)
     assert bob.in_force() == []
     assert "for the list of signers forge.example/acme/kb/main" in bob.problems()[0]

@@ -72,9 +72,8 @@ def shown(world: World, ref: str = RULE) -> Shown:
 
 
 def everything(world: World) -> dict[str, Any]:
-    """All that a reader can get out of the library, the rows of the index included."""
+    """All that a reader can get out of the library."""
     library = world.fresh()
-    repo = library.primary
     answers: dict[str, Any] = {}
     for name, text in QUESTIONS.items():
         answer = search.search(library, question(text))
@@ -83,9 +82,8 @@ def everything(world: World) -> dict[str, Any]:
     answers["list"] = entries.list_entries(library, status=None).entries
     answers["counts"] = [entries.tags(library), entries.projects(library), entries.versions(library)]
     answers["complete"] = [entries.complete(library, "", what) for what in ("id", "tag", "project")]
-    answers["related"] = (
-        entries.related(library, LESSON, 3) if LESSON in {summary.id for summary in answers["list"]} else ()
-    )
+    known = LESSON in {summary.id for summary in answers["list"]}
+    answers["related"] = entries.related(library, LESSON, 3) if known else ()
     answers["context"] = [
         contexts_jobs.context(library, ContextQuery(project="jira")),
         contexts_jobs.context(library, ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})),
@@ -94,12 +92,7 @@ def everything(world: World) -> dict[str, Any]:
     ]
     rule_shown = entries.show(library, RULE)
     answers["show"] = [rule_shown.body, rule_shown.raw, rule_shown.frontmatter, rule_shown.entry]
-    answers["rows"] = sorted(
-        (row.id, passage.text)
-        for row in repo.indexing._rows([summary.id for summary in answers["list"]])
-        for passage in row.passages
-    )
-    answers["fingerprints"] = repo.catalog.fingerprints()
+    answers["fingerprints"] = library.primary.catalog.fingerprints()
     return answers
 
 
@@ -112,8 +105,7 @@ def about_rules(answers: dict[str, Any]) -> str:
     rules = [summary for summary in answers["list"] if summary.kind is Kind.RULE]
     searches = [[hit.entry._replace(score=None) for hit in answers[name][0]] for name in QUESTIONS]
     contexts = [context.rules for context in answers["context"]]
-    rows = [row for row in answers["rows"] if row[0] == RULE]
-    return repr([rules, searches, contexts, answers["show"], rows])
+    return repr([rules, searches, contexts, answers["show"]])
 
 
 # --- no side door: what somebody does, none of which may change what is in force ---
