@@ -57,6 +57,13 @@ VAGUE_MODULES = {"utils", "helpers", "common", "base", "models", "misc"}
 
 MODULES, MODULE_LINES, FUNCTION_LINES = 110, 900, 60
 
+STARTS = {
+    *(f"subprocess.{name}" for name in ("Popen", "run", "call", "check_call", "check_output", "getoutput")),
+    *(f"processes.{name}" for name in ("run", "run_captured", "start", "leave_running")),
+    *("os.system", "os.popen", "os.fork"),
+}
+"""What starts a program, besides `os.exec…` and the like."""
+
 FILES = {file.relative_to(SOURCE).as_posix(): file for file in sorted(SOURCE.rglob("*.py"))}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -95,6 +102,24 @@ def packages(names: set[str]) -> set[str]:
 
 def nodes(kind: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
     return ((name, node) for name in FILES for node in walked(name) if isinstance(node, kind))
+
+
+def dotted(node: ast.expr) -> str:
+    """As `ast.unparse` has it, which takes ten times as long for a name."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ast.unparse(node)
+
+
+@functools.cache
+def calls() -> list[tuple[str, str, ast.Call]]:
+    """Modules, functions that they call, and the calls."""
+    return [(name, dotted(node.func), node) for name, node in nodes(ast.Call) if isinstance(node, ast.Call)]
+
+
+def starts() -> list[tuple[str, ast.Call]]:
+    ways = ("os.exec", "os.spawn", "os.posix_spawn", "asyncio.create_subprocess")
+    return [(name, call) for name, function, call in calls() if function in STARTS or function.startswith(ways)]
 
 
 def circle(edges: dict[str, set[str]]) -> list[str]:
@@ -194,3 +219,31 @@ def test_a_module_compiles_an_expression_when_it_is_first_used() -> None:
     for name in FILES:
         assigned = (statement for statement in parsed(name).body if isinstance(statement, ast.Assign | ast.AnnAssign))
         assert [row for row in map(ast.unparse, assigned) if "re.compile(" in row] == [], name
+
+
+def test_every_start_of_a_program_says_in_which_folder() -> None:
+    assert starts()
+    assert {name for name, call in starts() if all(given.arg != "cwd" for given in call.keywords)} == set()
+
+
+def test_every_python_that_we_start_takes_no_module_from_where_it_stands() -> None:
+    sequences = [node.elts for _, node in nodes(ast.AST) if isinstance(node, ast.List | ast.Tuple)]
+    started = [
+        words for words in sequences if "sys.executable" in {dotted(w) for w in words if isinstance(w, ast.Attribute)}
+    ]
+    assert started
+    assert {tuple(map(ast.unparse, words[:2])) for words in started} == {("sys.executable", "'-P'")}
+
+
+def test_git_is_started_and_its_repositories_are_opened_in_the_package_for_it() -> None:
+    """Which protects every call in the same way; only where git's own answer is what protects is it asked directly."""
+    with_git = {
+        name
+        for name, call in starts()
+        for one in ast.walk(call)
+        if isinstance(one, ast.Constant) and one.value == "git"
+    }
+    opened = {
+        name for name, function, _ in calls() if function.startswith("Repo") and "dulwich" in FILES[name].read_text()
+    }
+    assert {layer(name) for name in with_git | opened} == {"git"}

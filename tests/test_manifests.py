@@ -34,6 +34,12 @@ def data(path: str) -> Any:
     return json.loads((TOP / path).read_bytes())
 
 
+def faults(manifest: object, schema: str) -> list[str]:
+    """What is wrong with it by a published schema."""
+    published = data(f"tests/schemas/{schema}.json")
+    return [error.message for error in jsonschema.validators.validator_for(published)(published).iter_errors(manifest)]
+
+
 @pytest.mark.parametrize("path", sorted(manifests()))
 def test_every_manifest_is_as_its_one_source_says(path: str) -> None:
     assert (TOP / path).read_text("utf-8") == manifests()[path], "run: make reference"
@@ -41,9 +47,7 @@ def test_every_manifest_is_as_its_one_source_says(path: str) -> None:
 
 @pytest.mark.parametrize(("path", "schema"), SCHEMAS.items())
 def test_a_manifest_is_valid_by_its_published_schema(path: str, schema: str) -> None:
-    published = json.loads((TOP / f"tests/schemas/{schema}.json").read_bytes())
-    checker = jsonschema.validators.validator_for(published)
-    assert [error.message for error in checker(published).iter_errors(data(path))] == []
+    assert faults(data(path), schema) == []
 
 
 def test_a_marketplace_leads_to_a_plugin_with_the_files_that_its_manifest_names() -> None:

@@ -54,9 +54,12 @@ def wheel(built: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("site")
-    python("-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", place, wheel, cwd=place)
-    return place
+    return put_into(tmp_path_factory.mktemp("site"), wheel)
+
+
+def put_into(site: Path, package: Path) -> Path:
+    python("-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site, package, cwd=package.parent)
+    return site
 
 
 @pytest.mark.parametrize(("folder", "inside"), [("template-repo", "_template"), ("hooks", "_hooks")])
@@ -95,7 +98,6 @@ def test_the_wheel_names_the_three_programs_and_each_can_be_imported(wheel: Path
 
 def test_the_wheel_holds_no_tests_and_the_license(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"ai_lessons"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
@@ -111,14 +113,8 @@ def test_an_installed_wheel_finds_the_template_and_its_scripts_can_run(installed
 def test_an_editable_install_finds_them_beside_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     monkeypatch.setenv("SETUPTOOLS_SCM_PRETEND_VERSION", "1.0")  # a clone without history is warned about
-    name = hatchling.build_editable(str(tmp_path))
-    site = tmp_path / "site"
-    python(
-        "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site, tmp_path / name, cwd=tmp_path
-    )
-
+    site = put_into(tmp_path / "site", tmp_path / hatchling.build_editable(str(tmp_path)))
     found = list(map(Path, python("-c", FIND, site, cwd=tmp_path).split()))
-
     assert all((place / probe).exists() for place, probe in zip(found, ("README.md", "pre-commit"), strict=True))
 
 

@@ -30,8 +30,7 @@ def configure(home: Path, text: str) -> Path:
 
 def test_without_any_choice_the_defaults_hold(home: Path, work: Path) -> None:
     found = load({"HOME": str(home)}, work)
-    assert found.repo == home / ".ai/reference"
-    assert found.tier == "user"
+    assert (found.repo, found.tier) == (home / ".ai/reference", "user")
     assert found.folders == settings.Folders(
         home / ".config/ai-lessons", home / ".local/state/ai-lessons", home / ".cache/ai-lessons"
     )
@@ -46,12 +45,8 @@ def test_base_folders_come_from_the_environment_unless_relative(home: Path, work
 
 
 def test_the_configuration_file_sets_everything(home: Path, work: Path) -> None:
-    configure(
-        home,
-        'repo = "~/knowledge"\nindex_dir = "s3://bucket/index"\nmodel_dir = "models"\n'
-        'agent = "claude"\noffline = true\n'
-        '[enterprise]\nacme = "/srv/acme"\n',
-    )
+    text = 'repo = "~/knowledge"\nindex_dir = "s3://bucket/index"\nmodel_dir = "models"\nagent = "claude"\n'
+    configure(home, text + 'offline = true\n[enterprise]\nacme = "/srv/acme"\n')
     found = load({"HOME": str(home)}, work)
     assert found.repo == home / "knowledge"
     assert found.index_dir == "s3://bucket/index"
@@ -133,9 +128,8 @@ def test_a_wrong_value_names_the_file_and_the_key(home: Path, work: Path, text: 
 
 
 def test_an_unknown_key_is_a_note_that_names_the_near_one(home: Path, work: Path) -> None:
-    file = configure(
-        home, 'modeldir = "x"\noffline = true\n[enterprise.acme]\npath = "x"\nurl = "y"\n[agents]\nmax_char = 1\n'
-    )
+    text = 'modeldir = "x"\noffline = true\n[enterprise.acme]\npath = "x"\nurl = "y"\n[agents]\nmax_char = 1\n'
+    file = configure(home, text)
     settings = load({"HOME": str(home)}, work)
     assert settings.offline is True
     assert settings.places.note == (
@@ -156,16 +150,26 @@ def test_a_flag_in_the_environment_is_one_or_zero(home: Path, work: Path) -> Non
         load({"HOME": str(home), "AI_LESSONS_OFFLINE": "maybe"}, work)
 
 
-def test_the_project_tier_that_is_not_there_yet_belongs_to_the_top_of_the_code(home: Path, work: Path) -> None:
-    (work / ".git").mkdir()
-    assert load({"HOME": str(home)}, work / "deep", tier="project").repo == work / ".ai/reference"
-
-
-def test_the_project_tier_is_never_that_of_the_user(home: Path) -> None:
-    (home / ".ai/reference").mkdir(parents=True)
-    (home / "code").mkdir()
-    found = load({"HOME": str(home)}, home / "code", tier="project")
-    assert found.repo == home / "code/.ai/reference"
+@pytest.mark.parametrize(
+    ("there", "at", "tier", "repo", "reads"),
+    [
+        # the project tier that is not there yet belongs to the top of the code, and is never that of the user
+        ("work/.git", "work/deep", "project", "work/.ai/reference", ["project"]),
+        ("home/.ai/reference", "home/code", "project", "home/code/.ai/reference", ["project"]),
+        ("work/.ai/reference", "work/deep", None, "work/.ai/reference", ["project", "user"]),
+        # in the home folder the user's own repository is no project
+        ("home/.ai/reference", "home", None, "home/.ai/reference", ["user"]),
+        ("work/deep", "work", None, "home/.ai/reference", ["user"]),
+    ],
+)
+def test_where_one_stands_says_what_is_written_to_and_what_is_read(
+    tmp_path: Path, home: Path, there: str, at: str, tier: str | None, repo: str, reads: list[str]
+) -> None:
+    for folder in (there, at):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    found = load({"HOME": str(home)}, tmp_path / at, tier=tier)
+    assert (found.repo, found.tier, [one.name for one in found.places.reads]) == (tmp_path / repo, reads[0], reads)
+    assert [one.name for one in found.places.known] == ["project", "user"] or at == "home"
 
 
 def test_an_enterprise_tier_is_named_in_the_configuration(home: Path, work: Path) -> None:
@@ -186,30 +190,10 @@ def test_an_unknown_tier_is_refused(home: Path, work: Path, tier: str) -> None:
         load({"HOME": str(home)}, work, tier=tier)
 
 
-def test_a_project_with_a_repository_is_written_to_and_the_users_is_read_with_it(home: Path, work: Path) -> None:
-    (work / ".ai/reference").mkdir(parents=True)
-    found = load({"HOME": str(home)}, work / "deep")
-    assert (found.repo, found.tier) == (work / ".ai/reference", "project")
-    assert [one.name for one in found.places.reads] == ["project", "user"]
-
-
-def test_in_the_home_folder_the_users_own_repository_is_no_project(home: Path) -> None:
-    (home / ".ai/reference").mkdir(parents=True)
-    found = load({"HOME": str(home)}, home)
-    assert (found.tier, [one.name for one in found.places.reads]) == ("user", ["user"])
-
-
-def test_a_folder_without_one_reads_and_writes_the_users_alone(home: Path, work: Path) -> None:
-    found = load({"HOME": str(home)}, work)
-    assert (found.tier, [one.name for one in found.places.reads]) == ("user", ["user"])
-    assert [one.name for one in found.places.known] == ["project", "user"]
-
-
 @pytest.mark.parametrize("stands_in", ["", "deep"])
 def test_a_project_says_which_enterprise_it_belongs_to(home: Path, work: Path, stands_in: str) -> None:
-    configure(
-        home, '[enterprise.acme]\npath = "~/acme"\nsync_url = "https://git.example/acme.git"\n[enterprise.b]\npath="b"'
-    )
+    acme = '[enterprise.acme]\npath = "~/acme"\nsync_url = "https://git.example/acme.git"\n'
+    configure(home, acme + '[enterprise.b]\npath="b"')
     (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     found = load({"HOME": str(home)}, work / stands_in)
     assert [one.name for one in found.places.reads] == ["user", "enterprise:acme"]
