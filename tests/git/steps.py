@@ -58,3 +58,13 @@ def in_conflict(git: Git, root: Path, path: str) -> None:
         git(root, "add", path)
         git(root, *then)
     git(root, "stash", "pop", check=False)
+
+
+def in_a_merge(git: Git, root: Path) -> None:
+    """Two branches have edited the same file, and their merge is under way."""
+    git(root, "switch", "-qc", "topic")
+    for branch in ("topic", "main"):
+        git(root, "switch", "-q", branch)
+        (root / "README.md").write_text(f"{branch}\n")
+        git(root, "commit", "-qam", branch)
+    git(root, "merge", "topic", check=False)

@@ -8,19 +8,13 @@ import pytest
 
 from ai_lessons.git import objects
 from ai_lessons.git.store import Change, Job, Store
-from git.steps import add, in_conflict, note_only
+from git.steps import add, in_a_merge, in_conflict, note_only
 from real_world import Git
 
 
 def test_a_merge_under_way_leaves_the_job_noted_and_the_merge_alone(store: Store, git: Git) -> None:
     root = store.root
-    git(root, "checkout", "-qb", "other")
-    (root / "README.md").write_text("theirs\n")
-    git(root, "commit", "-qam", "theirs")
-    git(root, "checkout", "-q", "main")
-    (root / "README.md").write_text("ours\n")
-    git(root, "commit", "-qam", "ours")
-    git(root, "merge", "other", check=False)
+    in_a_merge(git, root)
     index = (root / ".git/index").read_bytes()
     done = store.apply(add("a.md"))
     assert done.commit is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed
 from ai_lessons.git.files import Staging, inside, read_file, remove_file, status_of, write_file
 from ai_lessons.git.worktree import walk
-from real_world import failing, instead
+from real_world import failing, instead, put_file
 
 
 def names(root: Path, skipped: list[str] | None = None) -> list[str]:
@@ -21,21 +21,16 @@ def names(root: Path, skipped: list[str] | None = None) -> list[str]:
 
 def test_a_walk_finds_plain_files_and_nothing_else(tmp_path: Path) -> None:
     for path in ("a.md", "p/lessons/b.md", ".hidden.md", ".git/HEAD", "p/.secret/c.md", "sub/.git/HEAD", "sub/d.md"):
-        write_plain(tmp_path / path)
+        put_file(tmp_path / path, "x")
     (tmp_path / "link.md").symlink_to(tmp_path / "a.md")
     (tmp_path / "linked").symlink_to(tmp_path / "p")
     os.mkfifo(tmp_path / "pipe.md")
     assert names(tmp_path) == ["a.md", "p/lessons/b.md"]
 
 
-def write_plain(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("x")
-
-
 def test_a_walk_names_what_it_cannot_read_and_goes_on(tmp_path: Path, closing: ExitStack) -> None:
-    write_plain(tmp_path / "a.md")
-    write_plain(tmp_path / "closed" / "b.md")
+    put_file(tmp_path / "a.md", "x")
+    put_file(tmp_path / "closed" / "b.md", "x")
     (tmp_path / os.fsdecode(b"\xff\xfe.md")).write_text("x")
     real = os.open
 
@@ -53,8 +48,8 @@ def test_a_walk_names_what_it_cannot_read_and_goes_on(tmp_path: Path, closing: E
 
 def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(tmp_path: Path, closing: ExitStack) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
-    write_plain(root / "folder/a.md")
-    write_plain(elsewhere / "b.md")
+    put_file(root / "folder/a.md", "x")
+    put_file(elsewhere / "b.md", "x")
     real = os.open
 
     def swapped(path: str, flags: int) -> int:
@@ -70,7 +65,7 @@ def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(tmp_path:
 
 
 def test_a_walk_may_begin_at_a_link(tmp_path: Path) -> None:
-    write_plain(tmp_path / "root/p/a.md")
+    put_file(tmp_path / "root/p/a.md", "x")
     (tmp_path / "link").symlink_to(tmp_path / "root")
     assert names(tmp_path / "link") == ["p/a.md"]
 
@@ -108,7 +103,7 @@ def test_a_link_on_the_way_is_refused_and_what_it_leads_to_is_untouched(tmp_path
 
 
 def test_what_is_missing_is_not_found(tmp_path: Path) -> None:
-    write_plain(tmp_path / "a.md")
+    put_file(tmp_path / "a.md", "x")
     for path in ("b.md", "p/b.md", "a.md/b.md"):
         with pytest.raises(NotFound):
             read_file(tmp_path, path)
@@ -145,7 +140,7 @@ def test_a_written_file_replaces_the_old_one_in_one_step_and_keeps_its_permissio
 
 
 def test_a_place_that_is_taken_is_a_conflict(tmp_path: Path) -> None:
-    write_plain(tmp_path / "file")
+    put_file(tmp_path / "file", "x")
     (tmp_path / "folder").mkdir()
     with pytest.raises(Conflict, match="one of its folders"):
         write_file(tmp_path, "file/a.md", b"x")
@@ -154,8 +149,8 @@ def test_a_place_that_is_taken_is_a_conflict(tmp_path: Path) -> None:
 
 
 def test_removing_takes_the_folders_that_become_empty_and_no_other(tmp_path: Path) -> None:
-    write_plain(tmp_path / "p/q/a.md")
-    write_plain(tmp_path / "p/b.md")
+    put_file(tmp_path / "p/q/a.md", "x")
+    put_file(tmp_path / "p/b.md", "x")
     assert remove_file(tmp_path, "p/q/a.md")
     assert names(tmp_path) == ["p/b.md"]
     assert not (tmp_path / "p/q").exists()
@@ -172,7 +167,7 @@ def test_staged_files_are_invisible_until_they_are_published(tmp_path: Path) -> 
 
 
 def test_a_disk_that_fills_up_half_way_leaves_everything_as_it_was(tmp_path: Path, closing: ExitStack) -> None:
-    write_plain(tmp_path / "p/a.md")
+    put_file(tmp_path / "p/a.md", "x")
     written = 0
 
     def small_disk(fd: int, data: bytes) -> None:

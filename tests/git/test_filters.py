@@ -36,6 +36,15 @@ class Crypt:
         assert done.code == 0, done.err
         return done.out
 
+    def approved(self) -> None:
+        """A rule about the shop that is in force."""
+        self(*RULE, "--title", "Good")
+        self("admin", "approve-rule", "--project", "shop", "--yes")
+
+    def shown(self, kind: str) -> str:
+        """The first entry of a kind."""
+        return self("show", self("list", "--type", kind).splitlines()[1].split()[0])
+
     def in_plain(self) -> list[str]:
         """Objects of any kind in which the word stands as it is."""
         names = self.git(self.root, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
@@ -85,12 +94,10 @@ def test_nothing_of_a_hidden_entry_or_proposal_is_in_git_in_plain(crypt: Crypt) 
 
 
 def test_a_hidden_rule_is_approved_listed_shown_exported_and_proposed_anew(crypt: Crypt, tmp_path: Path) -> None:
-    crypt(*RULE, "--title", "Good")
-    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    crypt.approved()
     shutil.rmtree(crypt.root / ".git/ai-lessons")
     assert "Good" in crypt("list", "--type", "rule")
-    handle = crypt("list", "--type", "rule").splitlines()[1].split()[0]
-    assert "Ask PENGUIN." in crypt("show", handle)
+    assert "Ask PENGUIN." in crypt.shown("rule")
     crypt("admin", "export", str(tmp_path / "A.md"), "--to", "agents-md")
     assert "Ask PENGUIN." in (tmp_path / "A.md").read_text()
     crypt("admin", "audit")
@@ -122,31 +129,22 @@ def test_two_sides_of_a_hidden_lesson_are_merged_and_hidden(crypt: Crypt, tmp_pa
     assert crypt.in_plain() == []
 
 
-@pytest.fixture
-def failing(plain: Path, git: Git) -> Crypt:
-    git(plain, "config", "filter.hide.clean", "false")
-    git(plain, "config", "filter.hide.required", "true")
-    put_file(plain / ".gitattributes", HIDDEN)
-    commit_all(git, plain, "Hide")
-    return Crypt(plain, git)
-
-
-def test_where_a_required_filter_fails_nothing_comes_into_git(failing: Crypt) -> None:
-    root = failing.root
+@pytest.mark.parametrize("crypt", ["#!/bin/sh\nexit 1\n"], indirect=True)
+def test_where_a_required_filter_fails_nothing_comes_into_git(crypt: Crypt) -> None:
+    root = crypt.root
     for words in (("add", "--project", "shop", "--title", "L", "--content", "PENGUIN"), (*RULE, "--title", "R")):
         done = run_inside(("--repo", str(root), *words), root.parent)
         assert "was not stored, because its git filter failed" in done.err
-    assert failing.in_plain() == []
+    assert crypt.in_plain() == []
     done = run_inside(("--repo", str(root), "add", "--title", "Elsewhere", "--content", "c"), root.parent)
-    assert "Elsewhere" in failing.git(root, "log", "--format=%s", "-1"), done.err
+    assert "Elsewhere" in crypt.git(root, "log", "--format=%s", "-1"), done.err
 
 
 def test_a_filter_that_is_not_set_up_here_changes_nothing_as_with_git(plain: Path, git: Git) -> None:
     put_file(plain / ".gitattributes", "* filter=nobody-has-this\n")
     commit_all(git, plain, "Hostile")
     crypt = Crypt(plain, git)
-    crypt(*RULE, "--title", "Good")
-    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    crypt.approved()
     assert "Good" in crypt("list")
 
 
@@ -168,13 +166,12 @@ def test_no_pushed_attribute_changes_what_is_stored_of_an_entry(plain: Path, git
     git(plain, "commit", "-qm", "Hostile", ".gitattributes")
     crypt, text = Crypt(plain, git), "Größe $Id: 12$ $Format:%an$ in München."
     crypt("add", "--project", "shop", "--title", "Lesson", "--content", text)
-    crypt(*RULE, "--title", "Good")
-    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    crypt.approved()
     crypt("admin", "save")
     (lesson,), (rule,) = (list((plain / "shop" / kind).rglob("*.md")) for kind in ("lessons", "rules"))
     assert stored(plain, lesson) == lesson.read_bytes()
     assert b"Ask PENGUIN." in stored(plain, rule)
-    assert text in crypt("show", crypt("list", "--type", "lesson").splitlines()[1].split()[0])
+    assert text in crypt.shown("lesson")
     assert crypt("admin", "pending-rules", "--json").strip() == "[]"
     found = run_inside(("--repo", str(plain), "admin", "validate"), plain)
     assert (f".gitattributes:1: {attribute} is stated of 2 entries" in found.out, found.code) == (
@@ -187,10 +184,9 @@ def test_a_filter_of_the_user_counts_and_an_encoding_beside_it_does_not(crypt: C
     put_file(crypt.root / ".gitattributes", HIDDEN + "*.md working-tree-encoding=UTF-16\n")
     crypt.git(crypt.root, "commit", "-qm", "Hostile", ".gitattributes")
     crypt("add", "--project", "shop", "--title", 'A [b]*? "c"', "--content", "PENGUIN")
-    crypt(*RULE, "--title", "Good")
-    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    crypt.approved()
     shutil.rmtree(crypt.root / ".git/ai-lessons")
-    assert "PENGUIN" in crypt("show", crypt("list", "--type", "rule").splitlines()[1].split()[0])
+    assert "PENGUIN" in crypt.shown("rule")
     crypt("admin", "save")
     assert crypt.in_plain() == []
 
@@ -213,5 +209,4 @@ def test_what_git_checked_out_in_utf_16_is_read(plain: Path, git: Git, tmp_path:
     git(tmp_path, "clone", "-q", str(plain), "clone")
     clone = Crypt(tmp_path / "clone", git)
     assert b"\0" in next((clone.root / "shop/lessons").rglob("*.md")).read_bytes()
-    handle = clone("list", "--type", "lesson").splitlines()[1].split()[0]
-    assert "In München." in clone("show", handle)
+    assert "In München." in clone.shown("lesson")

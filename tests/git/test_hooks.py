@@ -1,5 +1,6 @@
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,11 @@ from ai_lessons.git.hooks import HOOK_NAMES
 from real_world import Git, put_file, put_program
 
 
-def install(root: Path) -> str:
-    return "\n".join(hooks.carry_out(root, setup.hooks_dir(), "install"))
+def carried_out(job: str) -> Callable[[Path], str]:
+    return lambda root: "\n".join(hooks.carry_out(root, setup.hooks_dir(), job))
 
 
-def uninstall(root: Path) -> str:
-    return "\n".join(hooks.carry_out(root, setup.hooks_dir(), "uninstall"))
-
-
-def status(root: Path) -> str:
-    return "\n".join(hooks.carry_out(root, setup.hooks_dir(), "status"))
+install, uninstall, status = map(carried_out, ("install", "uninstall", "status"))
 
 
 def folder(root: Path) -> dict[str, tuple[bytes, int]]:
@@ -29,9 +25,8 @@ def folder(root: Path) -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mode & 0o777) for path in found}
 
 
-def write_hook(root: Path, name: str, text: str, mode: int = 0o755) -> Path:
-    file = root / ".git" / "hooks" / name
-    put_file(file, text)
+def write_hook(root: Path, text: str, mode: int = 0o755) -> Path:
+    file = put_file(root / ".git/hooks/pre-commit", text)
     file.chmod(mode)
     return file
 
@@ -84,7 +79,7 @@ def test_settings_that_git_cannot_change_are_an_error(git_repo: Path) -> None:
     "text", ["#!/bin/sh\necho mine\n", "#!/usr/bin/env bash\nset -eu\nexit $?", "#! /bin/sh -e\n\n\n"]
 )
 def test_a_hook_that_is_there_keeps_every_byte(git_repo: Path, text: str) -> None:
-    file = write_hook(git_repo, "pre-commit", text, 0o750)
+    file = write_hook(git_repo, text, 0o750)
     install(git_repo)
     assert file.read_bytes().startswith(text.partition("\n")[0].encode() + b"\n\n# >>> ai-lessons >>>\n")
     uninstall(git_repo)
@@ -100,9 +95,8 @@ def test_lines_that_the_user_added_around_ours_stay(git_repo: Path) -> None:
 
 
 def test_a_part_of_an_older_version_is_replaced(git_repo: Path) -> None:
-    file = write_hook(
-        git_repo, "pre-commit", "#!/bin/sh\necho mine\n\n# >>> ai-lessons >>>\nold\n# <<< ai-lessons <<<\ntail\n"
-    )
+    older = "#!/bin/sh\necho mine\n\n# >>> ai-lessons >>>\nold\n# <<< ai-lessons <<<\ntail\n"
+    file = write_hook(git_repo, older)
     assert "not the one of this version" in status(git_repo)
     assert "up to date" in install(git_repo)
     assert b"\nold\n" not in file.read_bytes()
@@ -121,7 +115,7 @@ def test_a_part_of_an_older_version_is_replaced(git_repo: Path) -> None:
 def test_a_hook_that_is_not_ours_to_change_is_left_alone_and_named(
     git_repo: Path, text: str, mode: int, reason: str
 ) -> None:
-    write_hook(git_repo, "pre-commit", text, mode)
+    write_hook(git_repo, text, mode)
     before = folder(git_repo)["pre-commit"]
     said = install(git_repo)
     assert reason in said
@@ -167,10 +161,8 @@ class TestWhatTheHooksDo:
     @pytest.fixture
     def calls(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         """An `ai-lessons` that writes its arguments, one call a line, and leaves with $FAKE_CODE."""
-        (tmp_path / "bin").mkdir()
-        fake = tmp_path / "bin" / "ai-lessons"
         put_program(
-            fake,
+            tmp_path / "bin/ai-lessons",
             f'#!/bin/sh\necho "$*" >>{tmp_path}/calls\n[ "$5 $6" != "config get" ] || echo main\n'
             "env | grep ^GIT_DIR\nexit ${FAKE_CODE:-0}\n",
         )
@@ -179,9 +171,12 @@ class TestWhatTheHooksDo:
         return tmp_path / "calls"
 
     def commit(self, repo: Path, *options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["git", "commit", "-qm", "x", *options], cwd=repo, capture_output=True, text=True, check=False
-        )
+        command = ["git", "commit", "-qm", "x", *options]
+        return subprocess.run(command, cwd=repo, capture_output=True, text=True, check=False)
+
+    def edit_and_commit(self, repo: Path) -> subprocess.CompletedProcess[str]:
+        (repo / "README.md").write_text("# Changed\n")
+        return self.commit(repo, "-a")
 
     def test_only_staged_entries_are_validated(self, repo: Path, calls: Path, git: Git) -> None:
         (repo / "a b.md").write_text("# A\n")
@@ -203,34 +198,27 @@ class TestWhatTheHooksDo:
         assert calls.read_text() == "--repo . admin validate -- a b.md\n--repo . -q recall list --limit 1\n"
 
     def test_all_of_commit_a_is_validated(self, repo: Path, calls: Path) -> None:
-        (repo / "README.md").write_text("# Changed\n")
-        assert self.commit(repo, "-a").returncode == 0
+        assert self.edit_and_commit(repo).returncode == 0
         assert "README.md" in calls.read_text()
 
     @pytest.mark.usefixtures("calls")
-    def test_an_invalid_entry_stops_the_commit(self, repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_invalid_entry_stops_the_commit(self, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FAKE_CODE", "4")
-        (repo / "README.md").write_text("# Changed\n")
-        git(repo, "add", "README.md")
-        assert self.commit(repo).returncode == 1
-        assert self.commit(repo, "--no-verify").returncode == 0
+        assert self.edit_and_commit(repo).returncode == 1
+        assert self.commit(repo, "-a", "--no-verify").returncode == 0
 
     @pytest.mark.parametrize("code", ["1", "3", "70"])
     @pytest.mark.usefixtures("calls")
     def test_a_program_that_fails_does_not(self, repo: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
         monkeypatch.setenv("FAKE_CODE", code)
-        (repo / "README.md").write_text("# Changed\n")
-        done = self.commit(repo, "-a")
-        assert done.returncode == 0
-        assert f"left with {code}" in done.stderr
+        done = self.edit_and_commit(repo)
+        assert (done.returncode, f"left with {code}" in done.stderr) == (0, True)
 
     def test_a_program_that_is_not_installed_does_not(self, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         without = [part for part in os.environ["PATH"].split(":") if not os.path.exists(f"{part}/ai-lessons")]
         monkeypatch.setenv("PATH", ":".join(without))
-        (repo / "README.md").write_text("# Changed\n")
-        done = self.commit(repo, "-a")
-        assert done.returncode == 0
-        assert "not installed" in done.stderr
+        done = self.edit_and_commit(repo)
+        assert (done.returncode, "not installed" in done.stderr) == (0, True)
 
     def test_a_commit_of_nothing_but_deletions_asks_nobody(self, repo: Path, calls: Path, git: Git) -> None:
         git(repo, "rm", "-q", "README.md")
@@ -282,10 +270,9 @@ class TestWhatTheHooksDo:
 
     def test_the_failure_of_a_hook_behind_ours_still_counts(self, git_repo: Path) -> None:
         setup.init(git_repo)
-        write_hook(git_repo, "pre-commit", "#!/bin/sh\nfalse\n")
+        write_hook(git_repo, "#!/bin/sh\nfalse\n")
         install(git_repo)
-        (git_repo / "README.md").write_text("# Changed\n")
-        assert self.commit(git_repo, "-a").returncode == 1
+        assert self.edit_and_commit(git_repo).returncode == 1
 
     def test_a_switch_and_a_merge_refresh_and_keep_gits_exit_code(
         self, repo: Path, calls: Path, git: Git, monkeypatch: pytest.MonkeyPatch
@@ -303,6 +290,5 @@ class TestWhatTheHooksDo:
     ) -> None:
         monkeypatch.setenv("AI_LESSONS_NO_HOOKS", "1")
         git(repo, "switch", "-qc", "topic")
-        (repo / "README.md").write_text("# Changed\n")
-        assert self.commit(repo, "-a").returncode == 0
+        assert self.edit_and_commit(repo).returncode == 0
         assert calls.read_text() == ""

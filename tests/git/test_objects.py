@@ -79,8 +79,7 @@ def test_an_object_is_found_although_git_removes_its_pack_before_it_is_opened(st
 
 def write(root: Path, *paths: str) -> None:
     for path in paths:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("text\n")
+        put_file(root / path, "text\n")
 
 
 def test_in_a_repository_in_order_there_is_nothing_to_say(store: Store) -> None:

@@ -41,12 +41,9 @@ def test_what_names_nothing_is_an_error(folder: Path, pattern: str) -> None:
         files.expand([pattern], folder, recursive=False)
 
 
-def test_a_file_over_the_limit_is_not_read(folder: Path) -> None:
+def test_a_file_over_the_limit_is_not_read_and_a_named_pipe_is_no_file_and_does_not_hang(folder: Path) -> None:
     with pytest.raises(InvalidEntry, match="more than 3"):
         files.read(folder / "a.md", limit=3)
-
-
-def test_a_named_pipe_is_no_file_and_does_not_hang(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     with pytest.raises(InvalidEntry, match="not a regular file"):
         files.read(folder / "pipe")

@@ -12,7 +12,7 @@ from ai_lessons.git.objects import History, opened
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.worktree import Worktree, locate, read_head
 from git.conftest import Opened
-from real_world import Git
+from real_world import Git, put_file, put_program
 
 ENTRY = "global/lessons/2026-11/a.md"
 
@@ -20,8 +20,7 @@ ENTRY = "global/lessons/2026-11/a.md"
 @pytest.fixture
 def project(git_repo: Path) -> Path:
     """A code project with a knowledge folder that is harmless so far."""
-    (git_repo / ".ai/reference/global/lessons/2026-11").mkdir(parents=True)
-    (git_repo / ".ai/reference" / ENTRY).write_text("# A\n")
+    put_file(git_repo / ".ai/reference" / ENTRY, "# A\n")
     return git_repo
 
 
@@ -143,19 +142,13 @@ def test_no_monitor_and_no_pager_of_anybody_is_started(git_repo: Path, git: Git,
     assert not (tmp_path / "ran").exists()
 
 
-def hook(folder: Path, proof: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "post-merge").write_text(f"#!/bin/sh\ntouch {proof}\n")
-    (folder / "post-merge").chmod(0o755)
-
-
 @pytest.mark.parametrize(("folder", "runs"), [(".git/hooks", True), ("../mine", True), ("hooks", False)])
 def test_a_sync_runs_the_users_hooks_and_none_that_a_pull_may_write(
     git_repo: Path, git: Git, opened: Opened, tmp_path: Path, folder: str, *, runs: bool
 ) -> None:
     git(git_repo, "clone", "-q", "--bare", ".", str(tmp_path / "hub.git"))
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "clone")
-    hook(tmp_path / "clone" / folder, tmp_path / "ran")
+    put_program(tmp_path / "clone" / folder / "post-merge", f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     git(tmp_path / "clone", "config", "core.hooksPath", folder)
     git(git_repo, "commit", "-q", "--allow-empty", "-m", "news")
     git(git_repo, "push", "-q", str(tmp_path / "hub.git"), "main")

@@ -7,6 +7,7 @@ from ai_lessons.app.setup import SUBJECT, clone, init, read_template, template_d
 from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.model.config import parse_config
 from ai_lessons.model.layout import place
+from git.steps import in_a_merge
 from real_world import Git, put_file
 
 CONFIG = ".ai-lessons/config.yaml"
@@ -42,8 +43,7 @@ def full(tmp_path: Path) -> Path:
 class TestAnEmptyFolder:
     def test_becomes_a_repository_with_the_whole_template_but_its_rules(self, tmp_path: Path, git: Git) -> None:
         made = init(tmp_path / "new" / "reference", with_starters=True)
-        assert made.created
-        assert made.adopted == 0
+        assert (made.created, made.adopted) == (True, 0)
         assert made.commit == git(made.root, "rev-parse", "refs/heads/main")
         assert git(made.root, "log", "--format=%s").split("\n") == [SUBJECT]
         assert git(made.root, "status", "--short") == ""
@@ -55,19 +55,16 @@ class TestAnEmptyFolder:
         first = init(tmp_path / "r")
         index = (first.root / ".git" / "index").read_bytes()
         again = init(tmp_path / "r")
-        assert not again.created
-        assert again.added == ()
-        assert again.commit is None
+        assert (again.created, again.added, again.commit) == (False, (), None)
         assert git(first.root, "rev-parse", "HEAD") == first.commit
         assert (first.root / ".git" / "index").read_bytes() == index
 
     def test_does_not_bring_back_what_the_user_deleted(self, tmp_path: Path) -> None:
         root = init(tmp_path / "r").root
-        (root / "README.md").unlink()
-        (root / ".gitattributes").unlink()
+        for name in ("README.md", ".gitattributes"):
+            (root / name).unlink()
         init(root)
-        assert not (root / "README.md").exists()
-        assert not (root / ".gitattributes").exists()
+        assert not {"README.md", ".gitattributes"} & contents(root).keys()
 
     def test_is_finished_after_an_interruption(self, tmp_path: Path, git: Git) -> None:
         root = tmp_path / "r"
@@ -95,8 +92,7 @@ class TestAnEmptyFolder:
     @pytest.mark.usefixtures("nobody")
     def test_waits_with_the_commit_until_git_knows_who_we_are(self, tmp_path: Path, hermetic: Path, git: Git) -> None:
         made = init(tmp_path / "r", with_starters=True)
-        assert made.created
-        assert made.commit is None
+        assert (made.created, made.commit) == (True, None)
         assert "user.name" in "".join(made.notes)
         assert "rules" not in git(made.root, "for-each-ref")
         (hermetic / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.com\n")
@@ -135,14 +131,12 @@ class TestAFullFolder:
         assert contents(full.parent / "clone").items() >= before.items()
 
     def test_keeps_its_own_attributes_and_ignores(self, full: Path, git: Git) -> None:
-        (full / ".gitattributes").write_text("*.md diff\n")
-        (full / ".gitignore").write_text("private/\n")
-        (full / "private").mkdir()
-        (full / "private" / "diary.md").write_text("dear diary\n")
+        for name, text in ((".gitattributes", "*.md diff\n"), (".gitignore", "private/\n"), ("private/a.md", "dear\n")):
+            put_file(full / name, text)
         made = init(full)
         assert made.added == (CONFIG,)
         assert (full / ".gitattributes").read_text() == "*.md diff\n"
-        assert "private/diary.md" not in git(full, "ls-files")
+        assert "private/a.md" not in git(full, "ls-files")
 
     def test_leaves_a_repository_inside_it_alone(self, full: Path, git: Git) -> None:
         git(full, "init", "-q", "other")
@@ -162,13 +156,7 @@ class TestARepositoryThatIsThere:
         assert made.adopted == 0
 
     def test_in_the_middle_of_a_merge_gets_files_and_no_commit(self, git_repo: Path, git: Git) -> None:
-        git(git_repo, "switch", "-qc", "topic")
-        (git_repo / "README.md").write_text("# Theirs\n")
-        git(git_repo, "commit", "-qam", "theirs")
-        git(git_repo, "switch", "-q", "main")
-        (git_repo / "README.md").write_text("# Ours\n")
-        git(git_repo, "commit", "-qam", "ours")
-        git(git_repo, "merge", "topic", check=False)
+        in_a_merge(git, git_repo)
         head = git(git_repo, "rev-parse", "HEAD")
         made = init(git_repo)
         assert made.commit is None
@@ -193,22 +181,16 @@ class TestAFolderOfABiggerRepository:
     def test_gets_files_and_neither_a_repository_nor_a_commit(self, git_repo: Path, git: Git) -> None:
         head = git(git_repo, "rev-parse", "HEAD")
         made = init(git_repo / ".ai" / "reference")
-        assert made.created
-        assert made.commit is None
+        assert (made.created, made.commit) == (True, None)
         assert not (made.root / ".git").exists()
         assert git(git_repo, "rev-parse", "HEAD") == head
         assert git(git_repo, "diff", "--cached", "--name-only") == ""
         assert parse_config((made.root / CONFIG).read_text()).autocommit is None
-        assert not (made.root / ".github").exists()
-        assert not (made.root / "CODEOWNERS").exists()
-        assert sorted(made.added) == [".ai-lessons/config.yaml", ".gitattributes", ".gitignore"]
+        before = contents(made.root)
+        assert sorted(before) == sorted(made.added) == [".ai-lessons/config.yaml", ".gitattributes", ".gitignore"]
         assert str(git_repo) in "".join(made.notes)
-
-    def test_twice_changes_nothing(self, git_repo: Path) -> None:
-        root = init(git_repo / "kb").root
-        before = contents(root)
-        assert not init(root).created
-        assert contents(root) == before
+        assert not init(made.root).created
+        assert contents(made.root) == before
 
 
 class TestAPlaceThatCannotBe:
