@@ -131,17 +131,14 @@ def fetches(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        "pipx install ai-lessons",
-        "`pip install 'ai-lessons[checks]'`",
+        "pipx install ai-lessons", "`pip install 'ai-lessons[checks]'`",
         '{"command": "uvx", "args": ["ai-lessons", "admin", "mcp"]}',
         f"https://cursor.com/en/install-mcp?name=x&config={CURSOR}",
         "https://x.dev/?config=%7B%22command%22%3A%22uvx%22%2C%22args%22%3A%5B%22ai-lessons%22%5D%7D",
-        'dependencies = ["ai-lessons"]',
-        '"identifier": "ai-lessons"',
-        "AI_LESSONS: ai-lessons[checks]",
+        'dependencies = ["ai-lessons"]', '"identifier": "ai-lessons"', "AI_LESSONS: ai-lessons[checks]",
         "uv tool run --from ai-lessons ai-lessons-mcp",
     ],
-)
+)  # fmt: skip
 def test_what_fetches_by_name_is_recognised(text: str) -> None:
     assert fetches(text)
 

@@ -106,6 +106,19 @@ class Desk:
     def status(self) -> str:
         return self.run("status", "--porcelain", "-uall")
 
+    def edited(self) -> tuple[str, str, str]:
+        """All that git says of edits."""
+        return self.status(), self.run("diff"), self.run("diff", "--cached")
+
+    def propose_to_a_hub(self) -> Made:
+        """The same as propose, in a clone of a hub that then has it."""
+        hub = str(self.root.with_name("hub.git"))
+        self.run("clone", "-q", "--bare", ".", hub)
+        self.run("remote", "add", "origin", hub)
+        made = self.propose()
+        self.run("push", "-q", "origin", made.branch)
+        return made
+
     def approved(self, words: str = "Use X") -> None:
         """A rule that an agent proposed and a person took, with main a commit further."""
         self.be("Agent", "agent@x")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_lessons.model.approval import Verdict
+from ai_lessons.model.layout import derived_id
 from approval import approval_situations as at
 from approval.approval_world import BRANCH, PATH, SECOND, Clone, World, text, world
 
@@ -23,14 +25,19 @@ TABLE = [
 ]
 
 
+def judged(clone: Clone) -> Verdict:
+    verdict = clone.verdict()
+    assert verdict is not None
+    return verdict
+
+
 @pytest.mark.parametrize(("situation", "words", "level", "how", "by"), TABLE, ids=[row[0].__name__ for row in TABLE])
 def test_the_verdict_on_a_rule_after_a_history(
     tmp_path: Path, situation: Callable[[World, Clone], None], words: str | None, level: int, how: str, by: str | None
 ) -> None:
     w, mine = world(tmp_path)
     situation(w, mine)
-    verdict = mine.verdict()
-    assert verdict is not None
+    verdict = judged(mine)
     evidence = verdict.evidence
     assert (mine.served(), evidence.level, evidence.how, evidence.by and evidence.by.email) == (words, level, how, by)
     assert verdict.in_force is (words is not None)
@@ -56,8 +63,7 @@ def test_the_verdict_where_another_person_has_to_approve(
     mine.commit("settings", {".ai-lessons/config.yaml": "format: 1\napproval:\n  distinct: true\n"})
     mine.run("push", "-q")
     situation(w, mine)
-    verdict = mine.verdict()
-    assert verdict is not None
+    verdict = judged(mine)
     assert (mine.served(), verdict.evidence.level, verdict.evidence.how) == (words, level, how)
 
 
@@ -79,16 +85,14 @@ def test_what_stands_there_without_evidence(
 ) -> None:
     w, mine = world(tmp_path)
     situation(w, mine)
-    verdict = mine.verdict()
-    assert verdict is not None
+    verdict = judged(mine)
     assert [(one.path, one.blob is not None, one.evidence.how) for one in verdict.unapproved] == beside
 
 
 def test_who_suggested_and_when_and_where_are_told(tmp_path: Path) -> None:
     w, mine = world(tmp_path)
     at.merged_on_github_then_pulled(w, mine)
-    verdict = mine.verdict()
-    assert verdict is not None
+    verdict = judged(mine)
     evidence = verdict.evidence
     merge = mine.run("log", "--format=%H %ct", "--grep=pull request", "main").split()
     assert [person.email for person in evidence.suggested_by] == ["agent@x"]
@@ -103,14 +107,11 @@ def test_everybody_who_wrote_on_the_proposal_suggested_it(mine: Clone) -> None:
     mine.commit("better words", {PATH: text("Use X well")}, SECOND)
     mine.run("switch", "-q", "main")
     mine.merge(BRANCH)
-    verdict = mine.verdict()
-    assert verdict is not None
+    verdict = judged(mine)
     assert [person.email for person in verdict.evidence.suggested_by] == ["second@x", "agent@x"]
 
 
 def test_a_rule_without_an_id_is_the_one_at_its_place(mine: Clone) -> None:
-    from ai_lessons.model.layout import derived_id
-
     rule = derived_id(PATH)
     mine.propose({PATH: "Use X\n"}, branch=f"rules/R-{rule[-6:]}-use-x")
     mine.merge(f"rules/R-{rule[-6:]}-use-x")

@@ -107,12 +107,6 @@ def test_all_wait_as_proposals_and_none_is_approved(tmp_path: Path, git: Git, *,
     assert git(made.root, "fsck", "--strict") == ""
 
 
-def test_one_is_in_force_once_a_person_has_merged_it(tmp_path: Path, git: Git) -> None:
-    made = init(tmp_path / "r", with_starters=True)
-    git(made.root, "merge", "-q", "--no-ff", "--no-edit", proposed(made.root, git)[0])
-    assert [verdict.evidence.how for verdict in view(made.root).verdicts.values()] == ["merge"]
-
-
 def test_a_repository_with_content_gets_them_when_they_are_asked_for(tmp_path: Path, git: Git) -> None:
     root = init(tmp_path / "r").root
     (root / "shop" / "docs").mkdir(parents=True)
@@ -124,10 +118,11 @@ def test_a_repository_with_content_gets_them_when_they_are_asked_for(tmp_path: P
     assert len(proposed(root, git)) == len(RULES)
 
 
-def test_one_that_is_approved_or_deleted_does_not_come_back_unasked(tmp_path: Path, git: Git) -> None:
+def test_one_is_in_force_once_a_person_has_merged_it_and_does_not_come_back_unasked(tmp_path: Path, git: Git) -> None:
     root = init(tmp_path / "r", with_starters=True).root
     branch = proposed(root, git)[0]
     git(root, "merge", "-q", "--no-ff", "--no-edit", branch)
+    assert [verdict.evidence.how for verdict in view(root).verdicts.values()] == ["merge"]
     git(root, "branch", "-qD", *proposed(root, git))
     init(root)
     assert proposed(root, git) == []

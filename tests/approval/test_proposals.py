@@ -32,10 +32,8 @@ def test_a_proposal_leaves_working_tree_index_and_head_alone(desk: Desk, git: Gi
     assert everything(desk) == before
     assert made.branch == f"rules/{STEM}"
     assert desk.run("rev-parse", made.branch) == made.commit
-    assert desk.run("show", "--format=%s%n%an", "--name-status", made.branch).split("\n\n") == [
-        "Propose rule: Use X\nHuman",
-        f"A\t{PATH}",
-    ]
+    shown = desk.run("show", "--format=%s%n%an", "--name-status", made.branch).split("\n\n")
+    assert shown == ["Propose rule: Use X\nHuman", f"A\t{PATH}"]
     assert desk.run("show", f"{made.branch}:{PATH}") == text("Use X").strip()
     clean(git, desk.root)
 
@@ -93,10 +91,7 @@ def test_every_way_to_take_a_proposal_closes_it_and_puts_it_in_force_if_it_is_kn
 def test_a_branch_name_that_is_taken_gets_a_number(desk: Desk) -> None:
     assert [desk.propose().branch, desk.propose({PATH: text("Use Y")}).branch] == [BRANCH, f"{BRANCH}-2"]
     faults = [one.faults for one in desk.waiting()]
-    assert faults == [
-        (f"{BRANCH}-2 proposes something else for this rule",),
-        (f"{BRANCH} proposes something else for this rule",),
-    ]
+    assert faults == [(f"{BRANCH}{end} proposes something else for this rule",) for end in ("-2", "")]
 
 
 def test_of_two_proposals_for_one_rule_the_second_cannot_follow_the_first(desk: Desk) -> None:
@@ -219,11 +214,8 @@ def test_without_an_identity_nothing_is_proposed(desk: Desk, hermetic: Path, mon
     assert desk.run("branch", "--list", "rules/*") == ""
 
 
-def test_remote_proposals_are_found_and_told_once(desk: Desk, tmp_path: Path, git: Git) -> None:
-    git(tmp_path, "clone", "-q", "--bare", "repo", "hub.git")
-    desk.run("remote", "add", "origin", str(tmp_path / "hub.git"))
-    made = desk.propose()
-    desk.run("push", "-q", "origin", made.branch)
+def test_remote_proposals_are_found_and_told_once(desk: Desk) -> None:
+    made = desk.propose_to_a_hub()
     assert [(one.branch, one.remote) for one in desk.waiting()] == [(made.branch, False)]
     desk.run("branch", "-D", made.branch)
     assert [(one.branch, one.remote) for one in desk.waiting()] == [(f"origin/{made.branch}", True)]

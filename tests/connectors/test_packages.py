@@ -207,13 +207,10 @@ def test_a_page_that_is_too_long_is_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "version"),
     [
-        ("../../evil", "1.0"),
-        ("-rfile", "1.0"),
-        ("evil @ git+https://example.org/x", "1.0"),
-        ("evil", "-rfile"),
+        ("../../evil", "1.0"), ("-rfile", "1.0"), ("evil @ git+https://example.org/x", "1.0"), ("evil", "-rfile"),
         ("", "1"),
     ],
-)
+)  # fmt: skip
 def test_a_package_of_python_that_says_no_name_or_version_is_none(tmp_path: Path, name: str, version: str) -> None:
     make_python(tmp_path, "1.2.0", name)
     told = tmp_path / "click_like-1.2.0.dist-info/METADATA"

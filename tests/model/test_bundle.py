@@ -80,13 +80,10 @@ def test_what_is_damaged_is_named_and_the_rest_is_read(raw: Any, reason: str) ->
 @pytest.mark.parametrize(
     ("scope", "project"),
     [
-        ("Global", "global"),
-        ({"User": "ana"}, "global"),
-        ("global", "global"),
-        ("project:web", "web"),
+        ("Global", "global"), ({"User": "ana"}, "global"), ("global", "global"), ("project:web", "web"),
         ({"Project": "C:\\w\\con"}, "entry"),
     ],
-)
+)  # fmt: skip
 def test_scopes_are_read_in_both_spellings(scope: Any, project: str) -> None:
     found = read(document(learning(scope=scope)), "k.json")
     expected = [project] if project != "entry" else []

@@ -25,11 +25,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "script": {"versions": ["1.0"], "interpreter": "bash", "proves": [OTHER]},
 }  # fmt: skip
 PATHS = {
-    "lesson": "p/lessons/2026-11/x.md",
-    "rule": "p/rules/x.md",
-    "doc": "p/docs/1.0/x.md",
-    "script": "p/scripts/1.0/x.sh",
-}
+    "lesson": "p/lessons/2026-11/x.md", "rule": "p/rules/x.md",
+    "doc": "p/docs/1.0/x.md", "script": "p/scripts/1.0/x.sh",
+}  # fmt: skip
 
 
 def make(kind: str, path: str = "", /, **changes: Any) -> Entry:

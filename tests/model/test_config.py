@@ -85,11 +85,7 @@ def test_a_document_mark_in_front_is_no_fault(lead: str) -> None:
         ("approval:\n  branch: refs/heads/x\n", 2, "approval.branch"),
         ("approval:\n  branch: a..b\n", 2, "approval.branch"),
         ("approval: strict\n", 1, "approval.branch must be the name of a branch, not 'strict'"),
-        (
-            "governance:\n  outbound_policy: allow\n",
-            2,
-            "must be block_all, require_approval, allow_generic or allow_all, not 'allow'",
-        ),
+        ("governance:\n  outbound_policy: allow\n", 2, "must be block_all, require_approval, allow_generic or "),
         ("governance: allow_all\n", 1, "governance.outbound_policy must be"),
         ("git:\n  autocommit: sometimes\n", 2, "git.autocommit must be auto, true or false"),
         ("search:\n  chunking:\n    limit: -3\n", 3, "search.chunking.limit must be a number of tokens"),
@@ -150,13 +146,11 @@ def test_a_setting_is_added_to_an_empty_file_and_a_missing_line_end_stays_missin
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("approval.requires", "merge", "did you mean"),
-        ("nothing", "1", "no setting"),
+        ("approval.requires", "merge", "did you mean"), ("nothing", "1", "no setting"),
         ("events", "perhaps", "must be true or false"),
-        ("search.chunking.target", "9000", "minimum <= target <= limit"),
-        ("tag_aliases", "x", "alias"),
+        ("search.chunking.target", "9000", "minimum <= target <= limit"), ("tag_aliases", "x", "alias"),
     ],
-)
+)  # fmt: skip
 def test_a_setting_that_means_nothing_is_refused(key: str, value: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         set_value(FILE, key, value)

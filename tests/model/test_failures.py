@@ -38,9 +38,8 @@ def test_names_paths_and_numbers_do_not_count() -> None:
 
 
 def test_of_a_long_output_the_first_the_last_and_the_errors_tell() -> None:
-    said = telling(
-        "Exit code 2\n\x1b[31mstart\x1b[0m\n" + "noise\n" * 50 + "ValueError: bad\n" + "more\n" * 50 + "end\n"
-    )
+    output = "noise\n" * 50 + "ValueError: bad\n" + "more\n" * 50 + "end\n"
+    said = telling(f"Exit code 2\n\x1b[31mstart\x1b[0m\n{output}")
     assert said.splitlines() == ["start", "ValueError: bad", "more", "end"]
 
 
@@ -77,20 +76,15 @@ def test_any_two_outputs_can_be_compared_either_way_round(one: str, other: str) 
 @pytest.mark.parametrize(
     ("command", "found"),
     [
-        ("git push", ("git",)),
-        ("/usr/bin/git -C repo log", ("git",)),
+        ("git push", ("git",)), ("/usr/bin/git -C repo log", ("git",)),
         ("cd app && GIT_PAGER=cat git log | head -3", ("cd", "git", "head")),
         ("sudo -u postgres psql -c 'drop table x; rm y'", ("psql",)),
-        ("timeout 5 ./build.sh > out 2>&1 &", ("build.sh",)),
-        ("for f in *; do grep x $f; done", ("grep",)),
+        ("timeout 5 ./build.sh > out 2>&1 &", ("build.sh",)), ("for f in *; do grep x $f; done", ("grep",)),
         ("cat > a.py <<'EOF'\nimport os; rm(x)\nEOF\npython3 a.py", ("cat", "python3")),
-        ('git commit -m "fix | this; and that"', ("git",)),
-        ("echo $(terraform output -raw id)", ("echo", "terraform")),
-        ("a \\\n  --long", ("a",)),
-        ("((((", ()),
-        ("", ()),
+        ('git commit -m "fix | this; and that"', ("git",)), ("echo $(terraform output -raw id)", ("echo", "terraform")),
+        ("a \\\n  --long", ("a",)), ("((((", ()), ("", ()),
     ],
-)
+)  # fmt: skip
 def test_the_programs_of_a_line(command: str, found: tuple[str, ...]) -> None:
     assert programs(command) == found
 
@@ -131,22 +125,18 @@ def test_no_line_is_too_strange(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "shows"),
+    "question",
     [
-        ("$ git push\n! [rejected] main -> main (fetch first)", "$ git push\n! [rejected] main -> main (fetch first)"),
-        ("Why does this fail?\n\n```\n$ make\nerror: no rule\n```", "$ make\nerror: no rule"),
-        ("Exit code 128\nfatal: bad object", "Exit code 128\nfatal: bad object"),
-        ("Process exited with code 2", "Process exited with code 2"),
-        (ONE, ONE),
-        ("git push\n" + ONE, "git push\n" + ONE),
-        ("ModuleNotFoundError: No module named 'yaml'", "ModuleNotFoundError: No module named 'yaml'"),
-        ("src/a.ts(3,5): error TS2307: Cannot find 'x'", "src/a.ts(3,5): error TS2307: Cannot find 'x'"),
-        ("zsh: command not found: uv", "zsh: command not found: uv"),
-        ("no image 'a' here\ndocker: Error response from daemon: denied",) * 2,
+        "$ git push\n! [rejected] main -> main (fetch first)", "Exit code 128\nfatal: bad object", ONE,
+        "Process exited with code 2", "git push\n" + ONE, "ModuleNotFoundError: No module named 'yaml'",
+        "src/a.ts(3,5): error TS2307: Cannot find 'x'", "zsh: command not found: uv",
+        "no image 'a' here\ndocker: Error response from daemon: denied",
     ],
-)
-def test_a_question_may_be_a_failure_and_nothing_else(question: str, shows: str) -> None:
-    assert shown_in(question) == (shows, True)
+)  # fmt: skip
+def test_a_question_may_be_a_failure_and_nothing_else(question: str) -> None:
+    assert shown_in(question) == (question, True)
+    fenced = "Why does this fail?\n\n```\n$ make\nerror: no rule\n```"
+    assert shown_in(fenced) == ("$ make\nerror: no rule", True)
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,8 @@ def test_new_entries_lie_where_the_design_says() -> None:
     assert lesson == "jira/lessons/2026-11/put-workflows-replaces-the-entire-resource-always-8f3k2a.md"
     assert layout.slug("部署前先备份 数据库") == "部署前先备份-数据库"
     assert layout.slug("Straße Ünlü й") == "strasse-unlu-й"
-    assert (layout.slug("C++ lib", keep="+#"), layout.slug("C#", keep="+#"), layout.slug("C++")) == (
-        "c++-lib",
-        "c#",
-        "c",
-    )
+    assert [layout.slug(name, keep="+#") for name in ("C++ lib", "C#")] == ["c++-lib", "c#"]
+    assert layout.slug("C++") == "c"
     assert layout.new_path(Kind.RULE, "jira", "No é — ever", ULID_1, "") == "jira/rules/no-e-ever-8f3k2a.md"
     assert layout.resource_path(Kind.DOC, "jira", ["3.1"], "api/x.md") == "jira/docs/3.1/api/x.md"
     assert layout.side_of("jira/scripts/3.1/x.sh") == "jira/scripts/3.1/x.sh.md"

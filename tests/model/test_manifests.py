@@ -127,30 +127,19 @@ exclude github.com/e/f v3.0.0
 @pytest.mark.parametrize(
     ("path", "text", "found"),
     [
-        (
-            "app/requirements-dev.txt",
-            REQUIREMENTS,
-            [("requests", "@2.32.3"), ("Django", "<5 >=4.2"), ("flask", "~=2.0"), ("numpy", "==1.26.*")],
-        ),
+        ("app/requirements-dev.txt", REQUIREMENTS,
+         [("requests", "@2.32.3"), ("Django", "<5 >=4.2"), ("flask", "~=2.0"), ("numpy", "==1.26.*")]),
         ("uv.lock", UV, [("python", ">=3.11 <3.14"), ("requests", "@2.32.3"), ("last", "@1.0")]),
         ("poetry.lock", POETRY, [("requests", "@2.31.0"), ("python", "^3.11")]),
         ("Cargo.lock", CARGO, [("serde", "@1.0.203"), ("syn", "@1.0.109"), ("syn", "@2.0.66")]),
         ("package-lock.json", json.dumps(NPM), [("react", "@18.2.0"), ("@angular/core", "@17.0.1")]),
         ("package-lock.json", json.dumps(NPM_1), [("react", "@17.0.2")]),
-        (
-            "go.mod",
-            GO,
-            [
-                ("go", "@1.22.3"),
-                ("github.com/spf13/cobra", "@v1.8.0"),
-                ("github.com/go-chi/chi/v5", "@v5.0.12"),
-                ("gopkg.in/yaml.v3", "@v3.0.1"),
-                ("github.com/docker/docker", "@v24.0.7"),
-            ],
-        ),
+        ("go.mod", GO,
+         [("go", "@1.22.3"), ("github.com/spf13/cobra", "@v1.8.0"), ("github.com/go-chi/chi/v5", "@v5.0.12"),
+          ("gopkg.in/yaml.v3", "@v3.0.1"), ("github.com/docker/docker", "@v24.0.7")]),
         ("README.md", "requests==1.0", []),
     ],
-)
+)  # fmt: skip
 def test_what_a_file_says(path: str, text: str, found: list[tuple[str, str]]) -> None:
     assert packages(path, text) == found
 
@@ -187,11 +176,9 @@ def test_a_file_that_was_cut_or_mangled_breaks_no_reader(text: str, data: st.Dat
         ("github.com/go-chi/chi/v5", {"github-com/go-chi/chi/v5", "chi", "go-chi-chi"}),
         ("gopkg.in/yaml.v3", {"gopkg-in/yaml-v3", "yaml", "gopkg-in-yaml"}),
         ("org.slf4j:slf4j-api", {"org-slf4j:slf4j-api", "slf4j-api", "org-slf4j-slf4j-api"}),
-        ("@angular/core", {"@angular/core", "angular-core"}),
-        ("", set()),
-        ("/", {"/"}),
+        ("@angular/core", {"@angular/core", "angular-core"}), ("", set()), ("/", {"/"}),
     ],
-)
+)  # fmt: skip
 def test_names_under_which_a_package_is_known(package: str, names: set[str]) -> None:
     assert names_of_package(package) == names
 
@@ -219,10 +206,8 @@ def test_other_names_lead_to_a_package() -> None:
 
 
 def test_the_nearest_files_decide_and_a_lock_before_a_manifest() -> None:
-    near, far = (
-        Manifest("app/requirements.txt", "a==2.0", 0),
-        Manifest("uv.lock", '[[package]]\nname="a"\nversion="1"', 1),
-    )
+    near = Manifest("app/requirements.txt", "a==2.0", 0)
+    far = Manifest("uv.lock", '[[package]]\nname="a"\nversion="1"', 1)
     assert uses([far, near], "a") == {"a": [("@2.0", "app/requirements.txt")]}
     assert uses([far, near._replace(distance=2)], "a") == {"a": [("@1", "uv.lock")]}
     here = near._replace(path="requirements.txt", distance=1)

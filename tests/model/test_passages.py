@@ -30,20 +30,20 @@ def words(count: int) -> str:
 
 
 def test_a_text_that_fits_is_one_passage() -> None:
-    assert cut("# Title\n\nshort\n\n## Section\n\ntext\n", Chunking()) == [
-        ("", "# Title\n\nshort\n\n## Section\n\ntext")
-    ]
+    short = "# Title\n\nshort\n\n## Section\n\ntext"
+    assert cut(f"{short}\n", Chunking()) == [("", short)]
     assert cut("") == cut(" \n\n") == []
     assert sections("no heading\n#hashtag\n") == ()
 
 
 def test_a_lesson_begins_with_its_pattern_and_a_rule_with_its_rationale() -> None:
     pattern = {"when": "it rains", "dont": "go out", "because": "wet"}
-    assert [p.text for p in split(entry("Body.\n", Kind.LESSON, pattern=pattern), Chunking())] == [
-        "WHEN it rains -> DO NOT go out -> BECAUSE wet\n\nBody."
-    ]
-    assert [p.text for p in split(entry("", Kind.RULE, rationale="It is so.\n"), Chunking())] == ["It is so."]
-    assert [p.text for p in split(entry("How to.", Kind.LESSON, pattern={"when": "half"}), Chunking())] == ["How to."]
+    for kept, shown in (
+        (entry("Body.\n", Kind.LESSON, pattern=pattern), "WHEN it rains -> DO NOT go out -> BECAUSE wet\n\nBody."),
+        (entry("", Kind.RULE, rationale="It is so.\n"), "It is so."),
+        (entry("How to.", Kind.LESSON, pattern={"when": "half"}), "How to."),
+    ):
+        assert [p.text for p in split(kept, Chunking())] == [shown]
 
 
 def test_a_long_lesson_has_its_pattern_in_the_first_passage() -> None:
@@ -171,19 +171,13 @@ def test_a_short_script_is_its_description_and_its_code() -> None:
 
 def test_a_long_script_is_cut_between_functions_and_names_file_comment_and_function() -> None:
     found = split(entry("", Kind.SCRIPT, code=SCRIPT), SMALL)
-    assert [p.heading for p in found] == [
-        "run.sh",
-        "run.sh > Deploys the thing to a host",
-        "run.sh > Deploys the thing to a host > stop",
-        "run.sh > Deploys the thing to a host > start",
-    ]
+    deploys = "run.sh > Deploys the thing to a host"
+    assert [p.heading for p in found] == ["run.sh", deploys, f"{deploys} > stop", f"{deploys} > start"]
     assert found[0].text.startswith("#!/usr/bin/env bash")
     assert found[2].text.startswith("# stops it\nstop() {")
     assert found[2].text.endswith("}")
     assert (found[2].start, found[3].end) == (8, len(SCRIPT.splitlines()))
-
-
-def test_the_title_of_a_script_without_description_is_not_said_twice() -> None:
+    # the title of a script without description is not said twice
     found = split(entry("", Kind.SCRIPT, title="run.sh", code=SCRIPT), SMALL)
     assert [p.heading for p in found][:2] == ["", "Deploys the thing to a host"]
 
