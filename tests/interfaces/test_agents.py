@@ -1,6 +1,7 @@
 """The commands around agent hosts, on a code repository and a home of their own."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,18 +24,10 @@ def code(knowledge: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return folder
 
 
-def test_hosts_shows_what_is_there_and_what_of_it_is_ours(
-    run: Run, code: Path, hermetic: Path, knowledge: Path
-) -> None:
+def test_hosts_shows_what_is_there_and_what_of_it_is_ours(run: Run, code: Path, hermetic: Path) -> None:
     assert run("admin", "hosts").out.startswith("No agent host was found")
     (hermetic / ".claude").mkdir()
     assert run("admin", "hosts", "--install", "--yes").code == 0
-    shown = run("admin", "hosts").out.splitlines()
-    assert shown[0] == "Claude Code  ~/.claude"
-    assert shown[1].startswith("  hooks: SessionStart, ")
-    answers = f"ours is there, and answers: reads {knowledge}"
-    assert f"  text around an edit: ~/.claude/settings.json ({answers})" in shown
-    assert any(row.startswith("  MCP server: ~/.claude.json (ours is there, and answers: ai-lessons ") for row in shown)
     (host,) = run("admin", "hosts", "--json").json
     assert host["id"] == "claude-code"
     assert host["hooks"]["~/.claude/settings.json"][0] == "SessionStart"
@@ -55,10 +48,20 @@ def test_a_new_repository_names_the_hosts_that_are_here_and_connects_them_if_ask
     assert "Connect" not in made
 
 
-def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: Path, hermetic: Path) -> None:
+def test_what_is_installed_works_with_the_search_path_of_a_host_and_of_codex_it_is_said_that_hooks_have_to_be_trusted(
+    run: Run, code: Path, hermetic: Path, knowledge: Path
+) -> None:
     for folder in (".claude", ".codex"):
         (hermetic / folder).mkdir()
-    assert run("admin", "hosts", "--install", "--yes").code == 0
+    said = "codex exec leaves others out silently"
+    assert said not in run("admin", "hosts").out
+    assert said in run("admin", "hosts", "--install", "--yes").out
+    shown = run("admin", "hosts").out
+    assert shown.startswith("Claude Code  ~/.claude\n  hooks: SessionStart, ")
+    assert said in shown
+    answers = f"ours is there, and answers: reads {knowledge}"
+    assert f"\n  text around an edit: ~/.claude/settings.json ({answers})\n" in shown
+    assert "\n  MCP server: ~/.claude.json (ours is there, and answers: ai-lessons " in shown
     event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "cwd": str(code)})
     environ = environment(PATH="/usr/bin:/bin")
     for file in (".claude/settings.json", ".codex/hooks.json"):
@@ -68,18 +71,12 @@ def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: 
             argv = ["sh", "-c", command]
             done = subprocess.run(argv, input=event, env=environ, capture_output=True, text=True, check=True)
             assert "Knowledge base for every project" in done.stdout
-
-
-def test_for_codex_it_is_said_that_hooks_have_to_be_trusted(run: Run, code: Path, hermetic: Path) -> None:
-    (hermetic / ".codex").mkdir()
-    said = "codex exec leaves others out silently"
-    assert said not in run("admin", "hosts").out
-    assert said in run("admin", "hosts", "--install", "--yes").out
-    assert said in run("admin", "hosts").out
     assert said not in run("admin", "hosts", "--remove", "--yes").out
 
 
-def test_what_is_left_alone_is_an_error(run: Run, code: Path, hermetic: Path) -> None:
+def test_what_cannot_be_read_is_named_and_left_alone(run: Run, code: Path, hermetic: Path) -> None:
+    put_file(code / ".gemini/settings.json", "{")
+    assert "  cannot be read: .gemini/settings.json" in run("admin", "hosts").out.splitlines()
     put_file(hermetic / ".gemini/settings.json", "{'ui'}")
     done = run("admin", "hosts", "--install", "--yes")
     assert (done.code, "left alone, it is no JSON object: mend it first" in done.out) == (1, True)
@@ -102,22 +99,17 @@ def test_an_older_form_that_finds_nothing_is_named_and_replaced(run: Run, code: 
     assert agents["state"] == "ok"
 
 
-@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
-def test_what_came_with_a_project_is_named_and_not_run(run: Run, code: Path, name: str) -> None:
+def test_what_came_with_a_project_is_named_and_not_run(run: Run, code: Path) -> None:
     evil = {"type": "command", "command": f"touch {code}/ran; ai-lessons admin agent-hook"}
-    put_file(code / ".claude" / name, json.dumps({"hooks": {"SessionStart": [{"hooks": [evil]}]}}))
-    put_file(
-        code / ".mcp.json", json.dumps({"mcpServers": {"ai-lessons": {"command": "touch", "args": [f"{code}/ran"]}}})
-    )
-    assert f".claude/{name} (ours is there)" in run("admin", "hosts").out
+    names = (".claude/settings.json", ".claude/settings.local.json")
+    for name in names:
+        put_file(code / name, json.dumps({"hooks": {"SessionStart": [{"hooks": [evil]}]}}))
+    server = {"command": "touch", "args": [f"{code}/ran"]}
+    put_file(code / ".mcp.json", json.dumps({"mcpServers": {"ai-lessons": server}}))
+    shown = run("admin", "hosts").out
+    assert [f"{name} (ours is there)" in shown for name in names] == [True, True]
     assert run("admin", "doctor").code == 0
     assert not (code / "ran").exists()
-
-
-def test_hosts_names_what_cannot_be_read(run: Run, code: Path) -> None:
-    (code / ".gemini").mkdir()
-    (code / ".gemini/settings.json").write_text("{")
-    assert "  cannot be read: .gemini/settings.json" in run("admin", "hosts").out.splitlines()
 
 
 def test_the_paragraph_goes_in_and_out_of_the_files_that_are_there(run: Run, code: Path) -> None:
@@ -131,23 +123,17 @@ def test_the_paragraph_goes_in_and_out_of_the_files_that_are_there(run: Run, cod
     assert (code / "CLAUDE.md").read_text() == "# Rules"
 
 
-def test_a_file_can_be_named_wherever_it_is(run: Run, code: Path, hermetic: Path) -> None:
+def test_a_file_can_be_named_wherever_it_is_and_outside_of_code_there_is_a_way_on(
+    run: Run, code: Path, hermetic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("admin", "hooks", "status").out.startswith("pre-commit: "), "hooks alone are those of git"
     done = run("admin", "hooks", "install", "--file", "~/.codex/AGENTS.md", "--file", "notes.md")
     assert done.out == f"{hermetic}/.codex/AGENTS.md: written\n{code}/src/notes.md: written\n"
     assert not (code / "AGENTS.md").exists()
     assert run("admin", "hooks", "uninstall", "--file", "~/.codex/AGENTS.md").out.endswith(": removed\n")
-
-
-def test_outside_of_code_there_is_a_way_on(run: Run, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(code.parent)
     done = run("admin", "hooks", "install", "--agents")
-    assert done.code == 2
-    assert "lies in no code repository" in done.err
-    assert "hint: " in done.err
-
-
-def test_hooks_alone_are_still_those_of_git(run: Run, code: Path) -> None:
-    assert run("admin", "hooks", "status").out.startswith("pre-commit: ")
+    assert (done.code, "lies in no code repository" in done.err, "hint: " in done.err) == (2, True, True)
 
 
 def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, code: Path, hermetic: Path) -> None:
@@ -157,9 +143,7 @@ def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, c
     assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (8, True, False)
     assert "did you mean cursor?" in run("admin", "hosts", "--install", "gemini", "--yes").err
     done = run("admin", "hosts", "--install", "--yes", "-v")
-    assert any(
-        row.startswith('+      "command": "/') and row.endswith('/ai-lessons-mcp",') for row in done.out.splitlines()
-    )
+    assert re.search(r'^\+      "command": "/.*/ai-lessons-mcp",$', done.out, re.MULTILINE)
     assert done.out.endswith("Cursor  ~/.cursor/mcp.json: added\n")
     assert any(target["ours"] for target in run("admin", "hosts", "--json").json[0]["targets"])
     hooks, gone = run("admin", "hosts", "--remove", "cursor", "--yes", "--json").json

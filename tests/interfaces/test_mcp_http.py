@@ -98,7 +98,7 @@ def open_(knowledge: Path, kept: tuple[ExitStack, list[Served]]) -> Served:
     """A server that all tests may ask who write nothing, started in the world of the first of them."""
     stack, servers = kept
     if not servers:
-        servers.append(stack.enter_context(serving("--http", "127.0.0.1:0")))
+        servers.append(stack.enter_context(serving("--http", "127.0.0.1:0", "--tools", "all", "--read-only")))
         (knowledge / "linked.md").symlink_to(knowledge.parent / "outside.md")
         (knowledge.parent / "outside.md").write_text("# Notes\n\nthe-hidden-word\n")
     return servers[0]
@@ -133,6 +133,9 @@ def test_only_names_of_this_server_are_answered(open_: Served) -> None:
     assert open_.ask(Origin="null") == 403
     for ours in (f"http://127.0.0.1:{open_.port}", f"http://localhost:{open_.port}", f"http://[::1]:{open_.port}"):
         assert open_.ask(Origin=ours) not in {401, 403, 421}
+    for origin in ("http://localhost:{other}", "https://localhost:{port}", "http://localhost", "file://",
+                   "http://localhost:{port}.evil.example", "http://127.0.0.1:{other}"):  # fmt: skip
+        assert from_page(open_, origin) == 403, origin
 
 
 def from_page(served: Served, origin: str, **more: str) -> int:
@@ -146,20 +149,14 @@ def from_page(served: Served, origin: str, **more: str) -> int:
     return anyio.run(post)
 
 
-def test_a_page_of_another_server_on_this_machine_is_refused(open_: Served) -> None:
-    for origin in ("http://localhost:{other}", "https://localhost:{port}", "http://localhost", "file://",
-                   "http://localhost:{port}.evil.example", "http://127.0.0.1:{other}"):  # fmt: skip
-        assert from_page(open_, origin) == 403, origin
-
-
-def test_a_request_that_is_too_large_is_refused(open_: Served) -> None:
+def test_what_is_too_large_or_no_request_does_not_end_it(open_: Served) -> None:
     assert open_.post(b" " * (server.BODY_BYTES + 1), {}) == 413
     assert open_.post(b"", {"Content-Length": str(10**12)}) == 413
-
-
-def test_what_is_no_request_does_not_end_it(open_: Served) -> None:
     assert open_.post(b"no JSON", {}) == 400
     assert open_.post(b"{}", {"Content-Type": "text/plain"}) == 400
+    call = {"name": "search", "arguments": {"query": "\ud800"}}  # half a character
+    broken = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    assert open_.post(broken, {}) == 400
     with connected(open_.url) as agent:
         assert agent.tools()
 
@@ -203,18 +200,6 @@ def test_over_http_no_id_leads_out_of_the_repository(open_: Served) -> None:
             assert b" 404 " in line.makefile("rb").readline()
 
 
-def test_half_a_character_is_no_request(open_: Served) -> None:
-    call = {"name": "search", "arguments": {"query": "\ud800"}}
-    broken = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
-    assert open_.post(broken, {}) == 400
-
-
-def test_a_place_that_is_taken_is_told(open_: Served, run: Run) -> None:
-    done = run("admin", "mcp", "--http", f"127.0.0.1:{open_.port}")
-    assert done.code == 1
-    assert f"cannot listen on 127.0.0.1:{open_.port}" in done.err
-
-
 def test_a_place_is_understood_or_refused() -> None:
     for text, place, here_only in (
         ("127.0.0.1:80", ("127.0.0.1", 80), True),
@@ -254,22 +239,22 @@ def test_a_token_must_be_long_and_the_users_own(token_file: Path, tmp_path: Path
         server.token_of(None, everywhere)
 
 
-def test_a_server_that_only_reads_offers_no_tool_that_writes(knowledge: Path) -> None:
-    with serving("--http", "127.0.0.1:0", "--tools", "all", "--read-only") as served, connected(served.url) as agent:
+def test_a_server_that_only_reads_offers_no_tool_that_writes(open_: Served) -> None:
+    with connected(open_.url) as agent:
         offered = agent.tools()
         assert {"search", "get", "context", "list_pending"} <= set(offered)
         assert not {"add_lesson", "add_resource", "run_script", "suggest_rule", "refresh_resource"} & set(offered)
         assert "add_lesson" in agent.fails("add_lesson", title="T", content="C")
 
 
-def test_a_token_in_a_repository_that_is_served_is_refused(knowledge: Path, run: Run) -> None:
-    inside = knowledge / "token"
-    inside.write_text(TOKEN)
-    inside.chmod(0o600)
-    done = run("admin", "mcp", "--http", "127.0.0.1:0", "--token-file", inside)
-    assert (done.code, "which callers read" in done.err) == (8, True)
-
-
-def test_a_root_that_is_no_folder_is_told(knowledge: Path, run: Run, tmp_path: Path) -> None:
-    done = run("admin", "mcp", "--http", "127.0.0.1:0", "--root", tmp_path / "none")
-    assert (done.code, "there is no such folder" in done.err) == (2, True)
+def test_a_place_that_is_taken_a_root_that_is_none_and_a_token_that_callers_could_read_are_refused(
+    open_: Served, knowledge: Path, run: Run, token_file: Path, tmp_path: Path
+) -> None:
+    inside, here = token_file.rename(knowledge / "token"), f"127.0.0.1:{open_.port}"
+    for place, options, code, words in (
+        (here, (), 1, f"cannot listen on {here}"),
+        ("127.0.0.1:0", ("--root", tmp_path / "none"), 2, "there is no such folder"),
+        ("127.0.0.1:0", ("--token-file", inside), 8, "which callers read"),
+    ):
+        done = run("admin", "mcp", "--http", place, *options)
+        assert (done.code, words in done.err) == (code, True), done.err

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from ai_lessons.app.hints import AgentEvent
 from ai_lessons.interfaces import agent_hook
 from ai_lessons.model.entries import Moment
@@ -46,48 +44,42 @@ def said(host: Host, name: str, **changes: object) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in EVENTS.glob("*_*.json")))
-def test_an_event_of_every_host_is_understood_with_its_session_and_folder(host: Host, name: str) -> None:
-    event = parsed(host, name)
-    assert (event.cwd, event.session == "unnamed") == (host.code, False)
-    host_of = name.partition("_")[0]
-    if host_of in {"codex", "gemini", "cursor", "qwen", "copilot", "codebuddy", "vscode"}:
-        assert event.host == {"gemini": "gemini-cli", "qwen": "qwen-code"}.get(host_of, host_of)
+def test_an_event_of_every_host_is_understood_with_its_session_and_folder(host: Host) -> None:
+    for name in (file.stem for file in EVENTS.glob("*_*.json")):
+        event = parsed(host, name)
+        assert (event.cwd, event.session == "unnamed") == (host.code, False), name
+        host_of = name.partition("_")[0]
+        if host_of in {"codex", "gemini", "cursor", "qwen", "copilot", "codebuddy", "vscode"}:
+            assert event.host == {"gemini": "gemini-cli", "qwen": "qwen-code"}.get(host_of, host_of)
+    assert parsed(host, "gemini_search_failed").tool == "mcp__ai-lessons__search", "called the same on every host"
+    assert parsed(host, "cursor_write", tool_name="MCP:add_lesson").tool.endswith("__add_lesson")
 
 
-def test_a_patch_of_codex_is_about_each_file_that_it_writes(host: Host, knowledge: Path) -> None:
+def test_a_patch_of_codex_also_one_that_a_command_writes_is_about_each_of_its_files(
+    host: Host, knowledge: Path
+) -> None:
     event = parsed(host, "codex_patch")
     assert event.paths == (str(host.code / "notes.txt"), str(host.code / "src/new.py"))
     assert (event.command, event.text) == ("", "two\nx = 1")
     add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the gap", 'applies_to:\n  - "src/*.py"\n')
     assert "[L-7BBBBB] Mind the gap" in host.hear("codex_patch")
     assert host.hear("codex_patch") == ""
-
-
-def test_a_command_of_codex_that_writes_a_patch_is_about_its_files_too(host: Host) -> None:
-    patch = parsed(host, "codex_patch")
     heredoc = "cd src && apply_patch <<'E'\n*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch\nE"
-    event = parsed(host, "codex_patch", tool_name="Bash", tool_input={"command": heredoc})
-    assert (event.paths, event.moment) == ((str(host.code / "a.py"),), patch.moment)
+    written = parsed(host, "codex_patch", tool_name="Bash", tool_input={"command": heredoc})
+    assert (written.paths, written.moment) == ((str(host.code / "a.py"),), event.moment)
 
 
-@pytest.mark.parametrize(
-    "name", [f"{name}_git_push_failed" for name in ("codex", "gemini", "cursor", "qwen", "copilot", "codebuddy")]
-)
-def test_what_helps_comes_at_a_failure_on_every_host(host: Host, knowledge: Path, tmp_path: Path, name: str) -> None:
+def test_what_helps_comes_at_a_failure_on_every_host(host: Host, knowledge: Path, tmp_path: Path) -> None:
     add(knowledge, "git/lessons/c.md", "7BBBBB", "A remote is missing", body=PUSH)
-    changes = {}
-    if name.startswith("codex"):
-        changes["transcript_path"] = rollout(tmp_path, 128)
-    event = parsed(host, name, **changes)
-    assert (event.moment, event.command) == (Moment.TOOL_FAILED, "git push")
-    assert event.text.startswith("fatal: No configured push destination.")
-    answer = said(host, name, **changes)
-    told = answer.get("additional_context") or answer.get("additionalContext")
-    told = told or answer["hookSpecificOutput"]["additionalContext"]
-    assert "[L-7BBBBB] A remote is missing" in told
-    assert len(answer) == 1
-    assert said(host, name, **changes) == {}
+    for name in ("codex", "gemini", "cursor", "qwen", "copilot", "codebuddy"):
+        changes = {"transcript_path": rollout(tmp_path, 128)} if name == "codex" else {}
+        event = parsed(host, f"{name}_git_push_failed", **changes)
+        assert (event.moment, event.command) == (Moment.TOOL_FAILED, "git push")
+        assert event.text.startswith("fatal: No configured push destination.")
+        answer = said(host, f"{name}_git_push_failed", **changes)
+        assert len(answer) == 1
+        assert "[L-7BBBBB] A remote is missing" in json.dumps(answer.get("hookSpecificOutput", answer)), name
+        assert said(host, f"{name}_git_push_failed", **changes) == {}
 
 
 def rollout(folder: Path, code: int | None) -> str:
@@ -101,64 +93,44 @@ def rollout(folder: Path, code: int | None) -> str:
     return str(folder / "rollout.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("code", "moment"), [(128, Moment.TOOL_FAILED), (0, Moment.TOOL_DONE), (None, Moment.TOOL_DONE)]
-)
-def test_how_a_command_of_codex_ended_stands_in_its_transcript(
-    host: Host, tmp_path: Path, code: int | None, moment: Moment
-) -> None:
-    event = parsed(host, "codex_git_push_failed", transcript_path=rollout(tmp_path, code))
-    assert event.moment is moment
+def test_how_a_command_of_codex_ended_stands_in_its_transcript(host: Host, tmp_path: Path) -> None:
+    for code, moment in ((128, Moment.TOOL_FAILED), (0, Moment.TOOL_DONE), (None, Moment.TOOL_DONE)):
+        event = parsed(host, "codex_git_push_failed", transcript_path=rollout(tmp_path, code))
+        assert event.moment is moment, code
     assert parsed(host, "codex_git_push_failed", transcript_path="/nowhere").moment is Moment.TOOL_DONE
 
 
-@pytest.mark.parametrize(
-    "name", [f"{name}_git_status_done" for name in ("gemini", "cursor", "qwen", "copilot", "codebuddy")]
-)
-def test_a_command_that_worked_is_no_failure(host: Host, name: str) -> None:
-    event = parsed(host, name)
-    assert (event.moment, event.text, event.command) == (Moment.TOOL_DONE, "", "git status --short")
-    assert said(host, name) == {}
+def test_a_command_that_worked_is_no_failure(host: Host) -> None:
+    for name in ("gemini", "cursor", "qwen", "copilot", "codebuddy"):
+        event = parsed(host, f"{name}_git_status_done")
+        assert (event.moment, event.text, event.command) == (Moment.TOOL_DONE, "", "git status --short"), name
+        assert said(host, f"{name}_git_status_done") == {}
 
 
-@pytest.mark.parametrize(
-    ("changes", "failed"),
-    [
-        ({"llmContent": "<untrusted_context>\nOutput: (empty)\nSignal: 9\n", "returnDisplay": "terminated"}, True),
-        ({"llmContent": "Output: x\nExit Code: 1\n", "returnDisplay": "x"}, True),
-        (
-            {"llmContent": "Output: x\nExit Code: 0\nSignal: (none)\nBackground PIDs: (none)", "returnDisplay": "x"},
-            False,
-        ),
-        ({"llmContent": "Output: Exit code", "returnDisplay": "Exit code"}, False),
-        ({"llmContent": "Output: a\nExit Code: 1\nError: b\nc\nProcess Group PGID: 7\n", "returnDisplay": "a"}, False),
-        ({"llmContent": [{"text": "x"}], "returnDisplay": "x"}, False),
-        ({"llmContent": "x", "returnDisplay": {"a": 1}, "error": {"message": "x"}}, True),
-    ],
-)
-def test_gemini_says_in_the_text_for_the_model_how_a_command_ended(
-    host: Host, changes: dict[str, Any], failed: bool
-) -> None:
-    event = parsed(host, "gemini_git_push_failed", tool_response=changes)
-    assert event.moment is (Moment.TOOL_FAILED if failed else Moment.TOOL_DONE)
+def test_gemini_says_in_the_text_for_the_model_how_a_command_ended(host: Host) -> None:
+    for content, shown, failed in (
+        ("<untrusted_context>\nOutput: (empty)\nSignal: 9\n", "terminated", True),
+        ("Output: x\nExit Code: 1\n", "x", True),
+        ("Output: x\nExit Code: 0\nSignal: (none)\nBackground PIDs: (none)", "x", False),
+        ("Output: Exit code", "Exit code", False),
+        ("Output: a\nExit Code: 1\nError: b\nc\nProcess Group PGID: 7\n", "a", False),
+        ([{"text": "x"}], "x", False),
+    ):
+        event = parsed(host, "gemini_git_push_failed", tool_response={"llmContent": content, "returnDisplay": shown})
+        assert event.moment is (Moment.TOOL_FAILED if failed else Moment.TOOL_DONE), content
+    response = {"llmContent": "x", "returnDisplay": {"a": 1}, "error": {"message": "x"}}
+    assert parsed(host, "gemini_git_push_failed", tool_response=response).moment is Moment.TOOL_FAILED
 
 
-@pytest.mark.parametrize(
-    ("name", "event"), [("gemini", "AfterTool"), ("qwen", "PostToolUse"), ("codebuddy", "PostToolUse")]
-)
 def test_where_nothing_is_told_before_a_tool_the_text_about_a_file_comes_with_its_result(
-    host: Host, knowledge: Path, name: str, event: str
+    host: Host, knowledge: Path
 ) -> None:
     add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the notes", 'applies_to:\n  - "notes.txt"\n')
-    assert said(host, f"{name}_before_edit") == {}
-    told = said(host, f"{name}_edit")["hookSpecificOutput"]
-    assert told["hookEventName"] == event
-    assert "[L-7BBBBB] Mind the notes" in told["additionalContext"]
-
-
-def test_a_tool_of_a_server_is_called_the_same_on_every_host(host: Host) -> None:
-    assert parsed(host, "gemini_search_failed").tool == "mcp__ai-lessons__search"
-    assert parsed(host, "cursor_write", tool_name="MCP:add_lesson").tool.endswith("__add_lesson")
+    for name, event in (("gemini", "AfterTool"), ("qwen", "PostToolUse"), ("codebuddy", "PostToolUse")):
+        assert said(host, f"{name}_before_edit") == {}
+        told = said(host, f"{name}_edit")["hookSpecificOutput"]
+        assert told["hookEventName"] == event
+        assert "[L-7BBBBB] Mind the notes" in told["additionalContext"]
 
 
 def test_gemini_goes_on_at_a_stop_for_a_reason(host: Host) -> None:
@@ -183,14 +155,9 @@ def test_a_session_and_an_edit_of_cursor_get_the_text_under_its_own_key(host: Ho
 def test_gemini_is_told_again_on_resume_because_it_keeps_nothing_of_what_hooks_said(host: Host) -> None:
     for source in ("startup", "resume"):
         assert LESSON in said(host, "gemini_session_start", source=source)["hookSpecificOutput"]["additionalContext"]
-
-
-TOLD = "<hook_context>This machine has rules.\n</hook_context>\n\n"
-
-
-@pytest.mark.parametrize("name", ["gemini_prompt", "copilot_prompt"])
-def test_what_we_told_is_no_part_of_the_prompt(host: Host, name: str) -> None:
-    assert parsed(host, name, prompt=TOLD + TOLD + "Push <b>").text == "Push <b>"
+    ours = "<hook_context>This machine has rules.\n</hook_context>\n\n"
+    for name in ("gemini_prompt", "copilot_prompt"):
+        assert parsed(host, name, prompt=ours + ours + "Push <b>").text == "Push <b>", "what we told is no part of it"
 
 
 def test_qwen_which_takes_no_text_at_a_start_begins_with_the_first_prompt(host: Host) -> None:
@@ -201,14 +168,14 @@ def test_qwen_which_takes_no_text_at_a_start_begins_with_the_first_prompt(host: 
     assert LESSON in str(said(host, "qwen_prompt", session_id="another"))
 
 
-@pytest.mark.parametrize("name", ["qwen", "copilot"])
-def test_qwen_and_copilot_go_on_at_a_stop_for_a_reason_and_once(host: Host, name: str) -> None:
-    assert said(host, f"{name}_git_push_failed") == {}
-    done = {"tool_response": {"llmContent": "ok\nExit Code: 0", "returnDisplay": "ok"}, "tool_result": {}}
-    assert said(host, f"{name}_git_push_failed", **done) == {}
-    answer = said(host, f"{name}_stop")
-    assert (answer.pop("decision"), "add-lesson" in answer.pop("reason"), answer) == ("block", True, {})
-    assert said(host, f"{name}_stop") == {}
+def test_qwen_and_copilot_go_on_at_a_stop_for_a_reason_and_once(host: Host) -> None:
+    for name in ("qwen", "copilot"):
+        assert said(host, f"{name}_git_push_failed") == {}
+        done = {"tool_response": {"llmContent": "ok\nExit Code: 0", "returnDisplay": "ok"}, "tool_result": {}}
+        assert said(host, f"{name}_git_push_failed", **done) == {}
+        answer = said(host, f"{name}_stop")
+        assert (answer.pop("decision"), "add-lesson" in answer.pop("reason"), answer) == ("block", True, {})
+        assert said(host, f"{name}_stop") == {}
 
 
 def test_codebuddy_which_ends_whatever_is_answered_is_asked_when_a_command_worked(host: Host) -> None:

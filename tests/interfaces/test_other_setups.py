@@ -63,19 +63,16 @@ def test_without_hard_links_search_keeps_its_index_elsewhere(
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", shim, str(hermetic / "no_links.c"), "-ldl"], check=True)
     disk = {"LD_PRELOAD": shim, "NO_LINKS": below}
     assert program("add", "--title", "Carts expire", "--content", "Seen it.", cwd=hermetic, **disk).code == 0
-    first, second = (program("search", "carts", cwd=hermetic, **disk) for _ in range(2))
-    assert "Carts expire" in first.out
-    assert where in first.err
-    assert "Carts expire" in second.out
+    done = program("search", "carts", cwd=hermetic, **disk)
+    assert ("Carts expire" in done.out, where in done.err) == (True, True), done
     if below == "/":
         return
     assert program("add", "--title", "Baskets too", "--content", "New.", cwd=hermetic, **disk).code == 0
     assert "Baskets too" in program("search", "baskets", cwd=hermetic, **disk).out
     assert where in program("admin", "doctor", cwd=hermetic, **disk).out
     assert not list(user.glob(".git/ai-lessons/index/*.lance"))
-    here_again = program("search", "baskets", cwd=hermetic)
-    assert "Baskets too" in here_again.out
-    assert "index" not in here_again.err
+    done = program("search", "baskets", cwd=hermetic)  # on a disk with hard links
+    assert ("Baskets too" in done.out, "index" in done.err) == (True, False), done
 
 
 @pytest.fixture
@@ -89,7 +86,15 @@ def shop(hermetic: Path, user: Path, git: Git) -> Path:
     return made
 
 
-def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in(shop: Path, git: Git) -> None:
+def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in_and_one_moved_or_deleted_is_not_missed(
+    shop: Path, git: Git
+) -> None:
+    for title in ("Moved", "Deleted"):
+        assert program("add", "--title", title, "--content", "Seen.", cwd=shop).code == 0
+    moved, deleted = (next(shop.glob(f".ai/**/{name}-*.md")) for name in ("moved", "deleted"))
+    moved.rename(moved.with_name("elsewhere.md"))
+    assert program("contribute", "delete", deleted.stem[-6:], "--yes", cwd=shop).code == 0
+    assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
     for number in (1, 2):
         git(shop, "worktree", "add", "-q", f"../agent{number}", "-b", f"agent/{number}")
         words = ("add", "--title", f"Carts expire {number}", "--content", "Seen in the logs.")
@@ -125,15 +130,6 @@ def test_feedback_and_edits_of_an_entry_outlive_the_worktree_that_they_were_made
     assert "After an hour." in program("show", handle, cwd=shop).out
     assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
     assert json.loads(program("show", handle, "--json", cwd=shop).out)["usage"]["times_helpful"] == 1
-
-
-def test_a_lesson_that_was_moved_or_deleted_on_purpose_is_not_missed(shop: Path) -> None:
-    for title in ("Moved", "Deleted"):
-        assert program("add", "--title", title, "--content", "Seen.", cwd=shop).code == 0
-    moved, deleted = (next(shop.glob(f".ai/**/{name}-*.md")) for name in ("moved", "deleted"))
-    moved.rename(moved.with_name("elsewhere.md"))
-    assert program("contribute", "delete", deleted.stem[-6:], "--yes", cwd=shop).code == 0
-    assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
 
 
 def test_a_folder_that_git_ignores_is_said_and_what_was_swept_is_kept(shop: Path, git: Git) -> None:
@@ -216,10 +212,10 @@ def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(hermetic:
     assert clones[0] < clones[1]
 
 
-@pytest.mark.parametrize("words", [("list",), ("search", "carts"), ("add", "--title", "T", "--content", "C")])
-def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Path, words: tuple[str, ...]) -> None:
-    argv = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-m", "ai_lessons", *words]
-    assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=180).returncode == 0
+def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Path) -> None:
+    for words in (("list",), ("search", "carts"), ("add", "--title", "T", "--content", "C")):
+        argv = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-m", "ai_lessons", *words]
+        assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=180).returncode == 0
 
 
 def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path, user: Path, git: Git) -> None:
@@ -241,9 +237,7 @@ def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(h
     assert "big" not in program("list", cwd=hermetic).out
     problems = program("admin", "validate", cwd=hermetic).out
     assert "a pointer of Git LFS" in problems
-    assert (
-        "is the same folder as Shop on systems that ignore case" in problems or "is the same folder as shop" in problems
-    )
+    assert "is the same folder as shop on systems that ignore case" in problems.casefold()
 
 
 def test_settings_of_git_change_nothing(hermetic: Path, git: Git) -> None:
