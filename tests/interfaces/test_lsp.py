@@ -49,8 +49,9 @@ def hover(uri: str, line: int = 0, number: int = 2) -> dict[str, Any]:
     return {"id": number, "method": "textDocument/hover", "params": place}
 
 
-def opened(uri: str) -> dict[str, Any]:
-    document = {"uri": uri, "languageId": "sql", "version": 1, "text": "SELECT 1;\n"}
+def opened(uri: str, text: str = "SELECT 1;\n") -> dict[str, Any]:
+    language = "python" if uri.endswith(".py") else "sql"
+    document = {"uri": uri, "languageId": language, "version": 1, "text": text}
     return {"method": "textDocument/didOpen", "params": {"textDocument": document}}
 
 
@@ -113,11 +114,8 @@ def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(know
     malformed = {"id": 1, "method": "textDocument/hover", "params": {}}
     _, (bug,) = talk(malformed)
     assert bug["error"]["message"] == "a bug in ai-lessons (KeyError)"
-
-
-@pytest.mark.parametrize("raw", [b"", b"Content-Length: nine\r\n\r\n", b"Content-Length: 50\r\n\r\n{}", b"x\n" * 3])
-def test_an_editor_that_is_gone_ends_it(knowledge: Path, raw: bytes) -> None:
-    assert talk(raw=raw) == (1, [])
+    for gone in (b"", b"Content-Length: nine\r\n\r\n", b"Content-Length: 50\r\n\r\n{}", b"x\n" * 3):
+        assert talk(raw=gone) == (1, []), "an editor that is gone ends it"
 
 
 def test_without_a_repository_the_editor_is_told_in_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +139,15 @@ def vat(net):
 """
 
 
+def forbids_print(run: Run, *more: str) -> str:
+    """A rule in force that looks for `print`; its handle."""
+    check = "{files: '**/*.py', regex: 'print\\(', bad: 'print(1)', good: 'log(1)'}"
+    rule = ["--title", "Log, do not print", "--rationale", "Prints are lost", "--check", check, *more]
+    handle = str(run("contribute", "suggest-rule", *rule, "--json").json["handle"])
+    assert run("admin", "approve-rule", handle, "--yes").code == 0
+    return handle
+
+
 def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     knowledge: Path, hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,21 +159,17 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     about = ["--title", "Totals are in cents", "--content", "All of them."]
     about += ["--about", "shop/cart.py::total", "--about", "shop/cart.py::vat"]
     assert run("contribute", "add-lesson", *about).code == 0
-    check = "{files: '**/*.py', regex: 'print\\(', bad: 'print(1)', good: 'log(1)'}"
-    rule = ["--title", "Log, do not print", "--rationale", "Prints are lost", "--project", "code", "--check", check]
-    done = run("contribute", "suggest-rule", *rule, "--json")
-    assert run("admin", "approve-rule", done.json["handle"], "--yes").code == 0
+    rule = forbids_print(run, "--project", "code")
     uri = (code / "shop/cart.py").as_uri()
     begin = {"id": 1, "method": "initialize", "params": {"rootUri": code.as_uri()}}
-    document = {"uri": uri, "languageId": "python", "version": 1, "text": CODE}
-    open_it = {"method": "textDocument/didOpen", "params": {"textDocument": document}}
     changed = CODE.replace("sum(rows)", "sum(rows) // 1")
     put_file(code / "shop/cart.py", changed.encode())
     save = {"method": "textDocument/didSave", "params": {"textDocument": {"uri": uri}, "text": changed}}
     here = {"start": {"line": 5, "character": 0}, "end": {"line": 5, "character": 0}}
     asked = {"textDocument": {"uri": uri}, "range": here, "context": {"diagnostics": []}}
     offer = {"id": 5, "method": "textDocument/codeAction", "params": asked}
-    _, (_, shown, again, at_print, at_symbol, offered) = talk(begin, open_it, save, hover(uri, 5), hover(uri, 3), offer)
+    asks = (hover(uri, 5), hover(uri, 3), offer)
+    _, (_, shown, again, at_print, at_symbol, offered) = talk(begin, opened(uri, CODE), save, *asks)
     places = {
         one["message"].partition(" (")[0]: [*one["range"]["start"].values(), *one["range"]["end"].values()]
         for one in shown["params"]["diagnostics"]
@@ -178,7 +181,7 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     assert "Totals are in cents" in at_symbol["result"]["contents"]["value"]
     (action,) = offered["result"]
     (edit,) = action["edit"]["changes"][uri]
-    assert edit["newText"] == f"    # ai-lessons: allow {done.json['handle']} because …\n"
+    assert edit["newText"] == f"    # ai-lessons: allow {rule} because …\n"
     allowed = changed.splitlines(keepends=True)
     allowed.insert(edit["range"]["start"]["line"], edit["newText"])
     put_file(code / "shop/cart.py", "".join(allowed).encode())
@@ -187,55 +190,36 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     assert run("check", "shop/cart.py").code == 0
 
 
-@pytest.fixture
-def window(knowledge: Path, run: Run, git: Git, hermetic: Path) -> Path:
-    """Two projects with a line that breaks a rule, and a link to the first."""
-    check = "{files: '**/*.py', regex: 'print\\(', bad: 'print(1)', good: 'log(1)'}"
-    rule = ["--title", "Log, do not print", "--rationale", "Prints are lost", "--check", check]
-    done = run("contribute", "suggest-rule", *rule, "--json")
-    assert run("admin", "approve-rule", done.json["handle"], "--yes").code == 0
-    for name in ("shop", "till"):
-        put_file(hermetic / name / "cart.py", CODE.encode())
-        git(hermetic / name, "init", "-q")
-        commit_all(git, hermetic / name, "Add the cart")
-    (hermetic / "link").symlink_to("shop")
-    return hermetic
-
-
 def begun(window: Path, *names: str) -> dict[str, Any]:
     folders = [{"uri": (window / name).as_uri(), "name": name} for name in names]
     return {"id": 1, "method": "initialize", "params": {"rootUri": folders[0]["uri"], "workspaceFolders": folders}}
 
 
-def open_cart(window: Path, name: str) -> dict[str, Any]:
-    document = {"uri": (window / name / "cart.py").as_uri(), "languageId": "python", "version": 1, "text": CODE}
-    return {"method": "textDocument/didOpen", "params": {"textDocument": document}}
-
-
-@pytest.mark.parametrize(
-    ("folders", "file"),
-    [
+def test_a_file_is_looked_at_in_the_folder_that_holds_it_however_both_are_called_and_whenever_it_comes(
+    knowledge: Path, run: Run, git: Git, hermetic: Path
+) -> None:
+    forbids_print(run)
+    for name in ("shop", "till"):
+        put_file(hermetic / name / "cart.py", CODE.encode())
+        git(hermetic / name, "init", "-q")
+        commit_all(git, hermetic / name, "Add the cart")
+    (hermetic / "link").symlink_to("shop")
+    for folders, name in (
         (("shop", "till"), "till"),
         (("till", "shop"), "shop"),
         (("link",), "link"),
         (("link",), "shop"),
         (("shop",), "link"),
-    ],
-)
-def test_a_file_is_looked_at_in_the_folder_that_holds_it_however_both_are_called(
-    window: Path, folders: tuple[str, ...], file: str
-) -> None:
-    _, (greeting, shown) = talk(begun(window, *folders), open_cart(window, file))
-    assert greeting["result"]["capabilities"]["workspace"]["workspaceFolders"]["supported"] is True
-    assert [one["message"].partition(":")[0] for one in shown["params"]["diagnostics"]] == ["Log, do not print"]
-    assert shown["params"]["uri"] == (window / file / "cart.py").as_uri(), "as the editor calls it"
-
-
-def test_a_folder_that_comes_and_goes_is_followed(window: Path) -> None:
-    till = {"uri": (window / "till").as_uri(), "name": "till"}
+    ):
+        uri = (hermetic / name / "cart.py").as_uri()
+        _, (greeting, shown) = talk(begun(hermetic, *folders), opened(uri, CODE))
+        assert greeting["result"]["capabilities"]["workspace"]["workspaceFolders"]["supported"] is True
+        assert [one["message"].partition(":")[0] for one in shown["params"]["diagnostics"]] == ["Log, do not print"]
+        assert shown["params"]["uri"] == uri, "as the editor calls it"
+    till = {"uri": (hermetic / "till").as_uri(), "name": "till"}
     changes = [
         {"method": "workspace/didChangeWorkspaceFolders", "params": {"event": event}}
         for event in ({"added": [till], "removed": []}, {"added": [], "removed": [till]})
     ]
-    _, (_, *shown) = talk(begun(window, "shop"), open_cart(window, "till"), *changes)
-    assert [len(one["params"]["diagnostics"]) for one in shown] == [0, 1, 0]
+    _, (_, *came) = talk(begun(hermetic, "shop"), opened(f"{till['uri']}/cart.py", CODE), *changes)
+    assert [len(one["params"]["diagnostics"]) for one in came] == [0, 1, 0]

@@ -99,26 +99,22 @@ def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledg
     assert waiting(run) == 0
 
 
-def test_skipping_decides_nothing(review: Callable[..., Child], run: Run, knowledge: Path, git: Git) -> None:
+def test_neither_skipping_nor_ctrl_c_at_the_reason_decides_anything(
+    review: Callable[..., Child], run: Run, knowledge: Path, git: Git
+) -> None:
     before = git(knowledge, "rev-parse", "main", BRANCH)
     child = review()
     child.send("xs")  # no key of ours is passed over
     code, text = finish(child)
     assert (code, "1 skipped" in text) == (0, True), text
     assert git(knowledge, "rev-parse", "main", BRANCH) == before
-    assert waiting(run) == 1
-
-
-def test_ctrl_c_at_the_reason_decides_nothing(
-    review: Callable[..., Child], run: Run, knowledge: Path, git: Git
-) -> None:
-    before = git(knowledge, "rev-parse", "main", BRANCH)
     child = review()
     child.send("r")
     child.expect("Reason .*: ")
     code, text = interrupt(child)
     assert (code, "what was already written is kept" in text) == (130, True), text
     assert git(knowledge, "rev-parse", "main", BRANCH) == before
+    assert waiting(run) == 1
 
 
 def test_an_error_while_approving_is_told_and_the_review_goes_on(

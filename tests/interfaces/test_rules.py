@@ -34,11 +34,8 @@ def test_a_suggested_rule_waits_on_a_branch_and_nothing_else_changes(run: Run, k
     assert git(knowledge, "status", "--porcelain") == ""
     assert git(knowledge, "rev-parse", "HEAD") == before
     assert made["handle"] not in run("recall", "list", "--type", "rule").out
-
-
-def test_a_rule_needs_a_reason(run: Run, knowledge: Path) -> None:
     done = run("contribute", "suggest-rule", "--title", "x", "--rationale", " ")
-    assert (done.code, "rationale" in done.err) == (2, True)
+    assert (done.code, "rationale" in done.err) == (2, True), "it needs a reason"
     assert run("contribute", "suggest-rule", "--title", "x").code == 2
 
 
@@ -52,9 +49,8 @@ def test_what_waits_is_listed_and_counted(run: Run, knowledge: Path, request: py
     assert run("admin", "pending-rules", "--count").out == "1\n"
     assert run("admin", "pending-rules", "--count", "--json").json == {"pending": 1}
     (one,) = run("admin", "pending-rules", "--json").json
-    assert (one["handle"], one["branch"], one["suggested_by"]) == (
-        handle, "rules/R-5N1QTC-get-before-put", "Bo <bo@example.com>",
-    )  # fmt: skip
+    assert (one["handle"], one["branch"]) == (handle, "rules/R-5N1QTC-get-before-put")
+    assert one["suggested_by"] == "Bo <bo@example.com>"
     assert [entry["handle"] for entry in one["evidence"]] == ["L-8F3K2A"]
 
 
@@ -64,9 +60,7 @@ def test_an_approved_rule_is_served_with_its_approval(run: Run, knowledge: Path,
     for stated in ("In force since", "approved by Test Person", "suggested by: Bo <bo", "suggested by: "):
         assert stated in shown.out
     approval = run("recall", "show", in_force, "--json").json["approval"]
-    assert approval.keys() >= {
-        "in_force", "approved_by", "approved_at", "suggested_by", "commit", "evidence", "unapproved_change",
-    }  # fmt: skip
+    assert approval.keys() >= {"approved_by", "approved_at", "suggested_by", "commit", "evidence"}
     assert (approval["in_force"], approval["unapproved_change"]) == (True, "")
     assert "approved by Test Person" in run("recall", "why", in_force).out
     assert run("recall", "why", in_force, "--json").json["approval"]["evidence"] == 2
@@ -136,12 +130,17 @@ def test_editing_updating_and_deleting_a_rule_only_proposes(
     assert run("recall", "show", in_force, "--json").json["tags"] == ["jira-api"]
 
 
-def test_without_a_terminal_an_approval_needs_yes(run: Run, knowledge: Path, proposal: str) -> None:
+def test_without_a_terminal_a_review_is_refused_and_an_approval_needs_yes_and_tells_what_was_made_before_it_failed(
+    run: Run, proposal: str
+) -> None:
+    done = run("admin", "review-rules")
+    assert (done.code, "needs a terminal" in done.err) == (2, True)
     done = run("admin", "approve-rule", proposal)
-    assert (done.code, done.err.splitlines()[1]) == (
-        8, "hint: see review-rules --list, then approve-rule ID --yes or reject-rule ID",
-    )  # fmt: skip
+    assert done.code == 8
+    assert "\nhint: see review-rules --list, then approve-rule ID --yes or reject-rule ID\n" in done.err
     assert run("admin", "pending-rules", "--count").out == "1\n"
+    done = run("admin", "approve-rule", proposal, "R-000000", "--yes")
+    assert (done.code, f"Approved [{proposal}]" in done.out, "R-000000" in done.err) == (3, True, True)
 
 
 def test_a_rule_is_suggested_and_approved_in_one_sitting_where_a_person_asks_for_it(run: Run, knowledge: Path) -> None:
@@ -151,11 +150,6 @@ def test_a_rule_is_suggested_and_approved_in_one_sitting_where_a_person_asks_for
     done = run(*words, "--yes")
     assert (done.code, "rationale: One stash" in done.out, "\nApproved [R-" in done.out) == (0, True, True)
     assert "Stash by name" in run("list", "--type", "rule").out
-
-
-def test_a_review_needs_a_terminal_if_anything_waits(run: Run, proposal: str) -> None:
-    done = run("admin", "review-rules")
-    assert (done.code, "needs a terminal" in done.err) == (2, True)
 
 
 FOR_PEOPLE = (
@@ -197,11 +191,6 @@ def test_an_agent_may_say_how_a_search_works(run: Run, monkeypatch: pytest.Monke
     assert run("admin", "config", "set", "search.chunking.target", "300").code == 0
 
 
-def test_of_several_approvals_those_that_were_made_are_told_even_if_the_next_fails(run: Run, proposal: str) -> None:
-    done = run("admin", "approve-rule", proposal, "R-000000", "--yes")
-    assert (done.code, f"Approved [{proposal}]" in done.out, "R-000000" in done.err) == (3, True, True)
-
-
 def test_an_approval_starts_few_programs_and_reads_the_settings_once(run: Run, proposal: str, started: Path) -> None:
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
     rows = started.read_text().splitlines()
@@ -232,6 +221,4 @@ def test_rules_in_force_come_first_in_a_search_and_before_work(run: Run, knowled
     assert before.out.startswith(f"Rules (follow these):\n  [{in_force}] GET")
     assert run("recall", "context", "--path", "README.txt").out == "Nothing is known for this yet.\n"
     data = run("recall", "context", "--project", "jira-api", "--budget", "2", "--json").json
-    assert ([one["handle"] for one in data["rules"]], [one["handle"] for one in data["lessons"]]) == (
-        [in_force], ["L-8F3K2A"],
-    )  # fmt: skip
+    assert [one["handle"] for one in (*data["rules"], *data["lessons"])] == [in_force, "L-8F3K2A"]
