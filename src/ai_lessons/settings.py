@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,11 +115,7 @@ def load(
     notes = [note, *_unknown_keys(table, file)]
     chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
     reads = _reads(chosen, tier, tiers, belongs_to)
-
-    def folder(key: str) -> Path | None:
-        named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
-        return named or _path(_text(table, key, file), file.parent, environ)
-
+    folder = partial(_folder, environ, here, table, file)
     agent, agent_by = _agent(environ, _text(table, "agent", file), file)
     claude = _path(environ.get("CLAUDE_CONFIG_DIR"), here, environ) or _home(environ) / ".claude"
     return Settings(
@@ -141,6 +138,12 @@ def load(
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
     )
+
+
+def _folder(environ: Mapping[str, str], here: Path, table: Mapping[str, Any], file: Path, key: str) -> Path | None:
+    """A folder that a variable names from `here`, or else the configuration from where its file is."""
+    named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
+    return named or _path(_text(table, key, file), file.parent, environ)
 
 
 def _unknown_keys(table: Mapping[str, Any], file: Path) -> list[str]:

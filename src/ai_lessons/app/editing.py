@@ -296,10 +296,7 @@ def update(
     repo, summary = opened.writing(ref)
     if only_resources:
         _refuse_others(summary, "update")
-    new_tags = None
-    if tags is not None or add_tags or remove_tags:
-        kept = set(summary.tags if tags is None else tags) | set(add_tags)
-        new_tags = sorted(kept - set(remove_tags))
+    new_tags = _new_tags(summary, tags, add_tags, remove_tags)
     plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
     keys = _of_kind(repo, summary, {**stated, "tags": new_tags, "versions": plain})
     changes = {key: _as_changed(value) for key, value in keys.items()}
@@ -315,6 +312,15 @@ def update(
     repo.usages.note_status(summary, changes.get("status"))
     unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or summary.project)
     return done._replace(notes=(*done.notes, *unmatched))
+
+
+def _new_tags(
+    summary: EntrySummary, tags: Sequence[str] | None, add: Sequence[str], remove: Sequence[str]
+) -> list[str] | None:
+    """The tags that an entry has then; None: as they are."""
+    if tags is None and not add and not remove:
+        return None
+    return sorted({*(summary.tags if tags is None else tags), *add} - {*remove})
 
 
 def _as_changed(value: Any) -> Any:

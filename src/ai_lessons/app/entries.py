@@ -256,8 +256,7 @@ def list_entries(
 ) -> Listing:
     """Entries by filters, as `Filter` sorts; `status` None: any, and (also with `every`) the superseded.
 
-    `scope` and `origin` are those of lessons.
-    `silent`: only those that are told to nobody who does not ask, with the reasons, whatever their status.
+    `scope`, `origin`: those of lessons. `silent`: only what is told to nobody who does not ask, why, of any status.
     """
     catalog = opened.reading.current()
     at = place_of(scope) if scope else ScopePlace(project or "")
@@ -274,15 +273,19 @@ def list_entries(
         without=_superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
-        summaries = catalog.select(query._replace(status=None, without=frozenset(), limit=0))
-        why = app.contexts.silent(opened.reading, summaries)
-        quiet = tuple(summary for summary in summaries if summary.id in why)
-        return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
+        return _silent_ones(opened.reading, query._replace(status=None, without=frozenset(), limit=0), limit)
     entries = tuple(summary for summary in catalog.select(query) if origin in {None, summary.from_})
     total = len(entries) if limit is None else catalog.count(query)
-    asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
-    unknown = [] if entries else not_here(catalog, asked)
-    return Listing(entries, total, (*opened.reading.notes(), *unknown))
+    asked = {} if entries else {"project": (project or "",), "tag": (tag or "",), "version": versions}
+    return Listing(entries, total, (*opened.reading.notes(), *not_here(catalog, asked)))
+
+
+def _silent_ones(reading: Reading, query: Filter, limit: int | None) -> Listing:
+    """Those of a query that are told to nobody who does not ask, with the reasons."""
+    summaries = reading.catalog.select(query)
+    why = app.contexts.silent(reading, summaries)
+    quiet = tuple(summary for summary in summaries if summary.id in why)
+    return Listing(quiet[:limit], len(quiet), tuple(reading.notes()), why)
 
 
 def _superseded(reading: Reading) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -405,17 +405,13 @@ def make(
     Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
     """
     handle = at.handle(entry.id, entry.kind.letter)
+    suggested = partial(Suggested, entry.id, handle, entry.title, entry.path)
     for proposal in at.about(entry.id):
         if {piece.path: at.read(piece.path, piece.new) for piece in proposal.pieces} == dict(files):
-            notes = ("proposed already",)
-            return Suggested(entry.id, handle, entry.title, entry.path, proposal.branch, proposal.commit, notes)
+            return suggested(proposal.branch, proposal.commit, ("proposed already",))
     if dry_run:
-        return Suggested(entry.id, handle, entry.title, entry.path, "", "")
-    at.repo.refuse_other_formats()
-    if not decided:
-        at.repo.guard([Change(path, data) for path, data in files.items()])
-    allowed = write_checks.refuse(at.repo, files)
-    write_checks.refuse(at.repo, {entry.path: report.encode()})
+        return suggested("", "")
+    allowed = _refuse_unwritable(at, entry, files, report, decided=decided)
     warnings = objections(at, entry, handle).warnings if any(files.values()) else ()
     wish = ProposalRequest(
         entry=entry.id,
@@ -429,7 +425,19 @@ def make(
         executable=executable,
     )
     made = decisions.propose(at.repo.store, at.git, at.trunk, wish)
-    return Suggested(entry.id, handle, entry.title, entry.path, made.branch, made.commit, (*warnings, *made.notes))
+    return suggested(made.branch, made.commit, (*warnings, *made.notes))
+
+
+def _refuse_unwritable(
+    at: ProposalContext, entry: Entry, files: Mapping[str, bytes | None], report: str, *, decided: bool
+) -> list[tuple[str, str]]:
+    """Refuse what must not get into git; of the secrets that were allowed return what the commit says. As `make`."""
+    at.repo.refuse_other_formats()
+    if not decided:
+        at.repo.guard([Change(path, data) for path, data in files.items()])
+    allowed = write_checks.refuse(at.repo, files)
+    write_checks.refuse(at.repo, {entry.path: report.encode()})
+    return allowed
 
 
 class Objections(NamedTuple):

@@ -37,7 +37,7 @@ from ai_lessons.model.rule_checks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.git.plumbing import Done
@@ -142,45 +142,42 @@ def check(
     `since`: only on lines that changed since this commit, or since the branch left it, and with a note for each entry
     that speaks of what changed. `baseline`: a file of findings that are known; `write_baseline` makes it of those now.
 
-    Raises:
-        NotFound: a path, the commit or the baseline.
-        UsageError: a path outside the project, a baseline that is none.
+    Raises NotFound: a path, the commit or the baseline.
+    UsageError: a path outside the project, a baseline that is none.
     """
     repo = library.reading
     repo.current()
     cwd = repo.options.cwd
     top = files.top_of(cwd) or cwd
-    if write_baseline and (since or not baseline):
-        hint = "--baseline FILE --write-baseline, without --since"
-        raise UsageError("a baseline holds what stands in all lines", hint=hint)
-    known_before = Counter[str]() if write_baseline or not baseline else _read_baseline(cwd / baseline)
+    known = _known_before(cwd, baseline, since, write=write_baseline)
     rules, cannot_run = rules_here(repo, cwd, projects)
     around = CheckedFiles(repo, top, [below(top, cwd, path) for path in paths], since)
     run = _run_over(around, top, rules, cannot_run)
-    findings = sorted(run.findings, key=lambda finding: (finding.path, finding.line, finding.handle))
-    notes = []
     if write_baseline:
-        _write_baseline(cwd / baseline, top, findings)
-        notes.append(f"written to {baseline}: findings that are known from now on")
-        known_before = Counter(map(_key, findings))
-    fresh = _not_in(known_before, findings)
+        known = _write_baseline(cwd / baseline, top, run.findings)
+    fresh = _not_in(known, run.findings)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
-    about = {hit.entry.id: hit for hit in reversed(touched)}  # the first place that an entry speaks of counts
-    speaking = [
+    checked = {x.id: x for x in (*(rule.summary for rule in rules), *(hit.entry for hit in touched))}
+    written = [f"written to {baseline}: findings that are known from now on"] if write_baseline else []
+    return CheckReport(
+        (*fresh, *_notes_on(touched)),
+        files=len(around.names) - run.missed,
+        rules=len(rules),
+        allowed=run.allowed,
+        in_baseline=len(run.findings) - len(fresh),
+        notes=(*written, *repo.notes()),
+        checked=tuple(checked.values()),
+    )
+
+
+def _notes_on(touched: Sequence[app.anchors.Touched]) -> list[Finding]:
+    """A note for each entry that speaks of what changed, at the first place that it speaks of."""
+    about = {hit.entry.id: hit for hit in reversed(touched)}
+    return [
         Finding(path, line, NOTE, summary.id, summary.handle, summary.title,
                 f"{summary.title} ({summary.warning or f'speaks of {anchor}'})")
         for summary, anchor, line, path in reversed(about.values())
     ]  # fmt: skip
-    checked = {x.id: x for x in (*(rule.summary for rule in rules), *(hit.entry for hit in touched))}
-    return CheckReport(
-        (*fresh, *speaking),
-        files=len(around.names) - run.missed,
-        rules=len(rules),
-        allowed=run.allowed,
-        in_baseline=len(findings) - len(fresh),
-        notes=(*notes, *repo.notes()),
-        checked=tuple(checked.values()),
-    )
 
 
 def _run_over(around: CheckedFiles, top: Path, rules: Sequence[_Rule], cannot_run: Sequence[_Rule]) -> _Run:
@@ -194,6 +191,7 @@ def _run_over(around: CheckedFiles, top: Path, rules: Sequence[_Rule], cannot_ru
             run.see(around, top, path)
     for path, why in around.unseen.items():
         run.miss(rules, path, why)
+    run.findings.sort(key=lambda finding: (finding.path, finding.line, finding.handle))
     return run
 
 
@@ -310,6 +308,14 @@ def _not_in(known_before: Counter[str], findings: Iterable[Finding]) -> list[Fin
     return fresh
 
 
+def _known_before(cwd: Path, baseline: str, since: str, *, write: bool) -> Counter[str]:
+    """What a baseline has; nothing without one, and where it is written anew. Raises NotFound, UsageError."""
+    if write and (since or not baseline):
+        hint = "--baseline FILE --write-baseline, without --since"
+        raise UsageError("a baseline holds what stands in all lines", hint=hint)
+    return _read_baseline(cwd / baseline) if baseline and not write else Counter()
+
+
 def _read_baseline(file: Path) -> Counter[str]:
     """How often each finding is known. Raises NotFound, UsageError."""
     try:
@@ -322,12 +328,14 @@ def _read_baseline(file: Path) -> Counter[str]:
         raise UsageError(f"{file} is no baseline of findings", hint="make it anew: --write-baseline") from error
 
 
-def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> None:
+def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> Counter[str]:
+    """Write what is known from now on, and return it."""
     if Path(os.path.normpath(file)).is_relative_to(top) and not file.parent.resolve().is_relative_to(top.resolve()):
         raise UsageError(f"{file.parent} leads out of {top} by a link", hint="name the file that it leads to")
     counts = Counter((finding.path, finding.id, finding.mark) for finding in findings)
     rows = [{"path": path, "rule": rule, "line": mark, "count": n} for (path, rule, mark), n in sorted(counts.items())]
     files.write(file, json.dumps({"version": 1, "findings": rows}, indent=1).encode() + b"\n")
+    return Counter(map(_key, findings))
 
 
 # --- an edit that is about to be made ---
@@ -371,17 +379,23 @@ def broken_by(
         blind = [rule for rule in cannot_run.values() if any(map(rule.check.concerns, paths))]
         unsure |= {rule.summary.id: _blind(rule, EXTRA) for rule in blind}
         unsure |= _look_at_edits(run, list(paths), *_after(Path(path), its_edits))
-    broken = dict[str, Broken]()
     for key in run.stopped:
         unsure.setdefault(key, _blind(rules[key], "it takes too long"))
+    broken = _broken_in(run, rules)
+    # without `enforce` it is told as a rule without a check
+    asked = {key: rule for key, rule in unsure.items() if rule.enforce and key not in broken}
+    return [*broken.values(), *asked.values()], rules.keys() - run.stopped
+
+
+def _broken_in(run: _Run, rules: Mapping[str, _Rule]) -> dict[str, Broken]:
+    """The rules whose checks came to their end and have findings, each at its first one."""
+    broken = dict[str, Broken]()
     for finding in run.findings:
         if finding.id not in run.stopped:
             summary, check = rules[finding.id]
             why = f"this edit breaks {summary.handle} at line {finding.line}"
             broken.setdefault(summary.id, Broken(summary, why, check.enforce))
-    # without `enforce` it is told as a rule without a check
-    asked = {key: rule for key, rule in unsure.items() if rule.enforce and key not in broken}
-    return [*broken.values(), *asked.values()], rules.keys() - run.stopped
+    return broken
 
 
 def _look_at_edits(run: _Run, paths: Sequence[str], text: str, lines: frozenset[float]) -> dict[str, Broken]:

@@ -137,22 +137,9 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
 
     Raises InvalidEntry: not such an export.
     """
-    try:
-        records = json.loads(text)
-    except (ValueError, RecursionError):
-        try:
-            records = [json.loads(row) for row in text.split("\n") if row.strip()]
-        except (ValueError, RecursionError) as error:
-            raise InvalidEntry([Problem(name, "neither JSON nor JSON lines")]) from error
-    for key in ("results", "memories"):
-        records = records.get(key, records) if isinstance(records, dict) else records
-    if not isinstance(records, list):
-        raise InvalidEntry([Problem(name, "no list of memories")])
-    items: list[Item] = []
-    damaged: list[tuple[str, str]] = []
-    first: dict[tuple[str, str], str] = {}
-    like: list[tuple[str, str, str]] = []
-    for number, record in enumerate(records, 1):
+    items, first = list[Item](), dict[tuple[str, str], str]()
+    damaged, like = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    for number, record in enumerate(_records(text, name), 1):
         where = f"{name}: memory {number}"
         texts = (record.get(key) for key in _TEXT_OF_MEMORY) if isinstance(record, dict) else ()
         content = next((text for text in texts if isinstance(text, str) and text.strip()), None)
@@ -173,6 +160,22 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
                 of=user or "", scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
             ))  # fmt: skip
     return Bundle(items, damaged, left=like)
+
+
+def _records(text: str, name: str) -> list[Any]:
+    """The memories in an export of mem0: a list, or an object that has one. Raises InvalidEntry: it is neither."""
+    try:
+        records = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            records = [json.loads(row) for row in text.split("\n") if row.strip()]
+        except (ValueError, RecursionError) as error:
+            raise InvalidEntry([Problem(name, "neither JSON nor JSON lines")]) from error
+    for key in ("results", "memories"):
+        records = records.get(key, records) if isinstance(records, dict) else records
+    if not isinstance(records, list):
+        raise InvalidEntry([Problem(name, "no list of memories")])
+    return records
 
 
 def skill(
@@ -367,21 +370,15 @@ def _instructions(
             data = git_files.read(path)[0]
             ours = of_qwen and exporters.is_exported_rule(data)
             lessons = memory(name, data, project, now) if is_memory and not ours else []
-            parts = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
-            if parts and not _came_in(parts, here):
-                other_way = exporters.instructions(name, data, split_up=not split_up)
-                if _came_in(other_way, here):
-                    parts = other_way
-                    notes.append(f"{name} {_CAME_WHOLE if split_up else _CAME_SPLIT}")
+            parts, came = ([], []) if is_memory else _split_as_before(name, data, here, split_up=split_up)
             items += lessons
             rules += parts
+            notes += came
             if not (lessons or parts):
                 left.append((name, SKIPPED, "it says nothing of its own"))
     kept, like = exporters.joined(rules)
     left += [(where, JOINED, other) for where, other in like]
-    for stated in kept:  # a section that only describes is nothing to follow, but may be found
-        rules_text = not stated.is_section or prescribes(f"{stated.title}\n{stated.body}")
-        items.append(exporters.rule(stated, project, now) if rules_text else _description(stated, project, now))
+    items += [_rule_or_description(stated, project, now) for stated in kept]
     return Bundle(items, damaged, left=left, notes=notes)
 
 
@@ -389,12 +386,27 @@ _CAME_WHOLE = "came in as one entry before, and stays one; to split it, delete o
 _CAME_SPLIT = "came in by sections before, and does so again; to have it as one entry, delete or reject those first"
 
 
+def _split_as_before(
+    name: str, data: bytes, here: Collection[str], *, split_up: bool
+) -> tuple[list[exporters.Instruction], list[str]]:
+    """The parts of a file, whole or by sections as it came in before, else as asked; with a note if that differs."""
+    parts = exporters.instructions(name, data, split_up=split_up)
+    if parts and not _came_in(parts, here):
+        other_way = exporters.instructions(name, data, split_up=not split_up)
+        if _came_in(other_way, here):
+            return other_way, [f"{name} {_CAME_WHOLE if split_up else _CAME_SPLIT}"]
+    return parts, []
+
+
 def _came_in(parts: Sequence[exporters.Instruction], here: Collection[str]) -> bool:
     """Whether most of these are here: a file in which one section is another file's, too, is none of those."""
     return 2 * sum(not part.ids.isdisjoint(here) for part in parts) > len(parts)
 
 
-def _description(stated: exporters.Instruction, project: str | None, now: datetime) -> Item:
+def _rule_or_description(stated: exporters.Instruction, project: str | None, now: datetime) -> Item:
+    """A rule; a section that only describes is nothing to follow, but may be found: it becomes a lesson."""
+    if not stated.is_section or prescribes(f"{stated.title}\n{stated.body}"):
+        return exporters.rule(stated, project, now)
     place, globs = project or GLOBAL_PROJECT, list(stated.globs)
     return _lesson(stated.where, stated.title, stated.body, place, now, applies_to=globs, source="documented")
 

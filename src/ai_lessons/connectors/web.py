@@ -422,6 +422,13 @@ _CODE = frozenset({"code", "code-block", "sourcecode"})
 _SILENT = frozenset({"contents", "currentmodule", "highlight", "image", "index", "tabularcolumns", "toctree"})
 
 
+_SETTINGS_OF_DOCUTILS = {
+    "_disable_config": True, "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5,
+    "halt_level": 5, "doctitle_xform": False, "initial_header_level": 1, "syntax_highlight": "none",
+    "stylesheet_path": "", "embed_stylesheet": False, "output_encoding": "unicode",
+}  # fmt: skip
+
+
 def _rst(data: bytes) -> str:
     """By docutils, without what it would include. Raises ImportError: it is not here; ValueError: it takes too long."""
     from docutils import nodes
@@ -450,17 +457,12 @@ def _rst(data: bytes) -> str:
     if any(sum(map(block.count, "`*|_+")) > 2_000 for block in re.split(r"\n[ \t]*\n", text)):
         raise ValueError("a paragraph has more than 2,000 marks")
     _take_as_text(text)
-    chosen = {
-        "_disable_config": True, "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5,
-        "halt_level": 5, "doctitle_xform": False, "initial_header_level": 1, "syntax_highlight": "none",
-        "stylesheet_path": "", "embed_stylesheet": False, "output_encoding": "unicode",
-    }  # fmt: skip
-    tree = publish_doctree(text, parser=Bounded(), settings_overrides=chosen)
+    tree = publish_doctree(text, parser=Bounded(), settings_overrides=_SETTINGS_OF_DOCUTILS)
     for literal in tree.findall(nodes.literal):
         literal["classes"].append("code")
     for inside in [link for link in tree.findall(nodes.reference) if "refid" in link]:
         inside.replace_self(inside.children)
-    html = publish_from_doctree(tree, writer="html5", settings_overrides=chosen)
+    html = publish_from_doctree(tree, writer="html5", settings_overrides=_SETTINGS_OF_DOCUTILS)
     as_it_is: Any = {"escape_underscores": False, "escape_asterisks": False}
     body = html[html.index("<body") :]
     return str(markdownify(body, heading_style="ATX", code_language_callback=_language, **as_it_is))

@@ -71,14 +71,19 @@ def run(
                 reader.join(timeout)
                 err = b"".join(pieces)
         except BaseException:
-            # also where the program itself has ended: as long as one of its children lives, the number stays theirs
-            if terminal:
-                process.terminate()  # git ends its own children when it is asked to
-            else:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+            _end(process, own_group=terminal is None)
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def _end(process: subprocess.Popen[bytes], *, own_group: bool) -> None:
+    """End a program with its children."""
+    if not own_group:
+        process.terminate()  # git ends its own children when it is asked to
+        return
+    # also where the program itself has ended: as long as one of its children lives, the number stays theirs
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _listen(pipe: IO[bytes], *receivers: Callable[[bytes], object]) -> threading.Thread:

@@ -68,11 +68,7 @@ def run(
             if not explain and (event.moment is not Moment.BEGIN or chosen.warm):
                 watch.cancel()
                 watch = _deadline(hook.PATIENCE, began)
-
-            def asking(terms: Options) -> DaemonClient:
-                opened = partial(app.workspace.Library, chosen.repo, terms)
-                return DaemonClient(chosen.repo, terms, lambda: stack.enter_context(opened()), warm=explain, alone=True)
-
+            asking = partial(_client, chosen, stack, explain)
             if explain or not chosen.warm:
                 return respond(event, chosen, os.environ, asking, explain=explain)
             return _soon(event, chosen, asking)
@@ -81,6 +77,12 @@ def run(
         return ""
     finally:
         watch.cancel()
+
+
+def _client(chosen: Settings, stack: ExitStack, warm: bool, terms: Options) -> DaemonClient:
+    """One that asks the helper, or else opens the repository, which `stack` closes."""
+    opened = partial(app.workspace.Library, chosen.repo, terms)
+    return DaemonClient(chosen.repo, terms, lambda: stack.enter_context(opened()), warm=warm, alone=True)
 
 
 def _checked(here: Path, repo: str | None, tier: str | None) -> str:
@@ -131,11 +133,8 @@ def respond(
     explain: bool = False,
 ) -> str:
     """The answer to an event with these settings and this environment. Raises as `handle_event`."""
-    file = environ.get(ENVIRONMENT_FILE)
-    if event.moment is Moment.BEGIN and file and not explain:
-        with open(file, "a", encoding="utf-8") as out:  # the host runs these lines before each command of the session
-            out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
-            out.write(f"export AI_LESSONS_SESSION={shlex.quote(event.session)}\n")
+    if event.moment is Moment.BEGIN and environ.get(ENVIRONMENT_FILE) and not explain:
+        _name_to_commands(environ[ENVIRONMENT_FILE], event.session)
     event = event._replace(host=event.host or chosen.agent or "")
     terms = options(chosen)._replace(session=event.session or chosen.session)
     if event.host == QWEN and event.moment is Moment.PROMPT:
@@ -164,6 +163,13 @@ def respond(
     if hints.decision and not text:
         text = "; ".join(hints.offered.why[rule] for rule in hints.offered.breaks)
     return answer(event, text, hints.decision) if text else ""
+
+
+def _name_to_commands(file: str, session: str) -> None:
+    """Name agent and session to the commands of the session: its host runs the lines of this file before each."""
+    with open(file, "a", encoding="utf-8") as out:
+        out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
+        out.write(f"export AI_LESSONS_SESSION={shlex.quote(session)}\n")
 
 
 def _deadline(seconds: float, began: float) -> Timer:
@@ -218,9 +224,8 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
     `named`: the host, as the settings of the hook say, for one whose events do not show it.
     """
     raw = _event_of(data, named)
-    name = str(raw["hook_event_name"])
+    name, by_turn = str(raw["hook_event_name"]), "turn_id" in raw
     moment = (MOMENTS | _ELSEWHERE).get(name[:1].upper() + name[1:])
-    by_turn = "turn_id" in raw
     host = _host(raw, named, by_turn=by_turn)
     if moment is None or raw.get("is_interrupt") is True or _of_no_interest(host, moment, raw):
         return None
