@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import secrets, write_checks
-from ai_lessons.app.answers import (
-    Pending,
-    ProposedFile,
-    RuleDraft,
-    Suggested,
-    Written,
-)
+from ai_lessons.app.answers import Pending, ProposedFile, RuleDraft, Suggested, Written
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest

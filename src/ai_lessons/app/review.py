@@ -45,15 +45,7 @@ from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter
-from ai_lessons.model.approval import (
-    AGENT_TRAILER,
-    APPROVALS,
-    REJECTED,
-    BranchView,
-    UnapprovedChange,
-    Verdict,
-    moment,
-)
+from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, BranchView, UnapprovedChange, Verdict, moment
 from ai_lessons.model.entries import Kind, handle, id_end
 from ai_lessons.model.layout import place, side_of
 from ai_lessons.model.texts import decode
@@ -576,6 +568,14 @@ def notes(view: BranchView, signers: PinnedSigners) -> Iterator[str]:
         yield EARLIER
 
 
+def _named_in(data: bytes, file: Path | None) -> list[str]:
+    """The signers that a list names. Raises UsageError: none."""
+    if not (named := [str(signer) for signer in parse_signers(data)]):
+        hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"
+        raise UsageError(f"{file} names no signer", hint=hint)
+    return named
+
+
 def signers(
     library: Library,
     file: Path | None,
@@ -603,10 +603,7 @@ def signers(
     if file is None and (present is None or by_address):
         raise UsageError("no list of another address was found for this repository, so there is nothing to add it to")
     data = files.read(repo.options.cwd / file, LIMIT)[0] if file is not None else present.data if present else b""
-    listed = [str(signer) for signer in parse_signers(data)]
-    if not listed:
-        hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"
-        raise UsageError(f"{file} names no signer", hint=hint)
+    listed = _named_in(data, file)
     replaced = bool(present) and (by_address or copy)
     gone = [signer for signer in before if signer not in listed] if replaced else []
     changes = list(_what_changes(repo, ref, pinned, data)) if gone and ask else []

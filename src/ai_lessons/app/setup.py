@@ -190,6 +190,11 @@ def _surrounding(root: Path, *, separate: bool) -> tuple[Worktree | None, tuple[
     return None, (note,)
 
 
+def _is_of(template: Mapping[str, bytes], root: Path, names: Iterable[str]) -> bool:
+    """Whether there is no file, or only those that an interrupted call has written."""
+    return all(n in template and (root / n).is_file() and (root / n).read_bytes() == template[n] for n in names)
+
+
 def init(path: Path, *, team: bool = False, with_starters: bool = False, separate: bool = False) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
@@ -208,11 +213,7 @@ def init(path: Path, *, team: bool = False, with_starters: bool = False, separat
     everything = read_template(template_dir())
     entries = {name: original for name, original in everything.items() if layout.place(name)}
     settings = {name: original for name, original in everything.items() if name not in entries}
-    from_template = (
-        name in everything and (root / name).is_file() and (root / name).read_bytes() == everything[name]
-        for name in present - {CONFIG_PATH}
-    )
-    fresh = not bigger and all(from_template)  # the folder is empty, or holds what an interrupted call has written
+    fresh = not bigger and _is_of(everything, root, present - {CONFIG_PATH})
     files = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
     if CONFIG_PATH not in present:
         files |= _settings_files(settings, around, fresh=fresh, team=team)

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from dulwich.objects import ObjectID
     from dulwich.repo import Repo
 
     from ai_lessons.app.health import KeptFile
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.git.sync import Trees
 
 TRAILER: Final = "Undoes"
 LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched for jobs
@@ -59,25 +61,29 @@ def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tup
             before_them = subject
             break
         if not choices:
-            before = draft.tree_of(commit.parents[0]) if commit.parents else None
-            changes = changed(store.worktree, after, before or draft.edit(None, {}))
-            reverse = {p: was for p, (_, was) in changes.items()}
+            parent = draft.tree_of(commit.parents[0]) if commit.parents else draft.edit(None, {})
+            reverse = {p: was for p, (_, was) in changed(store.worktree, after, parent).items()}
         reverse = {p: was for p, was in reverse.items() if p.startswith(prefix) and not p.startswith(events)}
         paths = [os.fsdecode(path.removeprefix(prefix)) for path in reverse]
         if paths and all(map(is_rule, paths)):  # the proposal that a decision brought in
             decisions.append(subject)
             continue
         _refuse_decisions(subject, paths)
-        merged = plan(store.worktree, repo, draft, (after, now, draft.edit(after, reverse)))
-        if merged.tree is None:
-            path = merged.torn[0].path.removeprefix(store.prefix)
-            hint = f"look at it: ai-lessons recall log {path}"
-            raise Conflict(f"{path} was changed again after “{subject}”; nothing was undone", hint=hint)
-        draft.save()
-        if merged.tree != now:
+        before, now = now, _merged(store, repo, draft, (after, now, draft.edit(after, reverse)), subject)
+        if now != before:
             jobs.append(Undone(commit.id, subject, tuple(paths), None))
-        now = merged.tree
     return jobs, _changes(store, repo, head, now), before_them
+
+
+def _merged(store: Store, repo: Repo, draft: Draft, trees: Trees, subject: str) -> ObjectID:
+    """The merge that takes a job back. Raises Conflict: a file was changed again after it."""
+    merged = plan(store.worktree, repo, draft, trees)
+    if merged.tree is None:
+        path = merged.torn[0].path.removeprefix(store.prefix)
+        hint = f"look at it: ai-lessons recall log {path}"
+        raise Conflict(f"{path} was changed again after “{subject}”; nothing was undone", hint=hint)
+    draft.save()
+    return merged.tree
 
 
 def _refuse_decisions(subject: str, paths: Iterable[str]) -> None:

@@ -110,24 +110,14 @@ def export_file(
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
     entries, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
-        # what was taken in from a file is not written beside itself
-        texts = _texts_of_people(file, form)
-        says = {x.id: next((name for name in texts if exporters.stands_in(x, texts[name])), "") for _, x in entries}
-        left_out += [(entry.path, f"{says[entry.id]} says it already") for _, entry in entries if says[entry.id]]
-        entries = [pair for pair in entries if not says[pair[1].id]]
+        entries, said = _without_said(entries, _texts_of_people(file, form))
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
             job, text = ("install", exporters.whole(entries)) if entries else ("uninstall", "")
             done = [(str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))]
         else:
             done = _folder(file, form, entries, replace=replace)
-    counts = Counter(entry.kind for _, entry in entries)
-    return Exported(
-        form,
-        tuple(starmap(ExportedFile, done)),
-        counts,
-        skipped=tuple(starmap(Skipped, left_out)),
-        notes=tuple(repo.notes()),
-    )
+    counts, skipped = Counter(entry.kind for _, entry in entries), tuple(starmap(Skipped, [*left_out, *said]))
+    return Exported(form, tuple(starmap(ExportedFile, done)), counts, skipped=skipped, notes=tuple(repo.notes()))
 
 
 _OF_HOSTS = frozenset((".claude", ".cursor", ".github", ".qwen", ".windsurf"))
@@ -148,6 +138,15 @@ def _texts_of_people(place: Path, form: str) -> dict[str, str]:
             if not exporters.is_exported_rule(data):
                 texts[file.relative_to(root).as_posix()] = data.decode("utf-8", "replace")
     return texts
+
+
+def _without_said(
+    entries: Sequence[ExportedEntry], texts: Mapping[str, str]
+) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
+    """The entries that none of these texts has: what was taken in from a file is not written beside itself."""
+    says = {x.id: next((name for name in texts if exporters.stands_in(x, texts[name])), "") for _, x in entries}
+    left_out = [(entry.path, f"{says[entry.id]} says it already") for _, entry in entries if says[entry.id]]
+    return [pair for pair in entries if not says[pair[1].id]], left_out
 
 
 # --- a site of files ---
@@ -477,35 +476,25 @@ def import_files(
     """Take over what files or folders of another tool hold: entries in one commit, rules as proposals.
 
     `form` is one that `importers` reads; `split_up` makes a rule of each section. What is here already stays as it
-    is; damaged parts are left out and named. Raises: as `importers.read_source`. InvalidEntry: also where nothing
-    of it can be read.
+    is; damaged parts are left out and named. Raises as `importers.read_source`; InvalidEntry also if all is damaged.
     """
     repo = library.primary
     repo.refuse_other_formats()
     reading = partial(repo.options.each, "reading")
     bundle = read_source(files, form, project, repo.options.now(), reading, split_up=split_up, here=_here(repo))
     name = first_of([file.name for file in files], 1)
-    sorting = _Sorting(repo)
-    for item in repo.options.each("reading", bundle.items):
-        sorting.take(item)
-    sorting.skip_wrong_links()
-    skipped = [*bundle.damaged, *sorting.skipped]
-    if skipped and not bundle.items:
-        raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in skipped[:20]])
-    fresh = sorting.fresh
-    arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
+    sorting = _sorted(repo, bundle, name)
+    arrived = {entry.id for _, entry in (*sorting.fresh, *sorting.rules)}
     events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
-    done = _write(repo, fresh, name, dry_run=dry_run)
+    done = _write(repo, sorting.fresh, name, dry_run=dry_run)
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
-    origin = [("Imported-from", secrets.masked(name)), (BATCH, batch)]
-    queued, unproposed = _propose_rules(repo, sorting.rules, origin, dry_run=dry_run)
-    skipped += unproposed
-    seen = _seen(sorting, bundle, skipped, [*done.written, *queued])
+    queued = _propose_rules(repo, sorting, [("Imported-from", secrets.masked(name)), (BATCH, batch)], dry_run=dry_run)
+    seen = _seen(sorting, bundle, [*done.written, *queued])
     return Ported(
         written=done.written,
         unchanged=sum(item.became == KNOWN for item in seen),
-        skipped=tuple(starmap(Skipped, skipped)),
-        relations=sum(len(entry.links) for _, entry in fresh),
+        skipped=tuple(starmap(Skipped, sorting.skipped)),
+        relations=sum(len(entry.links) for _, entry in sorting.fresh),
         params=turned,
         events=events,
         queued=tuple(queued),
@@ -526,12 +515,10 @@ def _here(repo: RepositorySession) -> set[str]:
     return ids
 
 
-def _seen(
-    sorting: _Sorting, bundle: Bundle, skipped: Sequence[tuple[str, str]], reported: Sequence[Written | Suggested]
-) -> tuple[Seen, ...]:
+def _seen(sorting: _Sorting, bundle: Bundle, reported: Sequence[Written | Suggested]) -> tuple[Seen, ...]:
     """Every part of the source once, in its order."""
-    left_out, ids = {where for where, _ in skipped}, {report.id for report in reported}
-    rows = [Seen(*part) for part in bundle.left] + [Seen(where, SKIPPED, about) for where, about in skipped]
+    left_out, ids = {where for where, _ in sorting.skipped}, {report.id for report in reported}
+    rows = [Seen(*part) for part in bundle.left] + [Seen(where, SKIPPED, about) for where, about in sorting.skipped]
     for item, entry in (*sorting.fresh, *sorting.rules, *sorting.known):
         fate = (QUEUED if entry.kind is Kind.RULE else ADDED) if entry.id in ids else KNOWN
         if fate != KNOWN or item.where not in left_out:
@@ -548,14 +535,14 @@ class _Sorting:
     Rules never reach the working tree from here.
     """
 
-    def __init__(self, repo: RepositorySession) -> None:
+    def __init__(self, repo: RepositorySession, damaged: Iterable[tuple[str, str]]) -> None:
         self._repo = repo
         self._here = {place.id for place in repo.current().locations()}
         self._taken: set[str] = set()
         self._seen: set[str] = set()
         self.fresh: list[Arrival] = []
         self.rules: list[Arrival] = []
-        self.skipped: list[tuple[str, str]] = []
+        self.skipped = [*damaged]
         self.known: list[Arrival] = []
 
     def skip_wrong_links(self) -> None:
@@ -602,6 +589,17 @@ class _Sorting:
         return True
 
 
+def _sorted(repo: RepositorySession, bundle: Bundle, name: str) -> _Sorting:
+    """Sort what a source called `name` holds. Raises InvalidEntry: nothing of it can be read."""
+    sorting = _Sorting(repo, bundle.damaged)
+    for item in repo.options.each("reading", bundle.items):
+        sorting.take(item)
+    sorting.skip_wrong_links()
+    if sorting.skipped and not bundle.items:
+        raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in sorting.skipped[:20]])
+    return sorting
+
+
 def _with_id(item: Item, entry: Entry) -> Arrival:
     """A rule that says its id: a proposal is about an id, not about a place."""
     if not entry.derived and stated_id(entry.fields.get("id")):
@@ -625,21 +623,20 @@ def _write(repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_
 
 
 def _propose_rules(
-    repo: RepositorySession, rules: Sequence[Arrival], origin: Sequence[tuple[str, str]], *, dry_run: bool
-) -> tuple[list[Suggested], list[tuple[str, str]]]:
-    """Proposals for rules that are neither approved, proposed nor turned down; what failed, and why."""
-    if not rules:
-        return [], []
+    repo: RepositorySession, sorting: _Sorting, origin: Sequence[tuple[str, str]], *, dry_run: bool
+) -> list[Suggested]:
+    """Proposals for rules that are neither approved, proposed nor turned down; what failed is skipped, with why."""
+    if not sorting.rules:
+        return []
     # commits of the same second are listed by the names of their branches, which end in this part of the id
-    rules = sorted(rules, key=lambda arrival: arrival.entry.id[-HANDLE_LENGTH:])
+    rules = sorted(sorting.rules, key=lambda arrival: arrival.entry.id[-HANDLE_LENGTH:])
     if repo.rules.ref() is None:
         if dry_run:
-            would_be = (Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", "") for _, e in rules)
-            return list(would_be), []
+            return [Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", "") for _, e in rules]
         reason = "there is no approval branch yet: commit something, then import again"
-        return [], [(arrival.item.where, reason) for arrival in rules]
+        sorting.skipped += [(arrival.item.where, reason) for arrival in rules]
+        return []
     made: list[Suggested] = []
-    skipped: list[tuple[str, str]] = []
     with open_proposals(repo) as at:
         rejected = {rejection.entry for rejection in at.rejections}
         unknown = [
@@ -648,6 +645,6 @@ def _propose_rules(
         new = [arrival for arrival in unknown if not at.about(arrival.entry.id)]
         for arrival in repo.options.each("proposing", new):
             subject, files = f"Propose rule: {arrival.entry.title}", {arrival.item.path: arrival.item.data}
-            with noting(arrival.item.where, skipped):
+            with noting(arrival.item.where, sorting.skipped):
                 made.append(make(at, arrival.entry, files, subject, trailers=origin, dry_run=dry_run))
-    return made, skipped
+    return made

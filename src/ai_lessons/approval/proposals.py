@@ -155,6 +155,8 @@ def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, st
 
 def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
     """Why these files cannot be put on the approval branch (called `trunk`) as they are."""
+    if sides.before is None:
+        yield f"it has no commit in common with {trunk}"
     for piece in pieces:
         if not piece.is_plain:
             yield f"{piece.path} is not a plain file in it"
@@ -472,16 +474,9 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
     own_pieces = tuple(piece for piece in changes if owned[piece.path] == {entry})
     if not own_pieces or _is_taken(trunk, base, name, own_pieces):
         return None
-    problems = [fault] if fault else []
-    if base is None:
-        problems.append(f"it has no commit in common with {trunk.name}")
-    problems += faults(sides, trunk.name, own_pieces)
     new, old = any(piece.new for piece in own_pieces), any(piece.old for piece in own_pieces)
     piece = next((piece for piece in own_pieces if piece.new), own_pieces[0])
-    elsewhere = trunk.places(entry) - {piece.path for piece in own_pieces} if name.startswith(PROPOSALS) else set()
-    if elsewhere and new:
-        problems.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
-    writers = [commit.info.author for commit in commits if len(commit.parents) < 2]
+    double = _place_beside(trunk, entry, own_pieces) if new and name.startswith(PROPOSALS) else ""
     messages = [commit.info.message for commit in commits]
     batch, makers = _batch_of(commits)
     return OpenProposal(
@@ -493,15 +488,21 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
         path=_main(sides, sides.after if piece.new else sides.before, piece.path),
         sort="removal" if not new else "edit" if old else "new",
         pieces=own_pieces,
-        suggested_by=tuple(dict.fromkeys(writers)),
+        suggested_by=tuple(dict.fromkeys(made.info.author for made in commits if len(made.parents) < 2)),
         at=commits[0].info.committed,
         trailers=trailers(messages[0]),
         foreign=(*(piece.path for piece in changes if piece not in own_pieces), *foreign),
-        faults=tuple(problems),
+        faults=tuple(filter(None, (fault, *faults(sides, trunk.name, own_pieces), double))),
         report=next(filter(None, map(report, messages)), ""),
         batch=batch,
         makers=makers,
     )
+
+
+def _place_beside(trunk: Trunk, rule: str, pieces: Sequence[Piece]) -> str:
+    """The fault of a rule that stands at another place on the approval branch, too; empty if it does not."""
+    elsewhere = trunk.places(rule) - {piece.path for piece in pieces}
+    return f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already" if elsewhere else ""
 
 
 def _batch_of(commits: Sequence[RawCommit]) -> tuple[str, tuple[Person, ...]]:

@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import Blob, ObjectID
 
-from ai_lessons.errors import (
-    Conflict,
-    InvalidEntry,
-    NotFound,
-    Refused,
-    UnsupportedRepository,
-)
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsupportedRepository
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git import files, objects, plumbing
@@ -610,37 +604,41 @@ def sync(
     place = where(store, remote)
     to = place if remote else _destination(store, place)
     networks = [Network(store.worktree, name, ask=ask, progress=progress) for name in {place.remote: 0, to.remote: 0}]
-    notes, upstream = store.save().messages, Upstream(store)
+    so_far, upstream = Synced(*place, notes=store.save().messages), Upstream(store)
     before = {branch_of(ref) for ref in proposal_refs(store.worktree)}
     upstream.look(place, to)
-    received, merged = 0, dict[str, None]()
     for tries in range(1, TRIES + 1):
         for network in networks:
             network.fetch()
         source, followed = upstream.check(networks[0], place, take)
         place, to = source, source if to == place else upstream.check(networks[-1], to, take)[0]
-        for source in dict.fromkeys((place, to)):
-            brought = bring(store, source)
-            received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
-            notes = (*notes, *brought.notes)
-            if brought.torn:
-                break
+        so_far, brought = _bring_each(store, (place, to), so_far)
         arrived = tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - before))
-        local_proposals, notes = proposals(), (*notes, *followed)
+        so_far = so_far._replace(arrived=arrived, notes=(*so_far.notes, *followed))
+        local_proposals = proposals()
         unpushed, diverged = _unpushed_proposals(store, to.remote, local_proposals, upstream)
-        so_far = Synced(
-            *source, received, merged=tuple(merged), arrived=arrived, commit=brought.head, notes=(*notes, *diverged)
-        )
+        result = so_far._replace(notes=(*so_far.notes, *diverged))  # each try looks anew at what diverged
         if brought.torn:
-            return _keep(store, networks[-1], so_far, brought, unpushed)
-        ahead = brought.ahead if to == place else -1
-        so_far = so_far._replace(remote=place.remote, branch=place.branch)
-        synced = _push(store, networks[-1], so_far, to, unpushed, ahead)
+            return _keep(store, networks[-1], result, brought, unpushed)
+        result = result._replace(remote=place.remote, branch=place.branch)
+        synced = _push(store, networks[-1], result, to, unpushed, brought.ahead if to == place else -1)
         upstream.note(local_proposals, place, to)
         if synced is not None:
             return synced._replace(notes=(*synced.notes, *unshared(store)))
         time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
     raise Conflict(f"{to.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
+
+
+def _bring_each(store: Store, places: Iterable[RemoteBranch], so_far: Synced) -> tuple[Synced, Brought]:
+    """Merge these branches in turn, up to one that conflicts: all that came in so far, and the last of them."""
+    for place in dict.fromkeys(places):
+        brought = bring(store, place)
+        merged = tuple(dict.fromkeys((*so_far.merged, *brought.merged)))
+        received, notes = so_far.received + brought.received, (*so_far.notes, *brought.notes)
+        so_far = Synced(*place, received, merged=merged, commit=brought.head, notes=notes)
+        if brought.torn:
+            break
+    return so_far, brought
 
 
 def _push(

@@ -23,6 +23,7 @@ from ai_lessons.search.database import read_notes, write_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 Progress = Callable[[str, int, int], None]
@@ -278,28 +279,42 @@ def pull(
     stamp = home / "unavailable.json"
     if not again and (reasons := recent_failure(stamp, now())):
         raise ModelUnavailable(spec.name, reasons)
-    try:
-        home.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(f"{home}.lock").acquire()
-    except OSError as error:
-        raise StorageFailed(f"the model cannot be stored in {home.parent}: {error.strerror or error}") from error
-    with lock:
+    with _lock_of(home):
         model, tried = _find(cache_dir, folder, spec)
         if model:
             return model
-        for source, fetch in sources.items():
-            try:
-                _put_into(home, fetch, spec, progress)
-            except SourceFailed as error:
-                tried.append((source, str(error)))
-                continue
-            except OSError as error:
-                raise StorageFailed(f"the model cannot be stored in {home}: {error.strerror or error}") from error
-            _remember(home.parent / VERIFIED, home, spec)
+        source = _fetched(home, sources, spec, progress, tried)
+        if source:
             stamp.unlink(missing_ok=True)
             return ModelFolder(home, source)
         remember_failure(stamp, tried, now())
         raise ModelUnavailable(spec.name, tried)
+
+
+def _lock_of(home: Path) -> AbstractContextManager[object]:
+    """The lock of a model's folder, which is there then. Raises StorageFailed."""
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(f"{home}.lock").acquire()
+    except OSError as error:
+        raise StorageFailed(f"the model cannot be stored in {home.parent}: {error.strerror or error}") from error
+
+
+def _fetched(
+    home: Path, sources: Mapping[str, Fetch], spec: ModelSpec, progress: Progress, tried: list[tuple[str, str]]
+) -> str:
+    """The first source that had the model, which is in `home` now; empty: none had. Why each had not: `tried`."""
+    for source, fetch in sources.items():
+        try:
+            _put_into(home, fetch, spec, progress)
+        except SourceFailed as error:
+            tried.append((source, str(error)))
+        except OSError as error:
+            raise StorageFailed(f"the model cannot be stored in {home}: {error.strerror or error}") from error
+        else:
+            _remember(home.parent / VERIFIED, home, spec)
+            return source
+    return ""
 
 
 def _put_into(home: Path, fetch: Fetch, spec: ModelSpec, progress: Progress) -> None:

@@ -183,22 +183,14 @@ class Review:
                     click.echo("Not approved yet: you had not seen all of it. Press a again.", err=True)
                 cut = False
                 return False
-            if choice != "approve" and proposal.change == STANDING:
-                raise UsageError(
-                    f"{proposal.handle} is on the approval branch already; it is not in force until it is approved",
-                    hint=f"skip it, or propose a change: ai-lessons contribute edit {proposal.handle}",
-                )
+            _refuse_standing(proposal, choice)
             if choice == "edit":
                 edited = call.edit_until_valid(partial(app.review.edit_proposal, call.library, proposal.branch))
                 proposal = _reread(call, proposal, edited.branch if edited else proposal.branch)
                 show()
                 return False
             if choice == "batch":
-                commits = many_confirmed(call, app.review.Batch(batch=proposal.batch, of=proposal.branch), yes=False)
-                title = f"rules of import {proposal.batch}"
-                merged = app.review.approve_rules(call.library, commits, title, sign=self.sign)
-                call.say(text_jobs.approved(merged, call.view))
-                self.in_batch.update(commits)
+                self._approve_batch(proposal)
                 return True
             try:
                 self._carry_out(proposal, choice)
@@ -210,9 +202,17 @@ class Review:
             return True
 
         show()
-        choices = {key: choice for key, choice in CHOICES.items() if key != "b" or proposal.batch}
-        choice = choose(choices, act)
+        choice = choose({key: name for key, name in CHOICES.items() if key != "b" or proposal.batch}, act)
         return "approve" if choice == "batch" else choice
+
+    def _approve_batch(self, proposal: Pending) -> None:
+        """Approve all of the same import, after a question."""
+        call = self.call
+        commits = many_confirmed(call, app.review.Batch(batch=proposal.batch, of=proposal.branch), yes=False)
+        title = f"rules of import {proposal.batch}"
+        merged = app.review.approve_rules(call.library, commits, title, sign=self.sign)
+        call.say(text_jobs.approved(merged, call.view))
+        self.in_batch.update(commits)
 
     def _carry_out(self, proposal: Pending, choice: str) -> None:
         """Approve or reject what was shown. Raises Conflict: it was changed meanwhile."""
@@ -226,6 +226,15 @@ class Review:
         word = "Approved" if choice == "approve" else "Rejected"
         click.echo(text_jobs.decided(word, decided, call.view), color=call.view.colour)
         call.note(decided.notes)
+
+
+def _refuse_standing(proposal: Pending, choice: str) -> None:
+    """Refuse for a rule on the approval branch what is done only to a proposal. Raises UsageError."""
+    if proposal.change == STANDING and choice != "approve":
+        raise UsageError(
+            f"{proposal.handle} is on the approval branch already; it is not in force until it is approved",
+            hint=f"skip it, or propose a change: ai-lessons contribute edit {proposal.handle}",
+        )
 
 
 def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
