@@ -350,12 +350,18 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
             counts += figures
             for text, failure in missing:
                 unhelped.setdefault(text, []).append(failure)
+    numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
+    notes = (*_named(unread_files), *opened.reading.notes())
+    return Replay._make([*numbers, tuple(_commonest(opened, unhelped)), notes])
+
+
+def _commonest(opened: Library, unhelped: Mapping[str, Sequence[_Failure]]) -> Iterator[Unhelped]:
+    """The commonest failures that nothing helps with, by their text."""
     # live, a helper compares them by meaning, too: of the many that are played only those are that would be named
     likely = sorted(unhelped.items(), key=lambda row: -len(row[1]))[: 2 * NAMED]
     named = [row for row in likely if not app.hints.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries]
-    most = tuple(Unhelped(secrets.masked(text), len(times)) for text, times in named[:NAMED])
-    numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
-    return Replay._make([*numbers, most, (*_named(unread_files), *opened.reading.notes())])
+    for text, times in named[:NAMED]:
+        yield Unhelped(secrets.masked(text), len(times))
 
 
 def _sources(opened: Library, taught: Mapping[str, Sequence[str]], entry_id: str) -> frozenset[str]:
@@ -451,22 +457,31 @@ def harvest(
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
     first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if since else ""  # a day begins where the person is
-    # a time to the millisecond is that of one event; one to the second may be that of two sessions
-    events = (event for transcript in seen for event in transcript.happened if event.at >= first)
-    once = {(event.at, event.words, "." in event.at or event.session): event for event in events}
-    every = sorted(once.values(), key=lambda event: event.at)
+    every = _each_once(event for transcript in seen for event in transcript.happened if event.at >= first)
     stated = [row for transcript in seen for row in transcript.stated if row.at >= first]
     candidates = drafts(every, stated, _stored_already(repo, memory.decided))
     if not (folder or since or team):
-        helping = (each for each in candidates if each.do and each.content)
-        rows = ((x.id, x.project, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
-        git_files.write_json(repo.options.state_dir / FOLDER / NEXT_STEP, list(rows))
-        named = ((x.project, x.when, f"{x.when}. {x.because[:1].upper()}{x.because[1:]}") for x in candidates if x.wall)
-        git_files.write_json(repo.options.state_dir / app.hints.WALLS, list(named))
+        _keep_for_hooks(repo.options.state_dir, candidates)
     chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
     effect, every_note = measured(in_sessions(every), chosen), (*_named(unread_files), *repo.notes())
     unread = sum(transcript.unread for transcript in seen)
     return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
+
+
+def _each_once(events: Iterable[Happened]) -> list[Happened]:
+    """Each event once, in their order, also where two transcripts hold it."""
+    # a time to the millisecond is that of one event; one to the second may be that of two sessions
+    once = {(event.at, event.words, "." in event.at or event.session): event for event in events}
+    return sorted(once.values(), key=lambda event: event.at)
+
+
+def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> None:
+    """Write down what hooks tell of drafts: what worked after a failure, and what an agent was kept from doing."""
+    helping = (each for each in candidates if each.do and each.content)
+    rows = ((x.id, x.project, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
+    git_files.write_json(state_dir / FOLDER / NEXT_STEP, list(rows))
+    walls = ((x.project, x.when, f"{x.when}. {x.because[:1].upper()}{x.because[1:]}") for x in candidates if x.wall)
+    git_files.write_json(state_dir / app.hints.WALLS, list(walls))
 
 
 def _of_team(folder: Path, ref: str) -> Iterator[TranscriptContents]:
@@ -491,18 +506,12 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     entry = app.proposals.entry_of(proposal.path, {x.path: x.new.encode() for x in proposal.files if x.new is not None})
     if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:
         return None
-    memory, left = _Memory(opened.options.state_dir / FOLDER), AT_A_DECISION
-    seen = list[TranscriptContents]()
-    for file, status in transcripts(where, opened.options.cwd, ""):
-        left -= 0 if memory.has(file, status) else status.st_size
-        with suppress(AiLessonsError):  # one that cannot be read is no evidence
-            seen += [memory.seen(file, status)] if left > 0 else []
-    memory.save()
+    seen = _read_at_a_decision(opened, where)
     words, project, about = {*terms.terms(entry.title)}, entry.project, entry.fields.get("about")
     globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
     forms = commands.named_forms(f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(about)))
-    here = {name for each in seen for _, name, *_ in each.moments if project in {name, GLOBAL_PROJECT}}
-    here |= {name for each in seen for _, name, *_ in each.moments if git_files.same_name(project, name)}
+    names = {moment.project for each in seen for moment in each.moments}
+    here = {name for name in names if project in {name, GLOBAL_PROJECT} or git_files.same_name(project, name)}
     rows = sorted({x for each in seen for x in each.moments if x.project in here}, key=lambda x: x.at)
     again = [x for x in rows if x.sort == "said" and 2 * len(words.intersection(x.text.split())) >= max(len(words), 3)]
     edits = [x for x in rows if x.sort == "edit" and any_match(globs, [x.text])]
@@ -515,6 +524,17 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
         return None
     characters = len(reached) * len(entry.title + entry.body)
     return PastSessions(len(every - apart), len(reached), repeated, edited, len(ran - apart), characters, len(apart))
+
+
+def _read_at_a_decision(opened: Library, where: Where) -> list[TranscriptContents]:
+    """The transcripts that were read before, and of the others as many as a reviewer has time for."""
+    memory, left, seen = _Memory(opened.options.state_dir / FOLDER), AT_A_DECISION, list[TranscriptContents]()
+    for file, status in transcripts(where, opened.options.cwd, ""):
+        left -= 0 if memory.has(file, status) else status.st_size
+        with suppress(AiLessonsError):  # one that cannot be read is no evidence
+            seen += [memory.seen(file, status)] if left > 0 else []
+    memory.save()
+    return seen
 
 
 def _named(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.contexts import Edit
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
+    from ai_lessons.learning.statistics import Tallies
 
     Fitting = Callable[[Context, int], Mapping[str, int]]
     """Which of the entries can be told whole in so many characters, and how many each takes."""
@@ -374,22 +375,24 @@ def _about_a_command(
     inside = [x for x in app.contexts.about_inside(near, calls, folders[0]) if x not in named] if named else []
     usages = usages_of(repo, [*named, *inside]) if named else {}
     for summary in (*named, *inside):
-        pattern = summary.pattern
-        seen, why = commands.seen_in(summary.seen), "names this command"
-        if carried_out(pattern, command):
-            fitting.pop(summary.id, None)  # the line does already what it says
+        why = _names_what_fails(summary, usages[summary.id].tallies)
+        if not why or carried_out(summary.pattern, command):  # the line does already what it says
+            fitting.pop(summary.id, None)
             continue
-        if seen:
-            tally = usages[summary.id].tallies
-            unsure = seen.chance(tally.held, tally.passed) <= commands.BAR
-            if unsure or max(seen.sessions, tally.held) < commands.LEAST_SESSIONS:
-                fitting.pop(summary.id, None)
-                continue
-            why = f"failed in {seen.failures + tally.held} of {seen.calls + tally.held + tally.passed} calls"
         if summary in inside and not fresh and not fitting:
             break  # about the folder that this line goes into: said along, so that it interrupts once less
         fitting[summary.id] = summary, EDIT_BAR * EXACT, why
     return {name: row for name, row in fitting.items() if not _destroys(row[0])}
+
+
+def _names_what_fails(summary: EntrySummary, tallies: Tallies) -> str:
+    """Why an entry is about a command that it names; empty where calls are counted and too few of them failed."""
+    if not (seen := commands.seen_in(summary.seen)):
+        return "names this command"
+    unsure = seen.chance(tallies.held, tallies.passed) <= commands.BAR
+    if unsure or max(seen.sessions, tallies.held) < commands.LEAST_SESSIONS:
+        return ""
+    return f"failed in {seen.failures + tallies.held} of {seen.calls + tallies.held + tallies.passed} calls"
 
 
 def _destroys(summary: EntrySummary) -> bool:
@@ -673,16 +676,18 @@ def _tell(
         if attempts and session.failed and not at_stake and not entries:
             missing = f"{', '.join(attempts)}: {transcripts.headline(event.text)}"
             session.failed[-1] = session.failed[-1]._replace(missing=missing)
-        command = event.command[:_DOES]
-        for entry in entries:
-            does, why = entry.pattern or offered.texts.get(entry.id, ""), offered.why[entry.id]
-            names = entry.id, entry.handle, entry.title
-            session.told.append(ShownEntry(*names, event.moment, why, command, [*shape], does[:_DOES]))
+        session.told += [_as_told(entry, offered, event, shape) for entry in entries]
     # a title at the start is not the entry: that one was told and not used says nothing of it
     events += app.contexts.injection_events(offered) if entries and not begins else []
     if events and event.trial is None:
         asking.record(events)
     return Hints(event.moment, offered)
+
+
+def _as_told(entry: EntrySummary, offered: Context, event: AgentEvent, shape: Sequence[str]) -> ShownEntry:
+    """What a session remembers of an entry that is told now."""
+    does, names = entry.pattern or offered.texts.get(entry.id, ""), (entry.id, entry.handle, entry.title)
+    return ShownEntry(*names, event.moment, offered.why[entry.id], event.command[:_DOES], [*shape], does[:_DOES])
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Hints:

@@ -17,16 +17,7 @@ from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
 from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
-from ai_lessons.search.ranking import (
-    BAR,
-    NEAR_BEST,
-    Candidates,
-    Chance,
-    IndexRefresh,
-    Match,
-    Ranked,
-    RankingFacts,
-)
+from ai_lessons.search.ranking import BAR, NEAR_BEST, Candidates, Chance, IndexRefresh, Match, Ranked, RankingFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -500,11 +491,7 @@ def _missing(gathered: Gathered) -> str:
 
 
 def _hits(
-    repo: Reading,
-    query: Query,
-    matches: Sequence[Match],
-    versions: Versions,
-    summaries: Mapping[str, EntrySummary],
+    repo: Reading, query: Query, matches: Sequence[Match], versions: Versions, summaries: Mapping[str, EntrySummary]
 ) -> list[Hit]:
     facts = _facts(repo, query, versions, summaries)
     ranked = ranking.rank(matches, facts, context=query.context_tags, aliases=repo.reading_config.tag_aliases)

@@ -402,11 +402,7 @@ def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, st
 
 
 def _by_rule(
-    worktree: Worktree,
-    repo: Repo,
-    was: Mapping[str, str],
-    now: Mapping[str, str | None],
-    chosen: Sequence[str],
+    worktree: Worktree, repo: Repo, was: Mapping[str, str], now: Mapping[str, str | None], chosen: Sequence[str]
 ) -> list[Edited]:
     before = {path: rule_of(worktree, repo, path, blob) for path, blob in was.items()}
     unchanged = {rule: path for path, rule in before.items() if path not in now}

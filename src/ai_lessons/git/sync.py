@@ -247,11 +247,11 @@ class Decisions:
 
     def choose(self, torn: MergeConflict) -> str | None:
         """The chosen side (`ours`, `theirs`); None: no choice was made, or one side has changed since."""
-        return self.made.get(_key(torn))
+        return self.made.get(choice_key(torn.ours, torn.theirs, torn.path))
 
     def note(self, torn: MergeConflict, take: str) -> None:
         """Remember a choice. Raises StorageFailed: it cannot be written."""
-        self.made[_key(torn)] = take
+        self.made[choice_key(torn.ours, torn.theirs, torn.path)] = take
         files.write_json(self._file, self.made, durable=True)
 
     def forget(self, merge: str = "") -> None:
@@ -264,10 +264,6 @@ class Decisions:
     def settled(self) -> dict[str, dict[str, str]]:
         """The choices that made a merge, by its id; only of the last one that any did."""
         return files.read_json(self._file.with_name("settled.json")) or {}
-
-
-def _key(torn: MergeConflict) -> str:
-    return choice_key(torn.ours, torn.theirs, torn.path)
 
 
 def choice_key(ours: str | None, theirs: str | None, path: str) -> str:
@@ -605,7 +601,6 @@ def sync(
     to = place if remote else _destination(store, place)
     networks = [Network(store.worktree, name, ask=ask, progress=progress) for name in {place.remote: 0, to.remote: 0}]
     so_far, upstream = Synced(*place, notes=store.save().messages), Upstream(store)
-    before = {branch_of(ref) for ref in proposal_refs(store.worktree)}
     upstream.look(place, to)
     for tries in range(1, TRIES + 1):
         for network in networks:
@@ -613,8 +608,7 @@ def sync(
         source, followed = upstream.check(networks[0], place, take)
         place, to = source, source if to == place else upstream.check(networks[-1], to, take)[0]
         so_far, brought = _bring_each(store, (place, to), so_far)
-        arrived = tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - before))
-        so_far = so_far._replace(arrived=arrived, notes=(*so_far.notes, *followed))
+        so_far = so_far._replace(arrived=upstream.arrived(), notes=(*so_far.notes, *followed))
         local_proposals = proposals()
         unpushed, diverged = _unpushed_proposals(store, to.remote, local_proposals, upstream)
         result = so_far._replace(notes=(*so_far.notes, *diverged))  # each try looks anew at what diverged
@@ -829,6 +823,11 @@ class Upstream:
     def had(self, place: RemoteBranch) -> bool:
         """Whether the remote had this branch of a proposal."""
         return place.name in self._seen or place.tracking in self._proposals
+
+    def arrived(self) -> tuple[str, ...]:
+        """The branches of proposals that are new here."""
+        now = {branch_of(ref) for ref in proposal_refs(self._store.worktree)}
+        return tuple(sorted(now.difference(map(branch_of, self._proposals))))
 
     def check(self, network: Network, place: RemoteBranch, take: str) -> tuple[RemoteBranch, tuple[str, ...]]:
         """The branch to share with after a fetch, and notes.

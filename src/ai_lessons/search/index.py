@@ -16,16 +16,7 @@ from ai_lessons.errors import Conflict, StorageFailed, Unreachable
 from ai_lessons.model.entries import Filter
 from ai_lessons.search.database import EMBED, WRITE, Database, RefreshState, Schema
 from ai_lessons.search.model_files import ModelUnavailable, Progress, first_line, silent
-from ai_lessons.search.ranking import (
-    Candidates,
-    EntryRows,
-    IndexRefresh,
-    IndexStatus,
-    Match,
-    Row,
-    condition,
-    question,
-)
+from ai_lessons.search.ranking import Candidates, EntryRows, IndexRefresh, IndexStatus, Match, Row, condition, question
 from ai_lessons.search.table import (
     FTS_INDEX,
     LANCE_ERRORS,
