@@ -149,13 +149,13 @@ def check(
     repo.current()
     cwd = repo.options.cwd
     top = files.top_of(cwd) or cwd
-    known = _known_before(cwd, baseline, since, write=write_baseline)
+    known_before = _known_before(cwd, baseline, since, write=write_baseline)
     rules, cannot_run = rules_here(repo, cwd, projects)
     around = CheckedFiles(repo, top, [below(top, cwd, path) for path in paths], since)
     run = _run_over(around, top, rules, cannot_run)
     if write_baseline:
-        known = _write_baseline(cwd / baseline, top, run.findings)
-    fresh = _not_in(known, run.findings)
+        known_before = _write_baseline(cwd / baseline, top, run.findings)
+    fresh = _not_in(known_before, run.findings)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
     checked = {x.id: x for x in (*(rule.summary for rule in rules), *(hit.entry for hit in touched))}
     written = [f"written to {baseline}: findings that are known from now on"] if write_baseline else []

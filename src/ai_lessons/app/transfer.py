@@ -110,13 +110,13 @@ def export_file(
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
     entries, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
-        entries, said = _without_said(entries, _texts_of_people(file, form))
+        entries, repeated = _without_said(entries, _texts_of_people(file, form))
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
             job, text = ("install", exporters.whole(entries)) if entries else ("uninstall", "")
             done = [(str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))]
         else:
             done = _folder(file, form, entries, replace=replace)
-    counts, skipped = Counter(entry.kind for _, entry in entries), tuple(starmap(Skipped, [*left_out, *said]))
+    counts, skipped = Counter(entry.kind for _, entry in entries), tuple(starmap(Skipped, [*left_out, *repeated]))
     return Exported(form, tuple(starmap(ExportedFile, done)), counts, skipped=skipped, notes=tuple(repo.notes()))
 
 
