@@ -1,7 +1,5 @@
 """Policies of enterprises through the library: a user, a project, two enterprises, and people who try to get round."""
 
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,80 +9,17 @@ from hypothesis import strategies as st
 
 from ai_lessons.app import editing, entries, promotion, proposals, resources, review
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Suggested
-from ai_lessons.app.open_repository import Options
 from ai_lessons.app.promotion import Move, Promoted, PromotionRequest, decide, governed
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.chunks import code_blocks
-from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL, VALUES, PolicyVerdict
+from ai_lessons.model.config import VALUES, PolicyVerdict
 from ai_lessons.model.entries import Entry, Kind
-from app.world import lesson, options
-from real_world import Git, commit_all, put_file
+from app.world import ACME, BETA, Company, lesson
+from real_world import put_file
 
-ACME, BETA = "enterprise:acme", "enterprise:beta"
 CODE = "Do this:\n\n```sh\nrun --it\n```\n"
-POLICIES = {"outbound": OUTBOUND, "context": FROM_CONTEXT, "personal": PERSONAL}
-
-
-@dataclass
-class Company:
-    """The repositories of one person who works for acme, and how they stand to each other."""
-
-    folder: Path
-    git: Git
-    options: Options
-    closing: ExitStack
-
-    def root(self, tier: str) -> Path:
-        return self.folder / tier.rpartition(":")[2]
-
-    def make(self, tier: str) -> Path:
-        """A repository by git, with two commits on main."""
-        root = self.root(tier)
-        (root / "global/lessons").mkdir(parents=True)
-        self.git(root, "init", "-q")
-        for name in ("README.md", "CHANGES.md"):
-            (root / name).write_text("# Knowledge\n")
-            self.commit(tier, name)
-        return root
-
-    def commit(self, tier: str, message: str = "by hand") -> None:
-        commit_all(self.git, self.root(tier), message)
-
-    def config(self, tier: str = ACME, text: str = "", **values: str) -> None:
-        """State policies in the file on disk."""
-        file = self.root(tier) / ".ai-lessons/config.yaml"
-        file.parent.mkdir(exist_ok=True)
-        rows = "".join(f"  {POLICIES[key]}: {value}\n" for key, value in values.items())
-        file.write_text(text or f"governance:\n{rows}")
-
-    def state(self, tier: str = ACME, text: str = "", **values: str) -> None:
-        self.config(tier, text, **values)
-        self.commit(tier, "State policies")
-
-    def library(self, *, here: str = "", writes: str = "project", **changed: Any) -> Library:
-        names = ("project", "user", ACME, BETA)
-        known = tuple(TierPlace(name, self.root(name)) for name in names)
-        reads = tuple(one for one in known if one.name in {"project", "user", here})
-        places = Places(reads, known, here)
-        return self.opened(writes, tier=writes, places=places, **changed)
-
-    def opened(self, root: str, **changed: Any) -> Library:
-        made = Library(self.root(root), self.options._replace(**changed))
-        self.closing.callback(made.close)
-        return made
-
-    def approve(self, branch: str, tier: str = ACME) -> None:
-        review.approve_rule(self.library(writes=tier), branch)
-
-
-@pytest.fixture
-def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
-    made = Company(tmp_path, git, options(tmp_path), closing)
-    for tier in ("project", "user", ACME, BETA):
-        made.make(tier)
-    return made
 
 
 def move(source: str = ACME, target: str = "user", *, code: bool = False) -> Move:

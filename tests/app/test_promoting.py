@@ -1,6 +1,5 @@
 """Promotion between the tiers of one person who works for a company: what arrives, what is asked, what is refused."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,11 @@ from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
 from ai_lessons.learning.statistics import HELPFUL
 from ai_lessons.model import TierPlace, markdown
 from ai_lessons.model.entries import Kind
-from app.test_governing import ACME, BETA, Company
-from app.world import LESSON, options
-from real_world import Git, put_file, put_program
+from app.world import ACME, BETA, LESSON, Company
+from real_world import put_file, put_program
 
 BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
-
-
-@pytest.fixture
-def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
-    made = Company(tmp_path, git, options(tmp_path), closing)
-    for tier in ("project", "user", ACME, BETA):
-        made.make(tier)
-    return made
 
 
 def add(company: Company, tier: str = "project", title: str = "PUT replaces all", **more: Any) -> str:

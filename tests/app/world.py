@@ -1,17 +1,20 @@
 """What the tests of the library share: a repository by git, opened anew for every job as a command line would."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ai_lessons.app import editing, entries, resources
+from ai_lessons.app import editing, entries, resources, review
 from ai_lessons.app import search as app_search
 from ai_lessons.app.answers import Answer, Imported, LessonDraft, Listing, Query, ResourceDraft, Written
 from ai_lessons.app.lessons import LESSONS
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
+from ai_lessons.model import Places, TierPlace
+from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL
 from ai_lessons.model.entries import Filter, Kind
 from hash_embedder import HashEmbedder
 from real_world import Git, commit_all, put_file
@@ -23,6 +26,9 @@ OTHER = "01JD3Z8QK5W7M2X9V4T6QQQ111"
 DOC = "01JD3Z8QK5W7M2X9V4T64T7QZM"
 SCRIPT = "01JD3Z8QK5W7M2X9V4T69XW2RB"
 RULE = "01JD3Z8QK5W7M2X9V4T6RRRR22"
+
+ACME, BETA = "enterprise:acme", "enterprise:beta"
+POLICIES = {"outbound": OUTBOUND, "context": FROM_CONTEXT, "personal": PERSONAL}
 
 
 class CountingEmbedder(HashEmbedder):
@@ -103,6 +109,48 @@ class World:
     def close(self) -> None:
         while self.opened:
             self.opened.pop().close()
+
+
+@dataclass
+class Company:
+    """The repositories of one person who works for acme, and how they stand to each other."""
+
+    folder: Path
+    git: Git
+    options: Options
+    closing: ExitStack
+
+    def root(self, tier: str) -> Path:
+        return self.folder / tier.rpartition(":")[2]
+
+    def commit(self, tier: str, message: str = "by hand") -> None:
+        commit_all(self.git, self.root(tier), message)
+
+    def config(self, tier: str = ACME, text: str = "", **values: str) -> None:
+        """State policies in the file on disk."""
+        file = self.root(tier) / ".ai-lessons/config.yaml"
+        file.parent.mkdir(exist_ok=True)
+        rows = "".join(f"  {POLICIES[key]}: {value}\n" for key, value in values.items())
+        file.write_text(text or f"governance:\n{rows}")
+
+    def state(self, tier: str = ACME, text: str = "", **values: str) -> None:
+        self.config(tier, text, **values)
+        self.commit(tier, "State policies")
+
+    def library(self, *, here: str = "", writes: str = "project", **changed: Any) -> Library:
+        names = ("project", "user", ACME, BETA)
+        known = tuple(TierPlace(name, self.root(name)) for name in names)
+        reads = tuple(one for one in known if one.name in {"project", "user", here})
+        places = Places(reads, known, here)
+        return self.opened(writes, tier=writes, places=places, **changed)
+
+    def opened(self, root: str, **changed: Any) -> Library:
+        made = Library(self.root(root), self.options._replace(**changed))
+        self.closing.callback(made.close)
+        return made
+
+    def approve(self, branch: str, tier: str = ACME) -> None:
+        review.approve_rule(self.library(writes=tier), branch)
 
 
 def options(folder: Path, now: Callable[[], datetime] = lambda: NOW) -> Options:
