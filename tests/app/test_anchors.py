@@ -225,20 +225,18 @@ def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("named", "near"),
-    [
-        ("src/crt.py", "src/cart.py"), ("cart.py", "src/cart.py"), ("src/cart.py::Cart.totl", "Cart.total"),
-        ("src/cart.py::total", "Cart.total"), ("src/cart.py::LIMIT=31", "LIMIT=30"), ("pypi/clik<8", "pypi/click"),
-        ("pypi/click<8", "holds for"), ("../shop/src/cart.py::x y", "path::symbol"),
-    ],
+REFUSED = (
+    ("src/crt.py", "src/cart.py"), ("cart.py", "src/cart.py"), ("src/cart.py::Cart.totl", "Cart.total"),
+    ("src/cart.py::total", "Cart.total"), ("src/cart.py::LIMIT=31", "LIMIT=30"), ("pypi/clik<8", "pypi/click"),
+    ("pypi/click<8", "holds for"), ("../shop/src/cart.py::x y", "path::symbol"),
 )  # fmt: skip
-def test_what_does_not_resolve_is_refused_with_the_nearest_names(
-    world: World, shop: Path, named: str, near: str
-) -> None:
-    with pytest.raises((NotFound, UsageError)) as refused:
-        add(world, shop, about=[named])
-    assert near in (refused.value.hint or "")
+
+
+def test_what_does_not_resolve_is_refused_with_the_nearest_names(world: World, shop: Path) -> None:
+    for named, near in REFUSED:
+        with pytest.raises((NotFound, UsageError)) as refused:
+            add(world, shop, about=[named])
+        assert near in (refused.value.hint or ""), named
     assert world.titles() == []
 
 
@@ -254,28 +252,24 @@ def test_a_path_is_taken_from_the_callers_folder_too_and_a_link_out_of_the_code_
         add(world, tmp_path, "Nowhere", about=["x.py"])
 
 
-@pytest.mark.parametrize(
-    ("text", "codes"),
-    [
-        ("`Cart.total` is in cents", [TOTAL]),
-        ("see `src/cart.py` and `docs/cart.md:1`", ["src/cart.py", "docs/cart.md"]),
-        ("`cart.py` and `Cart`", ["src/cart.py::Cart"]),
-        ("`LIMIT` is `30`; `git push` and `nothing.py`", ["src/cart.py::LIMIT"]),
-        ("Cart.total without backticks", []),
-        ("~~~\n`Cart.total`\n~~~\n", []),
-    ],
-)
-def test_what_a_text_names_in_backticks_and_is_one_place_is_taken(
-    world: World, shop: Path, text: str, codes: list[str]
-) -> None:
-    lesson = add(world, shop, content=text)
-    assert [item["code"] for item in about(world, lesson) or ()] == codes
-    assert about(world, add(world, shop, "Without", content=text, about=None)) is None
+NAMED = {
+    "`Cart.total` is in cents": [TOTAL],
+    "see `src/cart.py` and `docs/cart.md:1`": ["src/cart.py", "docs/cart.md"],
+    "`cart.py` and `Cart`": ["src/cart.py::Cart"],
+    "`LIMIT` is `30`; `git push` and `nothing.py`": ["src/cart.py::LIMIT"],
+    "Cart.total without backticks": [],
+    "~~~\n`Cart.total`\n~~~\n": [],
+}
 
 
-def test_a_name_of_two_places_is_not_taken(world: World, shop: Path) -> None:
+def test_what_a_text_names_in_backticks_and_is_one_place_is_taken(world: World, shop: Path) -> None:
+    for text, codes in NAMED.items():
+        lesson = add(world, shop, content=text)
+        assert [item["code"] for item in about(world, lesson) or ()] == codes
+        assert about(world, add(world, shop, "Without", content=text, about=None)) is None
     put_file(shop / "src/bill.py", "class Cart:\n    pass\n")
-    assert about(world, add(world, shop, content="`Cart` and `Cart.total`"))[0]["code"] == TOTAL
+    lesson = add(world, shop, content="`Cart` and `Cart.total`")
+    assert [item["code"] for item in about(world, lesson)] == [TOTAL], "there are two of the other"
 
 
 def test_an_update_replaces_anchors_and_takes_them_away(world: World, shop: Path) -> None:

@@ -141,21 +141,17 @@ def test_a_real_package_answers_a_real_question(world: World, tmp_path: Path) ->
     assert asked(world, tmp_path, "Option is_flag prompt")[0] == (f"click/docs/{version}/api/click.core.md", (version,))
 
 
-@pytest.mark.parametrize(
-    ("names", "lock_file", "error"),
-    [
+def test_what_cannot_be_had_is_told_and_nothing_is_written(world: World, tmp_path: Path) -> None:
+    before = world.commits()
+    cases: tuple[tuple[list[str], str | None, type[Exception]], ...] = (
         ([], None, UsageError), (["a b"], None, UsageError), (["not-installed"], None, NotFound),
         (["npm:click"], None, NotFound), (["click==0.0.1"], None, Refused), ([], "no.lock", NotFound),
         ([], "", NotFound),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_had_is_told_and_nothing_is_written(
-    world: World, tmp_path: Path, names: list[str], lock_file: str | None, error: type[Exception]
-) -> None:
-    before = world.commits()
-    with pytest.raises(error):
-        resources.add(world.fresh(cwd=tmp_path), names, lock=lock_file)
-    assert world.commits() == before
+    )  # fmt: skip
+    for names, lock_file, error in cases:
+        with pytest.raises(error):
+            resources.add(world.fresh(cwd=tmp_path), names, lock=lock_file)
+        assert world.commits() == before
 
 
 @pytest.mark.parametrize("named", ["uv.lock", "pyproject.toml"])

@@ -132,14 +132,14 @@ def test_a_rule_for_all_files_asks_for_no_pictures(world: World, code: Path, tmp
     assert [finding.level for finding in report.findings] == ["error", "error"]
 
 
-@pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"])
-def test_text_is_looked_at_in_whatever_form_it_is(world: World, code: Path, git: Git, coding: str) -> None:
+def test_text_is_looked_at_in_whatever_form_it_is(world: World, code: Path, git: Git) -> None:
     rule(world, regex=r"^print\(")
-    put_file(code / "src/a.py", "print(1)\nx = 1\n".encode(coding))
-    commit_all(git, code, "odd")
-    assert places(look(world)) == ["src/a.py:1"]
-    put_file(code / "src/a.py", "print(1)\nx = 1\nprint('é')\n".encode(coding))
-    assert places(look(world, since="HEAD")) == ["src/a.py:3"]
+    for coding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"):
+        put_file(code / "src/a.py", "print(1)\nx = 1\n".encode(coding))
+        commit_all(git, code, "odd")
+        assert places(look(world)) == ["src/a.py:1"], coding
+        put_file(code / "src/a.py", "print(1)\nx = 1\nprint('é')\n".encode(coding))
+        assert places(look(world, since="HEAD")) == ["src/a.py:3"], coding
 
 
 def test_a_zero_byte_hides_no_line(world: World, code: Path) -> None:
@@ -330,28 +330,26 @@ def test_settings_of_git_change_nothing_in_what_changed(world: World, code: Path
     assert places(look(world, since="HEAD")) == ["src/moved.py:4"]
 
 
-@pytest.mark.parametrize(
-    ("comment", "allowed"),
-    [
-        ("print(1)  # ai-lessons: allow R-{end} because a person reads it", True),
-        ("# ai-lessons: allow {id} because a person reads it\nprint(1)", True),
-        ("/* ai-lessons: allow r-{end} because it is a test */\nprint(1)", True),
-        ("x = 1  # ai-lessons: allow R-{end} because of this line\nprint(1)", False),
-        ("print(1)  # ai-lessons: allow R-XXXXXX because of another rule", False),
-        ("print(1)  # ai-lessons: allow R-{end}", False),
-        ("print(1)  # ai-lessons: allow R-{end} because …", False),
-        ("print(1)  # ai-lessons: allow R-K10", False),
-    ],
-)
-def test_a_comment_with_a_reason_allows_a_line_and_is_counted(
-    world: World, code: Path, comment: str, allowed: bool
-) -> None:
+COMMENTS = {
+    "print(1)  # ai-lessons: allow R-{end} because a person reads it": True,
+    "# ai-lessons: allow {id} because a person reads it\nprint(1)": True,
+    "/* ai-lessons: allow r-{end} because it is a test */\nprint(1)": True,
+    "x = 1  # ai-lessons: allow R-{end} because of this line\nprint(1)": False,
+    "print(1)  # ai-lessons: allow R-XXXXXX because of another rule": False,
+    "print(1)  # ai-lessons: allow R-{end}": False,
+    "print(1)  # ai-lessons: allow R-{end} because …": False,
+    "print(1)  # ai-lessons: allow R-K10": False,
+}
+
+
+def test_a_comment_with_a_reason_allows_a_line_and_is_counted(world: World, code: Path) -> None:
     rule_id = rule(world)
-    put_file(code / "src/a.py", comment.format(end=rule_id[-6:], id=rule_id) + "\n")
-    report = look(world)
-    assert (len(report.findings), report.allowed) == (int(not allowed), int(allowed))
-    if comment.endswith("{end}"):
-        assert "without a reason" in report.findings[0].message
+    for comment, allowed in COMMENTS.items():
+        put_file(code / "src/a.py", comment.format(end=rule_id[-6:], id=rule_id) + "\n")
+        report = look(world)
+        assert (len(report.findings), report.allowed) == (int(not allowed), int(allowed)), comment
+        if comment.endswith("{end}"):
+            assert "without a reason" in report.findings[0].message
 
 
 def test_known_findings_are_left_out_wherever_their_lines_move(world: World, code: Path) -> None:
