@@ -5,6 +5,7 @@ import pytest
 
 from ai_lessons.connectors.agent_hosts import KINDS, Host, HostKind, find_hosts
 from ai_lessons.model import Where
+from real_world import put_file
 
 CALL = {"hooks": [{"type": "command", "command": "ai-lessons admin agent-hook"}]}
 
@@ -18,8 +19,7 @@ def where(tmp_path: Path) -> Where:
 
 
 def write(file: Path, text: object = "") -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text if isinstance(text, str) else json.dumps(text))
+    put_file(file, text if isinstance(text, str) else json.dumps(text))
 
 
 def one(where: Where) -> Host:
@@ -45,9 +45,8 @@ def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: HostKind, 
     assert one(where).found == (program,)
     (where.home / kind.folder).mkdir(parents=True)
     assert one(where).found == (program, f"~/{kind.folder}")
-    write(where.cwd / kind.projects[-1] / "x") if "." not in kind.projects[-1][1:] else write(
-        where.cwd / kind.projects[-1]
-    )
+    project = where.cwd / kind.projects[-1]
+    write(project if "." in kind.projects[-1][1:] else project / "x")
     assert one(where).found[2] == kind.projects[-1]
 
 
@@ -114,6 +113,5 @@ def test_settings_of_a_project_are_read_only_inside_it(where: Where, tmp_path: P
     write(where.cwd / ".claude/settings.json", {})
     (where.cwd / ".mcp.json").symlink_to("/dev/zero" if "dev" in target else tmp_path / target)
     inside = target.startswith("code")
-    assert (ways(one(where)).get("mcp"), one(where).unreadable) == (
-        ([".mcp.json"], ()) if inside else (None, (".mcp.json",))
-    )
+    expected = ([".mcp.json"], ()) if inside else (None, (".mcp.json",))
+    assert (ways(one(where)).get("mcp"), one(where).unreadable) == expected

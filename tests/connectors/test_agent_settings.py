@@ -26,6 +26,7 @@ from ai_lessons.connectors.agent_hosts import _is_ours as is_ours
 from ai_lessons.errors import Conflict
 from ai_lessons.git import processes
 from ai_lessons.model import Where
+from real_world import put_file
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
 SETTINGS, SERVERS = ".claude/settings.json", ".claude.json"
@@ -36,9 +37,7 @@ OURS = {
 THEIRS = {"matcher": "Bash", "hooks": [{"type": "command", "command": "check"}]}
 
 SETTINGS_FILES = [
-    b"{}",
-    b"",
-    b'{"model": "opus"}',
+    b"{}", b"", b'{"model": "opus"}',
     b'{\n    "model": "opus",\n    "z": {}\n}\n',
     b'{\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bell"}]}]},\n\t"z": "\xc3\xa9"\n}',
     b'{"permissions": {"allow": ["Bash(ls)"]}}\r\n',
@@ -47,7 +46,7 @@ SETTINGS_FILES = [
     b"{ // all\n}\n",
     b'\xef\xbb\xbf{"url": "http://x/*y*/", "b": "\\"//",}\r\n',
     b' { "hooks" : { "Stop":[ ] , "PreToolUse" : [] }, "mcpServers":{},\n"n": 1e5, "big": 12345678901234567890.0 } ',
-]
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -151,8 +150,7 @@ def test_toml_with_a_mark_of_utf8_is_read_and_given_back(where: Where) -> None:
 
 
 def test_settings_that_are_kept_elsewhere_are_changed_there_and_the_link_stays(top: Path) -> None:
-    there = top.parent / "dotfiles.json"
-    there.write_text("{}")
+    there = put_file(top.parent / "dotfiles.json", "{}")
     there.chmod(0o600)
     (top / SERVERS).symlink_to(there)
     assert do(top, "install")[1] == "added"
@@ -192,14 +190,11 @@ def test_no_settings_are_too_strange(settings: Any) -> None:
             added(known, key, ours)
 
 
-def test_a_call_of_ours_in_a_group_of_theirs_goes_alone(top: Path) -> None:
+def test_a_call_of_ours_in_a_group_of_theirs_goes_alone_and_what_stands_in_the_way_is_left_alone(top: Path) -> None:
     mixed = THEIRS | {"hooks": [{"type": "command", "command": MARK}, *THEIRS["hooks"]]}
     (top / SETTINGS).write_text(json.dumps({"hooks": {"Stop": [mixed]}}, indent=2))
     assert do(top, "uninstall")[0] == "taken out"
     assert json.loads((top / SETTINGS).read_bytes()) == {"hooks": {"Stop": [THEIRS]}}
-
-
-def test_what_stands_in_the_way_is_left_alone(top: Path) -> None:
     (top / SERVERS).write_text('{"mcpServers": 7}')
     assert do(top, "install")[1].startswith("left alone")
     assert (top / SERVERS).read_text() == '{"mcpServers": 7}'
@@ -244,10 +239,8 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     assert [hosts[name] for name in (*HEARS, "opencode")] == [{"session-start", "edit", "mcp"}] * (len(HEARS) + 1)
     assert "PostToolUseFailure" not in json.loads(now[".codex/hooks.json"])["hooks"]
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
-    assert codex == {
-        "docs": {"command": "docs"},
-        "ai-lessons": {"command": processes.program_path("ai-lessons-mcp"), "env": {"AI_LESSONS_AGENT": "codex"}},
-    }
+    server = {"command": processes.program_path("ai-lessons-mcp"), "env": {"AI_LESSONS_AGENT": "codex"}}
+    assert codex == {"docs": {"command": "docs"}, "ai-lessons": server}
     assert {one.done for one in for_user(where, PLUGIN, (), "install")} == {"already there"}
     carry_out(for_user(where, PLUGIN, (), "uninstall"))
     assert files(where) == THERE

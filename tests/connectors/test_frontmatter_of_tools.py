@@ -9,7 +9,7 @@ import pytest
 from ai_lessons.connectors import exporters, importers, packages
 from ai_lessons.connectors.packages import manifests
 from ai_lessons.model.frontmatter import listed, read_entry
-from real_world import Git
+from real_world import Git, put_file
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -58,8 +58,7 @@ def test_a_skill_with_a_hidden_file_comes_in_without_it() -> None:
 
 def put(root: Path, *paths: str) -> None:
     for path in paths:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(f"a=={len(path)}\n")
+        put_file(root / path, f"a=={len(path)}\n")
 
 
 def found(cwd: Path) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ import pytest
 from ai_lessons.connectors import packages
 from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
 from ai_lessons.search.model_files import download_wheel
+from real_world import put_file
 
 MODULE = '''"""Commands from functions."""
 import os
@@ -59,8 +60,13 @@ def make_python(site: Path, version: str = "1.2.0", name: str = "Click-Like") ->
     }
     files[f"click_like-{version}.dist-info/RECORD"] = "".join(f"{path},,\n" for path in files) + "../../../bin/x,,\n"
     for path, text in files.items():
-        (site / path).parent.mkdir(parents=True, exist_ok=True)
-        (site / path).write_text(text)
+        put_file(site / path, text)
+
+
+def make_npm(top: Path, files: dict[str, str]) -> None:
+    """A package of npm with these files."""
+    for name, text in ({"package.json": '{"version": "1.0.0"}'} | files).items():
+        put_file(top / name, text)
 
 
 def test_a_package_of_python_is_found_by_any_spelling_and_its_docs_are_read(tmp_path: Path) -> None:
@@ -77,9 +83,7 @@ def test_a_package_of_python_is_found_by_any_spelling_and_its_docs_are_read(tmp_
     assert api.title == "clicklike (Click-Like 1.2.0)"
     assert api.text.startswith("# clicklike\n\nCommands from functions.\n")
     assert "## Option\n\n```python\nclass Option(name: str, required: bool = False)\n```\n\nAn option of a" in api.text
-    assert (
-        "## command\n\n```python\nasync def command(name: str | None = None, *, help: str = 'x') -> Option" in api.text
-    )
+    assert "```python\nasync def command(name: str | None = None, *, help: str = 'x') -> Option" in api.text
     assert "## hidden_home" in api.text
     assert "## DEFAULT\n\nHow often to try." in api.text
     assert "_secret" not in api.text
@@ -102,28 +106,22 @@ def test_the_environment_of_the_code_comes_before_the_active_one_and_before_ours
 
 
 def test_a_package_of_npm_gives_readme_docs_and_types(tmp_path: Path) -> None:
-    top = tmp_path / "node_modules/@scope/web"
-    (top / "docs").mkdir(parents=True)
-    (top / "package.json").write_text(
-        json.dumps({"version": "3.1.0", "license": "ISC", "types": "lib.d.ts", "repository": {"url": "https://e.org"}})
-    )
-    (top / "README.md").write_text("# Web\r\n")
-    (top / "docs/a.md").write_text("# A\n")
-    (top / "lib.d.ts").write_text("export function go(): void\n")
+    stated = {"version": "3.1.0", "license": "ISC", "types": "lib.d.ts", "repository": {"url": "https://e.org"}}
+    types = "export function go(): void\n"
+    files = {"package.json": json.dumps(stated), "README.md": "# Web\r\n", "docs/a.md": "# A\n", "lib.d.ts": types}
+    make_npm(tmp_path / "node_modules/@scope/web", files)
     found = packages.find("@scope/web", [tmp_path / "node_modules"])
     assert (found.ref, found.licence, found.origin) == ("pkg:npm/@scope/web@3.1.0", "ISC", "https://e.org")
-    assert {page.path: page.text for page in found.pages()} == {
-        "README.md": "# Web\n",
-        "docs/a.md": "# A\n",
-        "types.md": "# Types of @scope/web\n\n```typescript\nexport function go(): void\n\n```\n",
-    }
+    pages = {"README.md": "# Web\n", "docs/a.md": "# A\n"}
+    pages["types.md"] = f"# Types of @scope/web\n\n```typescript\n{types}\n```\n"
+    assert {page.path: page.text for page in found.pages()} == pages
 
 
 def test_no_path_or_link_leads_out_of_a_package(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("the neighbour's\n")
     top, site = tmp_path / "node_modules/web", tmp_path / "site-packages"
-    (top / "docs").mkdir(parents=True)
-    (top / "package.json").write_text('{"version": "1.0.0", "types": "../../secret.md"}')
+    make_npm(top, {"package.json": '{"version": "1.0.0", "types": "../../secret.md"}'})
+    (top / "docs").mkdir()
     for link in (top / "README.md", top / "docs/a.md"):
         link.symlink_to(tmp_path / "secret.md")
     make_python(site)
@@ -139,9 +137,7 @@ def test_a_package_of_npm_is_found_through_links_inside_the_code_alone(tmp_path:
     modules.mkdir(parents=True)
     (tmp_path / "code/.git").mkdir()
     for place in (tmp_path / "code/packages/inside", tmp_path / "outside"):
-        place.mkdir()
-        (place / "package.json").write_text('{"version": "1.0.0"}')
-        (place / "README.md").write_text("# Read me\n")
+        make_npm(place, {"README.md": "# Read me\n"})
         (place / "docs").symlink_to("/")
         (modules / place.name).symlink_to(place)
     assert [page.path for page in packages.find("inside", [modules]).pages()] == ["README.md"]
@@ -187,17 +183,13 @@ def test_what_is_not_installed_and_what_is_no_name_is_not_found(tmp_path: Path, 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 3}'])
 def test_a_damaged_package_of_npm_is_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / "node_modules/web").mkdir(parents=True)
-    (tmp_path / "node_modules/web/package.json").write_text(text)
+    make_npm(tmp_path / "node_modules/web", {"package.json": text})
     with pytest.raises(NotFound):
         packages.find("web", [tmp_path / "node_modules"])
 
 
 def test_a_page_that_is_too_long_is_cut(tmp_path: Path) -> None:
-    top = tmp_path / "node_modules/web"
-    (top / "docs").mkdir(parents=True)
-    (top / "package.json").write_text('{"version": "1.0.0"}')
-    (top / "README.md").write_text("word " * packages.LARGEST_PAGE)
+    make_npm(tmp_path / "node_modules/web", {"README.md": "word " * packages.LARGEST_PAGE})
     found = packages.find("web", [tmp_path / "node_modules"])
     (page,) = found.pages()
     assert page.text.endswith("(cut here)\n")

@@ -34,6 +34,12 @@ class Ground:
         self.git(self.folder, "clone", "-q", *flags, f"file://{self.source}", "mine")
         return self.folder / "mine"
 
+    def made(self, place: str, *commands: str) -> Path:
+        """What stands there after these commands of git; the source is `repo`."""
+        for command in commands:
+            self.git(self.folder, *command.split())
+        return self.folder / place
+
     def set(self, **settings: str) -> Path:
         """The source with settings of git's; `__` stands for the dot."""
         for key, value in settings.items():
@@ -44,51 +50,12 @@ class Ground:
 @pytest.fixture
 def ground(git_repo: Path, git: Git, tmp_path: Path, hermetic: Path) -> Ground:
     put_file(git_repo / "p/lessons/a.md", lesson())
-    (git_repo / "q").mkdir()
-    (git_repo / "q/note.md").write_text("# Note\n")
+    put_file(git_repo / "q/note.md", "# Note\n")
     for n in range(3):
         (git_repo / "README.md").write_text(f"# Knowledge {n}\n")
         commit_all(git, git_repo, f"Commit {n}")
     git(git_repo, "config", "uploadpack.allowFilter", "true")
     return Ground(tmp_path, git, git_repo, hermetic)
-
-
-def worktree(ground: Ground) -> Path:
-    ground.git(ground.source, "worktree", "add", "-q", "-b", "side", str(ground.folder / "linked"))
-    return ground.folder / "linked"
-
-
-def worktree_of_bare(ground: Ground) -> Path:
-    ground.git(ground.folder, "clone", "-q", "--bare", str(ground.source), "bare.git")
-    ground.git(ground.folder / "bare.git", "worktree", "add", "-q", str(ground.folder / "linked"), "main")
-    return ground.folder / "linked"
-
-
-def split_index(ground: Ground) -> Path:
-    ground.git(ground.source, "update-index", "--split-index")
-    return ground.source
-
-
-def sparse(ground: Ground, index: str) -> Path:
-    root = ground.clone()
-    ground.git(root, "sparse-checkout", "set", "--cone", index, "p")
-    return root
-
-
-def submodule(ground: Ground) -> Path:
-    ground.git(ground.folder, "init", "-q", "outer")
-    outer = ground.folder / "outer"
-    ground.git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(ground.source), "kb")
-    return outer / "kb"
-
-
-def with_submodule(ground: Ground) -> Path:
-    ground.git(ground.folder, "init", "-q", "inner")
-    ground.git(ground.folder / "inner", "commit", "-q", "--allow-empty", "-m", "x")
-    allow = ("-c", "protocol.file.allow=always")
-    ground.git(ground.source, *allow, "submodule", "add", "-q", str(ground.folder / "inner"), "vendor/lessons")
-    ground.git(ground.source, "commit", "-qm", "Submodule")
-    return ground.source
 
 
 def crlf(ground: Ground) -> Path:
@@ -119,37 +86,28 @@ def odd_names(ground: Ground) -> Path:
     return target
 
 
-def alternates(ground: Ground) -> Path:
-    ground.git(ground.folder, "clone", "-q", "--shared", str(ground.source), "mine")
-    return ground.folder / "mine"
-
-
-def packed(ground: Ground) -> Path:
-    ground.git(ground.source, "pack-refs", "--all")
-    ground.git(ground.source, "gc", "-q")
-    return ground.source
-
-
-def empty(ground: Ground) -> Path:
-    ground.git(ground.folder, "init", "-q", "-b", "main", "new")
-    return ground.folder / "new"
-
-
+ADD = "-c protocol.file.allow=always submodule add -q"
+SPARSE = "-C mine sparse-checkout set --cone"
 WORKS: dict[str, Callable[[Ground], Path]] = {
-    "linked worktree": worktree,
-    "linked worktree of a bare repository": worktree_of_bare,
+    "linked worktree": lambda g: g.made("linked", "-C repo worktree add -q -b side ../linked"),
+    "linked worktree of a bare repository": lambda g: g.made(
+        "linked", "clone -q --bare repo bare.git", "-C bare.git worktree add -q ../linked main"
+    ),
     "git directory elsewhere": lambda g: g.clone("--separate-git-dir", str(g.folder / "elsewhere.git")),
     "shallow clone": lambda g: g.clone("--depth=1"),
     "partial clone without blobs": lambda g: g.clone("--filter=blob:none"),
     "partial clone without trees": lambda g: g.clone("--filter=tree:0"),
-    "objects of another repository": alternates,
-    "split index": split_index,
-    "sparse checkout": lambda g: sparse(g, "--no-sparse-index"),
-    "sparse index": lambda g: sparse(g, "--sparse-index"),
-    "submodule": submodule,
-    "submodules inside": with_submodule,
-    "no commit yet": empty,
-    "packed references and objects": packed,
+    "objects of another repository": lambda g: g.made("mine", "clone -q --shared repo mine"),
+    "split index": lambda g: g.made("repo", "-C repo update-index --split-index"),
+    "sparse checkout": lambda g: g.made("mine", "clone -q repo mine", f"{SPARSE} --no-sparse-index p"),
+    "sparse index": lambda g: g.made("mine", "clone -q repo mine", f"{SPARSE} --sparse-index p"),
+    "submodule": lambda g: g.made("outer/kb", "init -q outer", f"-C outer {ADD} {g.source} kb"),
+    "submodules inside": lambda g: g.made(
+        "repo", "init -q inner", "-C inner commit -q --allow-empty -m x",
+        f"-C repo {ADD} {g.folder}/inner vendor/lessons", "-C repo commit -qm Submodule",
+    ),
+    "no commit yet": lambda g: g.made("new", "init -q -b main new"),
+    "packed references and objects": lambda g: g.made("repo", "-C repo pack-refs --all", "-C repo gc -q"),
     "CRLF in the working tree": crlf,
     "shared with a group": lambda g: g.set(core__sharedRepository="group"),
     "no executable bits": lambda g: g.set(core__fileMode="false"),
@@ -159,7 +117,7 @@ WORKS: dict[str, Callable[[Ground], Path]] = {
     "identity by includeIf": include_if,
     "commit.gpgsign without a usable key": signer_without_key,
     "spaces, quotes and line ends in its path": odd_names,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WORKS)
@@ -235,27 +193,12 @@ def test_the_umask_decides_who_may_read_what_is_new(ground: Ground, mask: int, m
     assert ground.git(ground.source, "ls-tree", "HEAD", made.path).startswith("100644 ")
 
 
-def bare(ground: Ground) -> Path:
-    ground.git(ground.folder, "clone", "-q", "--bare", str(ground.source), "bare.git")
-    return ground.folder / "bare.git"
-
-
 def _made(ground: Ground, flag: str) -> Path:
     if subprocess.run(
         ["git", "init", "-q", flag, "strange"], cwd=ground.folder, capture_output=True, check=False
     ).returncode:
         pytest.skip(f"this git does not know {flag}")
     return ground.folder / "strange"
-
-
-def reftable_by_hand(ground: Ground) -> Path:
-    """What git 2.45 and later write, for the gits that cannot."""
-    return ground.set(core__repositoryFormatVersion="1", extensions__refStorage="reftable")
-
-
-def files_elsewhere(ground: Ground) -> Path:
-    (ground.folder / "files").mkdir()
-    return ground.set(core__worktree=str(ground.folder / "files"))
 
 
 def strangers(ground: Ground) -> Path:
@@ -277,18 +220,23 @@ def damaged_head(ground: Ground) -> Path:
 
 
 REFUSED: dict[str, tuple[Callable[[Ground], Path], type[AiLessonsError], str]] = {
-    "bare": (bare, UnsupportedRepository, "bare"),
+    "bare": (lambda g: g.made("bare.git", "clone -q --bare repo bare.git"), UnsupportedRepository, "bare"),
     "git directory": (lambda g: g.source / ".git", UnsupportedRepository, "git directory"),
     "SHA-256": (lambda g: _made(g, "--object-format=sha256"), UnsupportedRepository, "objectformat"),
     "reftable": (lambda g: _made(g, "--ref-format=reftable"), UnsupportedRepository, "refstorage"),
-    "reftable, read by an older git": (reftable_by_hand, UnsupportedRepository, "refstorage"),
+    # what git 2.45 and later write, for the gits that cannot
+    "reftable, read by an older git": (
+        lambda g: g.set(core__repositoryFormatVersion="1", extensions__refStorage="reftable"),
+        UnsupportedRepository,
+        "refstorage",
+    ),
     "unknown format version": (lambda g: g.set(core__repositoryFormatVersion="7"), UnsupportedRepository, "version 7"),
     "unknown extension": (
         lambda g: g.set(core__repositoryFormatVersion="1", extensions__compactMap="true"),
         UnsupportedRepository,
         "compactmap",
     ),
-    "core.worktree": (files_elsewhere, UnsupportedRepository, "elsewhere"),
+    "core.worktree": (lambda g: g.set(core__worktree=str(g.home)), UnsupportedRepository, "elsewhere"),
     "owned by another user": (strangers, Refused, "another user"),
     "no repository": (no_repository, NoRepository, "repo"),
     "damaged HEAD": (damaged_head, UnsupportedRepository, "damaged"),

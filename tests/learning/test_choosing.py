@@ -52,18 +52,10 @@ def why_not(choice: Choice) -> dict[str, str]:
 
 
 def test_each_that_does_not_come_has_its_reason() -> None:
-    candidates = [
-        one("unsure", 0.1),
-        one("far", similarity=0.4),
-        one("harmful", 0.9, contradicted=2, helpful=1),
-        one("near", similarity=0.6),
-        one("fine"),
-    ]
-    assert why_not(tell(None, candidates, None, BARS)) == {
-        "unsure": "confidence",
-        "far": "similarity",
-        "harmful": "harm",
-    }
+    harmed = one("harmful", 0.9, contradicted=2, helpful=1)
+    candidates = [one("unsure", 0.1), one("far", similarity=0.4), harmed, one("near", similarity=0.6), one("fine")]
+    left_out = why_not(tell(None, candidates, None, BARS))
+    assert left_out == {"unsure": "confidence", "far": "similarity", "harmful": "harm"}
 
 
 def test_what_is_left_out_does_not_count_against_the_limit() -> None:
@@ -101,12 +93,10 @@ TWO = BARS._replace(budget=2)
 
 def test_at_the_start_what_was_needed_most_often_comes_then_what_is_firm_then_what_is_near() -> None:
     every = [
-        fit("lesson", level=0.0),
-        fit("rule everywhere", Kind.RULE, "global", level=0.0),
-        fit("rule here", Kind.RULE, level=0.0, closeness=0.5),
-        fit("firm lesson", Kind.LESSON, firm=True, level=0.0),
+        fit("lesson", level=0.0), fit("rule everywhere", Kind.RULE, "global", level=0.0),
+        fit("rule here", Kind.RULE, level=0.0, closeness=0.5), fit("firm lesson", Kind.LESSON, firm=True, level=0.0),
         fit("needed twice", level=2.0),
-    ]
+    ]  # fmt: skip
     told = ids(tell(Moment.BEGIN, every, (), BARS._replace(budget=6)))
     assert told == ["needed twice", "rule here", "rule everywhere", "firm lesson", "lesson"]
 
@@ -114,12 +104,9 @@ def test_at_the_start_what_was_needed_most_often_comes_then_what_is_firm_then_wh
 @pytest.mark.parametrize("moment", [Moment.PROMPT, Moment.BEFORE_TOOL])
 def test_before_a_tool_and_at_a_prompt_the_surest_comes_then_ones_own(moment: Moment) -> None:
     every = [
-        fit("words", level=ANYTHING),
-        fit("name", level=BY_NAME),
-        fit("own", level=BY_NAME, closeness=0.5),
-        fit("folder", level=BELOW),
-        fit("earlier"),
-    ]
+        fit("words", level=ANYTHING), fit("name", level=BY_NAME), fit("own", level=BY_NAME, closeness=0.5),
+        fit("folder", level=BELOW), fit("earlier"),
+    ]  # fmt: skip
     choice = tell(moment, every, {"earlier"}, TWO)
     assert ids(choice) == ["folder", "own"]
     assert why_not(choice) == {"earlier": "told", "name": "budget", "words": "budget"}
@@ -159,21 +146,15 @@ def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons
     st.sampled_from(MOMENTS),
     st.lists(
         st.builds(
-            fit,
-            st.sampled_from("abcdefgh"),
-            st.sampled_from([Kind.RULE, Kind.LESSON]),
-            st.sampled_from(["mine", "global"]),
-            st.sampled_from(["tag", STARTER]),
-            firm=st.booleans(),
-            level=st.integers(0, 4),
-            chance=st.floats(0, 1),
-            closeness=st.floats(0, 1),
+            fit, st.sampled_from("abcdefgh"), st.sampled_from([Kind.RULE, Kind.LESSON]),
+            st.sampled_from(["mine", "global"]), st.sampled_from(["tag", STARTER]),
+            firm=st.booleans(), level=st.integers(0, 4), chance=st.floats(0, 1), closeness=st.floats(0, 1),
         ),
         unique_by=lambda fit: fit.entry.id,
     ),
     st.sets(st.sampled_from("abcdefgh")),
     st.integers(1, 8),
-)
+)  # fmt: skip
 def test_every_entry_is_told_or_has_one_reason_not_to_be(
     moment: Moment, every: list[Candidate], told: set[str], budget: int
 ) -> None:

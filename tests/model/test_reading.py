@@ -78,9 +78,8 @@ def test_the_kind_is_what_the_file_says_but_among_rules_everything_is_a_rule(pat
 
 
 def test_foreign_frontmatter_is_kept_and_read_leniently() -> None:
-    entry = read(
-        "vault/a.md", "---\nid: 20240101\ntags: '#one, two'\nversions: 1.10\naliases: [x]\nlinks: http://x\n---\n# T\n"
-    )
+    matter = "id: 20240101\ntags: '#one, two'\nversions: 1.10\naliases: [x]\nlinks: http://x"
+    entry = read("vault/a.md", f"---\n{matter}\n---\n# T\n")
     assert (entry.kind, entry.title, entry.derived) == (Kind.DOC, "T", True)
     assert entry.tags == ("one", "two")
     assert entry.versions == ("1.10",)
@@ -100,11 +99,8 @@ def test_a_script_is_its_code_and_its_side_file() -> None:
         Kind.SCRIPT, "run.sh", "#!/bin/sh\n# Does it\n", None,
     )  # fmt: skip
     assert plain.file == "p/scripts/1.0/run.sh.md"
-    described = read(
-        "p/scripts/1.0/run.sh",
-        "#!/bin/sh\n",
-        f"---\nid: {ID}\nkind: script\ntitle: Runs it\nproves: {OTHER}\n---\nHow to call it.\n",
-    )
+    side = f"---\nid: {ID}\nkind: script\ntitle: Runs it\nproves: {OTHER}\n---\nHow to call it.\n"
+    described = read("p/scripts/1.0/run.sh", "#!/bin/sh\n", side)
     assert (described.id, described.title, described.path) == (ID, "Runs it", "p/scripts/1.0/run.sh")
     assert described.side_path == "p/scripts/1.0/run.sh.md"
     assert described.body == "How to call it.\n"
@@ -155,9 +151,8 @@ def test_mdx_is_markdown_and_docs_at_the_top_may_be_rst() -> None:
 
 
 def test_keys_of_ours_below_their_own_key_go_before_those_of_another_program() -> None:
-    entry = read(
-        "guide/x.md", f"---\nid: intro\nkind: Deployment\ntitle: I\nai-lessons:\n  id: {ID}\n  kind: doc\n---\n"
-    )
+    theirs = "id: intro\nkind: Deployment\ntitle: I\n"
+    entry = read("guide/x.md", f"---\n{theirs}ai-lessons:\n  id: {ID}\n  kind: doc\n---\n")
     assert (entry.id, entry.kind, entry.title, entry.derived) == (ID, Kind.DOC, "I", False)
 
 
