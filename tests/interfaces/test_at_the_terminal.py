@@ -18,12 +18,17 @@ def test_an_entry_is_edited_in_the_users_editor(spawn: Spawn, knowledge: Path, t
     assert "+Added by hand." in git(knowledge, "show", "--format=")
 
 
-def test_an_editor_that_changes_nothing_changes_nothing(
+def test_an_editor_that_changes_nothing_or_fails_and_a_lesson_that_stays_empty_change_nothing(
     spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git
 ) -> None:
-    code, text = finish(spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, ":")))
-    assert (code, text.strip()) == (0, "note: nothing was changed")
-    assert git(knowledge, "rev-list", "--count", "HEAD") == "2"
+    for words, script, code, told in (
+        (("edit", "L-8F3K2A"), ":", 0, "note: nothing was changed"),
+        (("edit", "L-8F3K2A"), "exit 3", 1, "Editing failed"),
+        (("add-lesson", "--title", "Empty"), ":", 2, "the lesson has no text"),
+    ):
+        ended, text = finish(spawn("contribute", *words, EDITOR=editor(tmp_path, script)))
+        assert (ended, told in text) == (code, True), text
+    assert (git(knowledge, "status", "--porcelain"), git(knowledge, "rev-list", "--count", "HEAD")) == ("", "2")
 
 
 def test_an_invalid_edit_can_be_mended(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
@@ -48,11 +53,6 @@ def test_an_invalid_edit_that_is_given_up_is_kept(
     assert git(knowledge, "status", "--porcelain") == ""
 
 
-def test_an_editor_that_fails_is_told(spawn: Spawn, knowledge: Path, tmp_path: Path) -> None:
-    code, text = finish(spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, "exit 3")))
-    assert (code, "Editing failed" in text) == (1, True)
-
-
 def test_a_lesson_without_text_is_written_in_the_editor(spawn: Spawn, knowledge: Path, tmp_path: Path) -> None:
     write = editor(tmp_path, 'grep -q "what was observed" "$1" && echo "Seen today." >> "$1"')
     code, text = finish(spawn("contribute", "add-lesson", "--title", "Seen", EDITOR=write))
@@ -61,13 +61,11 @@ def test_a_lesson_without_text_is_written_in_the_editor(spawn: Spawn, knowledge:
     assert file.read_text().endswith("---\nSeen today.\n")
 
 
-def test_a_lesson_that_stays_empty_is_not_written(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
-    code, text = finish(spawn("contribute", "add-lesson", "--title", "Empty", EDITOR=editor(tmp_path, ":")))
-    assert (code, "the lesson has no text" in text) == (2, True)
-    assert git(knowledge, "status", "--porcelain") == ""
-
-
-def test_a_script_is_shown_and_asked_about_once(spawn: Spawn, knowledge: Path) -> None:
+def test_a_script_is_shown_and_asked_about_once_it_is_trusted_and_not_run_before(spawn: Spawn, knowledge: Path) -> None:
+    child = spawn("recall", "run-resource", "S-9XW2RB")
+    reply(child, r"from now on\?", "")
+    code, text = finish(child)
+    assert (code, "workflow" in text.partition("hint")[0].partition("error")[0]) == (8, False)
     child = spawn("recall", "run-resource", "S-9XW2RB", "--", "hello")
     child.expect("has not been run on this machine")
     child.expect("keeps its statuses")
@@ -76,13 +74,6 @@ def test_a_script_is_shown_and_asked_about_once(spawn: Spawn, knowledge: Path) -
     assert (code, "workflow hello" in text) == (0, True)
     code, text = finish(spawn("recall", "run-resource", "S-9XW2RB", "--", "again"))
     assert (code, text) == (0, "workflow again\n")
-
-
-def test_a_script_that_is_not_trusted_is_not_run(spawn: Spawn, knowledge: Path) -> None:
-    child = spawn("recall", "run-resource", "S-9XW2RB")
-    reply(child, r"from now on\?", "")
-    code, text = finish(child)
-    assert (code, "workflow" in text.partition("hint")[0].partition("error")[0]) == (8, False)
 
 
 def test_a_script_cannot_hide_what_it_does(spawn: Spawn, knowledge: Path) -> None:

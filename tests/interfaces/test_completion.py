@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.world import PROGRAM, Run, environment
+from interfaces.world import LESSON_PROGRAM, PROGRAM, Run, environment
 
 
 def complete(line: str, kind: str = "bash", **environ: str) -> tuple[list[str], str]:
     """What the shell gets for a line whose last word (after the last blank) is being typed, and stderr."""
-    number = str(line.count(" "))
-    asked = {"_AI_LESSONS_COMPLETE": f"{kind}_complete", "COMP_WORDS": line, "COMP_CWORD": number}
-    done = subprocess.run(PROGRAM, capture_output=True, text=True, check=False, env=environment(**asked, **environ))
+    name, program = ("LESSON", LESSON_PROGRAM) if line.startswith("lesson ") else ("AI_LESSONS", PROGRAM)
+    asked = {f"_{name}_COMPLETE": f"{kind}_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment(**asked, **environ))
     return done.stdout.splitlines(), done.stderr
 
 
@@ -35,29 +35,27 @@ def test_commands_are_completed_without_a_repository() -> None:
         ("ai-lessons contribute add --tags jira-api,work", ["jira-api,workflows"]),
         ("ai-lessons contribute link L-8F3K2A S-", ["S-9XW2RB"]),
         ("ai-lessons contribute add --confidence very", ["very-low", "very-high"]),
+        ("lesson a", ["add"]),
+        ("lesson list --scope jir", ["jira-api"]),
     ],
 )
 def test_real_values_of_the_repository_are_offered(knowledge: Path, line: str, expected: list[str]) -> None:
     assert values(line) == expected
 
 
-def test_the_repository_of_the_line_is_the_one_that_is_asked(
-    knowledge: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_the_repository_of_the_line_is_asked_and_titles_stand_beside_ids_where_the_shell_shows_them(
+    knowledge: Path,
 ) -> None:
-    monkeypatch.setenv("AI_LESSONS_REPO", str(tmp_path / "none"))
-    assert values(f"ai-lessons --repo {knowledge} recall show D-4") == ["D-4T7QZM"]
+    line = f"ai-lessons --repo {knowledge} recall show D-4"
+    assert values(line, AI_LESSONS_REPO="/nowhere") == ["D-4T7QZM"]
+    assert complete(line, kind="zsh")[0] == ["plain", "D-4T7QZM", "Jira Workflows API"]
 
 
-def test_titles_stand_beside_ids_where_the_shell_shows_them(knowledge: Path) -> None:
-    lines, _ = complete("ai-lessons recall show D-4", kind="zsh")
-    assert lines == ["plain", "D-4T7QZM", "Jira Workflows API"]
-
-
-@pytest.mark.parametrize("config", ["repo = 5\n", "not toml"])
-def test_a_completion_never_complains(tmp_path: Path, config: str) -> None:
-    (tmp_path / "config.toml").write_text(config)
+def test_a_completion_never_complains(tmp_path: Path) -> None:
     assert values("ai-lessons recall show L-", AI_LESSONS_REPO=str(tmp_path / "none")) == []
-    assert values("ai-lessons recall show L-", AI_LESSONS_CONFIG=str(tmp_path / "config.toml")) == []
+    for config in ("repo = 5\n", "not toml"):
+        (tmp_path / "config.toml").write_text(config)
+        assert values("ai-lessons recall show L-", AI_LESSONS_CONFIG=str(tmp_path / "config.toml")) == []
 
 
 def test_what_a_shell_would_obey_is_never_offered(knowledge: Path) -> None:
@@ -111,14 +109,5 @@ def test_it_goes_where_the_shell_looks(run: Run, monkeypatch: pytest.MonkeyPatch
     assert run("admin", "completion", "zsh", "--install").out == f"{tmp_path}/zsh/.zshrc: written\n"
     assert run("admin", "completion", "fish", "--install").code == 0
     for name in ("ai-lessons", "lesson"):
-        assert (
-            f"complete --no-files --command {name}" in (tmp_path / f"config/fish/completions/{name}.fish").read_text()
-        )
-
-
-@pytest.mark.parametrize(("line", "expected"), [("lesson a", ["add"]), ("lesson list --scope jir", ["jira-api"])])
-def test_the_short_program_is_completed_too(knowledge: Path, line: str, expected: list[str]) -> None:
-    asked = {"_LESSON_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-    program = [PROGRAM[0], "-c", "from ai_lessons.interfaces.lesson import main; main()"]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment(**asked))
-    assert [row.partition(",")[2] for row in done.stdout.splitlines() if row] == expected
+        file = tmp_path / f"config/fish/completions/{name}.fish"
+        assert f"complete --no-files --command {name}" in file.read_text()

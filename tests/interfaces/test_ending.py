@@ -48,25 +48,18 @@ def test_every_error_has_its_exit_code(error: BaseException, code: int, capsys: 
     assert capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (7, 7)])
-def test_a_command_may_return_its_own_exit_code(returned: int | None, code: int) -> None:
-    assert command.run(lambda: returned, ()) == code
+def test_a_command_may_return_its_own_exit_code() -> None:
+    assert [command.run(lambda: returned, ()) for returned in (None, 0, 7)] == [0, 0, 7]  # noqa: B023  # called at once
 
 
-def test_message_and_hint_are_one_line_each_and_harmless(capsys: Captured) -> None:
+def test_message_and_hint_are_one_line_each_and_harmless_and_with_json_data_on_stderr(capsys: Captured) -> None:
     end(NotFound("entry", "x\x1b[2J", suggestions=["L-1"]))
     assert capsys.readouterr().err == "error: no entry 'x\\x1b[2J'\nhint: did you mean L-1?\n"
-
-
-def test_with_json_the_error_is_data_on_stderr(capsys: Captured) -> None:
     assert end(NotFound("entry", "x", suggestions=["L-1"]), "recall", "show", "x", "--json") == 3
     done = capsys.readouterr()
     assert done.out == ""
     assert json.loads(done.err) == {"error": "NotFound", "message": "no entry 'x'", "hint": "did you mean L-1?"}
-
-
-def test_arguments_of_a_script_are_not_ours(capsys: Captured) -> None:
-    end(NotFound("entry", "x"), "recall", "run-resource", "x", "--", "--json")
+    end(NotFound("entry", "x"), "recall", "run-resource", "x", "--", "--json")  # arguments of a script are not ours
     assert capsys.readouterr().err.startswith("error: no entry 'x'\nhint: ")
 
 
@@ -102,33 +95,20 @@ def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
     assert capsys.readouterr().err.startswith("error: interrupted at embedding, 5 of 10\nhint: ")
 
 
-def usage(capsys: Captured, *args: str) -> tuple[int, str]:
-    code = command.run(lambda: root.main(list(args), "ai-lessons", standalone_mode=False), args)
-    return code, capsys.readouterr().err
-
-
-def test_a_mistyped_command_names_the_near_one(capsys: Captured) -> None:
-    assert usage(capsys, "recal") == (2, "error: no command 'recal'\nhint: did you mean: ai-lessons recall?\n")
-
-
-def test_a_command_without_its_group_names_the_group(capsys: Captured) -> None:
-    assert usage(capsys, "related", "x") == (
-        2,
-        "error: no command 'related'\nhint: did you mean: ai-lessons recall related?\n",
-    )
-
-
-def test_a_wrong_option_points_to_the_help(capsys: Captured) -> None:
-    code, err = usage(capsys, "recall", "list", "--foo")
-    assert code == 2
-    assert err == "error: No such option '--foo'\nhint: see ai-lessons recall list --help\n"
-
-
-def test_a_flag_that_is_searched_for_is_told_how(capsys: Captured) -> None:
-    assert usage(capsys, "search", "--quota-bytes")[1].endswith(
-        "hint: as a word: ai-lessons search -- --quota-bytes; else see ai-lessons search --help\n"
-    )
-    assert usage(capsys, "search", "x", "--limti", "3")[1].endswith("hint: see ai-lessons search --help\n")
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("recal", "error: no command 'recal'\nhint: did you mean: ai-lessons recall?"),
+        ("related x", "error: no command 'related'\nhint: did you mean: ai-lessons recall related?"),
+        ("recall list --foo", "error: No such option '--foo'\nhint: see ai-lessons recall list --help"),
+        ("search x --limti 3", "hint: see ai-lessons search --help"),
+        ("search --foo", "hint: as a word: ai-lessons search -- --foo; else see ai-lessons search --help"),
+    ],
+)
+def test_what_is_mistyped_is_told_with_what_is_near(capsys: Captured, line: str, told: str) -> None:
+    args = line.split()
+    assert command.run(lambda: root.main(args, "ai-lessons", standalone_mode=False), args) == 2
+    assert capsys.readouterr().err.endswith(f"{told}\n")
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ai_lessons.app.proposals import SHOWN
 from interfaces.world import Run
-from real_world import Git
+from real_world import Git, put_file
 
 MANY = 3 * SHOWN
 A_RULE = "01M82H56GFBPYC5697MC{:06d}"
@@ -29,15 +29,22 @@ def push_many(root: Path, many: int, writer: str = "bot", rule: int | None = Non
     subprocess.run(["git", "-C", str(root), "fast-import", "--quiet"], input="".join(rows).encode(), check=True)
 
 
-def test_a_list_of_many_is_cut_off_and_says_whose_are_left_out(run: Run, knowledge: Path) -> None:
+def test_a_list_of_many_is_cut_off_and_what_is_not_listed_is_approved_and_rejected_by_name(
+    run: Run, knowledge: Path
+) -> None:
     push_many(knowledge, MANY)
     done = run("admin", "pending-rules")
     assert done.code == 0, done.err
     assert f"not listed: {MANY - SHOWN} more of bot <bot@x>" in done.err
     assert len(done.out.splitlines()) <= 2 * SHOWN + 3
-    listed = run("admin", "pending-rules", "--json").json
+    listed = {one["handle"] for one in run("admin", "pending-rules", "--json").json}
     assert len(listed) == SHOWN
     assert run("admin", "pending-rules", "--count").out.strip() == str(MANY)
+    first, second = (f"R-{A_RULE.format(number)[-6:]}" for number in (0, 1))
+    assert not {first, second} & listed
+    assert run("admin", "approve-rule", first, "--yes").code == 0
+    assert run("admin", "reject-rule", f"origin/rules/{second}-bot-1").code == 0
+    assert run("admin", "pending-rules", "--count").out.strip() == str(MANY - 2)
 
 
 def test_many_of_one_hide_none_of_another(run: Run, knowledge: Path, proposal: str) -> None:
@@ -47,16 +54,6 @@ def test_many_of_one_hide_none_of_another(run: Run, knowledge: Path, proposal: s
     assert proposal in {one["handle"] for one in listed}
     assert "ana <ana@x>" in {one["suggested_by"] for one in listed}
     assert len(listed) == SHOWN
-
-
-def test_what_is_not_listed_is_approved_and_rejected_by_name(run: Run, knowledge: Path) -> None:
-    push_many(knowledge, MANY)
-    listed = {one["handle"] for one in run("admin", "pending-rules", "--json").json}
-    first, second = (f"R-{A_RULE.format(number)[-6:]}" for number in (0, 1))
-    assert not {first, second} & listed
-    assert run("admin", "approve-rule", first, "--yes").code == 0
-    assert run("admin", "reject-rule", f"origin/rules/{second}-bot-1").code == 0
-    assert run("admin", "pending-rules", "--count").out.strip() == str(MANY - 2)
 
 
 def test_many_about_one_rule_name_a_few_rivals(run: Run, knowledge: Path) -> None:
@@ -98,21 +95,13 @@ def test_a_sync_names_a_few_of_many_that_arrived(run: Run, knowledge: Path, tmp_
 # --- globs as people write them: lists with commas, and those that name nothing ---
 
 
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Code of the project `shop`, in which one stands."""
-    code = tmp_path / "shop"
-    (code / "src").mkdir(parents=True)
-    (code / "src/a.py").write_text("")
-    (code / "README.md").write_text("")
-    subprocess.run(["git", "init", "-q"], cwd=code, check=True)
-    monkeypatch.chdir(code)
-    return code
-
-
 def test_a_list_with_commas_applies_to_each_and_what_names_nothing_is_said(
-    run: Run, knowledge: Path, shop: Path
+    run: Run, knowledge: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("src/a.py", "README.md"):
+        put_file(tmp_path / "shop" / name, "")
+    git(tmp_path / "shop", "init", "-q")
+    monkeypatch.chdir(tmp_path / "shop")
     lesson = ("--project", "shop", "--content", "x", "--title")
     added = run("add", *lesson, "Carts", "--applies-to", "src/**, *.md,lib/**")
     assert (added.code, "applies_to lib/** names no file of shop" in added.err) == (0, True), added.err
@@ -128,10 +117,6 @@ def test_a_list_with_commas_applies_to_each_and_what_names_nothing_is_said(
     why = ("--rationale", "why", "--project", "shop")
     proposed = run("contribute", "suggest-rule", "--title", "Ships", *why, "--content", "x", "--applies-to", "test/**")
     assert "applies_to test/** names no file of shop" in proposed.out
-
-
-def test_a_list_with_commas_in_a_file_of_another_tool_is_read_as_one(run: Run, knowledge: Path, shop: Path) -> None:
-    file = knowledge / "shop/lessons/a.md"
-    file.parent.mkdir(parents=True)
-    file.write_text("---\nkind: lesson\ntitle: Otters\napplies_to:\n  - src/**,*.md\n---\nThey swim.\n")
-    assert "Otters" in run("recall", "context", "--path", str(shop / "README.md")).out
+    otters = "---\nkind: lesson\ntitle: Otters\napplies_to:\n  - src/**,*.md\n---\nThey swim.\n"  # of another tool
+    put_file(knowledge / "shop/lessons/a.md", otters)
+    assert "Otters" in run("recall", "context", "--path", "README.md").out

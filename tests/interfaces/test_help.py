@@ -1,15 +1,13 @@
 import re
 import subprocess
 import sys
-from typing import Any
 
 import click
 import pytest
 
 from ai_lessons.interfaces.cli import command as cli_command
 from ai_lessons.interfaces.cli import root
-from ai_lessons.interfaces.cli.options import OneOf, context_tags, new_link, words
-from ai_lessons.model.entries import Confidence
+from ai_lessons.interfaces.cli.options import context_tags, new_link, words
 from interfaces.world import LESSON_PROGRAM, PROGRAM, Run, environment
 
 COMMANDS = {path: command for path, command in cli_command.walk(root) if not getattr(command, "alias_of", None)}
@@ -52,6 +50,7 @@ def test_the_program_alone_shows_everyday_commands_first(run: Run) -> None:
         "contribute add-resource page.md", "run S-9XW2RB", "list", "review", "sync",
     ]  # fmt: skip
     assert done.out.index("Every day:") < done.out.index("All commands:")
+    assert run("--version").out.startswith("ai-lessons ")
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -59,15 +58,6 @@ def test_a_group_alone_lists_its_commands_with_whole_sentences(run: Run, group: 
     done = run(group)
     assert done.code == 0
     assert "..." not in done.out.partition("Commands:")[2]
-
-
-def test_add_is_a_second_name_of_add_lesson(capsys: pytest.CaptureFixture[str]) -> None:
-    first, second = help_of(capsys, "contribute", "add"), help_of(capsys, "contribute", "add-lesson")
-    assert first.replace(" add ", " add-lesson ").split() == second.split()
-
-
-def test_the_version_is_told(run: Run) -> None:
-    assert run("--version").out.startswith("ai-lessons ")
 
 
 def commands_in_help(run: Run, *words: str) -> list[str]:
@@ -85,7 +75,9 @@ def test_help_lists_forty_commands_and_with_all_every_one(run: Run) -> None:
     assert run("recall", "--all", "tags", "--help").out.startswith("Usage: ai-lessons recall tags")
 
 
-def test_add_shows_ten_options_before_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_add_shows_ten_options_before_the_others_and_has_a_second_name(capsys: pytest.CaptureFixture[str]) -> None:
+    same, second = help_of(capsys, "contribute", "add"), help_of(capsys, "contribute", "add-lesson")
+    assert same.replace(" add ", " add-lesson ").split() == second.split()
     first, later = help_of(capsys, "add").partition("Options:\n")[2].split("\n\nMore:\n")
     assert len(re.findall(r"^  --", first, re.MULTILINE)) == 10
     assert "--confidence" in later
@@ -94,29 +86,13 @@ def test_add_shows_ten_options_before_the_others(capsys: pytest.CaptureFixture[s
 MCP_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp import main; main()")
 
 
-def convert(kind: click.ParamType[Any], text: str) -> Any:
-    return kind.convert(text, None, None)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("", ()), ("a", ("a",)), ("a,b", ("a", "b")), (" a , b,,a ", ("a", "b")), ("two words, x", ("two words", "x"))],
-)
-def test_a_list_is_split_at_commas_without_repetitions(text: str, expected: tuple[str, ...]) -> None:
-    assert words(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("reviewer,jira-api=1.5", {"reviewer": None, "jira-api": 1.5}),
-        ("a = 2 , b=.5", {"a": 2.0, "b": 0.5}),
-        ("a=0", {"a": 0.0}),
-        ("", {}),
-    ],
-)
-def test_context_tags_carry_weights_where_they_are_given(text: str, expected: dict[str, float | None]) -> None:
-    assert context_tags(text) == expected
+def test_a_list_is_split_at_commas_without_repetitions_and_tags_carry_weights_where_they_are_given() -> None:
+    assert [words(text) for text in ("", "a", " a , b,,a ", "two words, x")] == [
+        (), ("a",), ("a", "b"), ("two words", "x"),
+    ]  # fmt: skip
+    assert context_tags("reviewer,jira-api=1.5") == {"reviewer": None, "jira-api": 1.5}
+    assert context_tags("a = 2 , b=.5,c=0") == {"a": 2.0, "b": 0.5, "c": 0.0}
+    assert context_tags("") == {}
 
 
 @pytest.mark.parametrize(
@@ -130,11 +106,6 @@ def test_context_tags_carry_weights_where_they_are_given(text: str, expected: di
 def test_a_wrong_context_tag_is_named(text: str, complaint: str) -> None:
     with pytest.raises(click.BadParameter, match=complaint):
         context_tags(text)
-
-
-def test_a_wrong_value_lists_the_right_ones() -> None:
-    with pytest.raises(click.BadParameter, match="'sure' is not one of 'very-low', 'low', "):
-        convert(OneOf(Confidence, "level"), "sure")
 
 
 def test_a_new_link_may_name_its_relation() -> None:

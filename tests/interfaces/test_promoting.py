@@ -56,17 +56,13 @@ def test_a_proposal_tells_its_branch(three: Path, run: Run) -> None:
     assert waiting["report"].startswith("Reason: three teams\n\nEvaluation: approve")
 
 
-@pytest.mark.parametrize(
-    ("to", "code", "told"),
-    [("project", 2, "is in the project tier already"), ("enterprise:none", 3, "no tier 'enterprise:none'")],
-)
-def test_a_wrong_tier_is_named(three: Path, run: Run, to: str, code: int, told: str) -> None:
-    done = promote(run, to=to)
-    assert done.code == code
-    assert told in done.err
-
-
-def test_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run) -> None:
+def test_a_wrong_tier_is_named_and_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run) -> None:
+    for to, code, told in (
+        ("project", 2, "is in the project tier already"),
+        ("enterprise:none", 3, "no tier 'enterprise:none'"),
+    ):
+        done = promote(run, to=to)
+        assert (done.code, told in done.err) == (code, True)
     file = next((three / ".ai/reference").glob("jira-api/lessons/*/*.md"))
     file.write_text(file.read_text().replace("Seen on", "Seen in /home/bo/ji\x1b[2Jra on"))
     done = promote(run, to="enterprise:acme")

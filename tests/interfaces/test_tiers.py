@@ -33,13 +33,14 @@ def shop(hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch, tm
     return code
 
 
-def test_a_tier_that_is_named_is_searched_alone(shop: Path, run: Run) -> None:
+def test_a_tier_that_is_named_is_searched_alone_and_the_path_of_an_entry_is_in_its_repository(
+    shop: Path, run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     for tier in ("project", "user", "enterprise:acme"):
         found = run("--tier", tier, "recall", "search", "frobnicate widgets", "--json").json["lessons"]
         assert {one["tier"] for one in found} == {tier}
-
-
-def test_the_path_of_an_entry_is_in_the_repository_of_its_tier(shop: Path, run: Run, tmp_path: Path) -> None:
+    assert lesson.run(["load"]) == 0
+    assert capfd.readouterr().out.count("lever") == 3, "of all tiers"
     listed = run("recall", "list", "--type", "lesson", "--json").json
     handles = {one["tier"]: one["handle"] for one in listed if "lever" in one["title"]}
     assert f"path: {tmp_path}/acme/" in run("recall", "show", handles["enterprise:acme"]).out
@@ -48,7 +49,9 @@ def test_the_path_of_an_entry_is_in_the_repository_of_its_tier(shop: Path, run: 
     assert "path: ~/.ai/reference/" in done.out
 
 
-def test_tiers_says_what_applies_and_why(shop: Path, run: Run) -> None:
+def test_tiers_says_what_applies_and_why_and_what_is_wrong_is_a_note_beside_what_is_found(
+    shop: Path, run: Run, hermetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = run("admin", "tiers", "--json").json
     assert [(row["tier"], row["state"]) for row in rows] == [
         ("project", "writes"), ("user", "reads"), ("enterprise:acme", "reads"),
@@ -56,38 +59,20 @@ def test_tiers_says_what_applies_and_why(shop: Path, run: Run) -> None:
     text = run("admin", "tiers").out.splitlines()
     assert text[0].startswith(f"project          writes  {shop}/.ai/reference  (the nearest .ai/reference upward)")
     assert text[1].startswith("user             reads   ~/.ai/reference  (the default)")
-
-
-def test_an_enterprise_that_is_not_here_is_a_note_and_tiers_says_how_to_get_it(
-    shop: Path, run: Run, hermetic: Path
-) -> None:
     config = hermetic / ".config/ai-lessons/config.toml"
     config.write_text('[enterprise.acme]\npath = "~/away"\nsync_url = "https://git.example/acme.git"\n')
     done = run("recall", "list")
     assert done.code == 0
     assert f"ai-lessons admin init {hermetic}/away --from https://git.example/acme.git" in done.err
     assert "→ ai-lessons admin init" in run("admin", "tiers").out
-
-
-def test_an_enterprise_that_is_not_known_is_to_be_named_in_the_configuration_that_is_used(
-    shop: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("AI_LESSONS_CONFIG", str(tmp_path / "mine.toml"))
     (tmp_path / "mine.toml").write_text("")
     assert f"→ in {tmp_path}/mine.toml: [enterprise.acme]" in run("admin", "tiers").out
-
-
-def test_an_error_in_the_file_of_a_project_is_a_note_beside_what_is_found(shop: Path, run: Run) -> None:
     (shop / ".ai-lessons.toml").write_text("enterprise = [\n")
     done = run("recall", "list")
     assert done.code == 0
     assert "lever" in done.out
     assert ".ai-lessons.toml: not valid TOML" in done.err
-
-
-def test_lessons_of_all_tiers_are_loaded(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert lesson.run(["load"]) == 0
-    assert capfd.readouterr().out.count("lever") == 3
 
 
 def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -> None:
