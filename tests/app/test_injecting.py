@@ -7,9 +7,10 @@ import pytest
 
 from ai_lessons.app import contexts, editing, entries, health
 from ai_lessons.app.answers import Context, ContextQuery
+from ai_lessons.errors import Refused
 from ai_lessons.learning.statistics import DEFINITIONS, ParameterState
 from ai_lessons.search.model_files import PINNED
-from app.world import LESSON, OTHER, CountingEmbedder, World, lesson
+from app.world import LESSON, OTHER, CountingEmbedder, World, lesson, usage_of
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:02d}ABCD" for n in range(30)]
 
@@ -50,9 +51,7 @@ def test_what_came_is_written_down_and_counted(world: World) -> None:
         ("injected", LESSON, "s1"),
         ("injected", OTHER, "s1"),
     }
-    shown = entries.show(world.library, LESSON).usage
-    assert shown is not None
-    assert shown.tallies.injected == 1
+    assert usage_of(world.library, LESSON).tallies.injected == 1
     assert world.status() == ""
 
 
@@ -158,11 +157,16 @@ def test_where_nothing_can_be_written_down_a_context_still_comes(world: World) -
     assert "could not be written down" in found.notes[0]
 
 
-@pytest.mark.parametrize("said", ["events: false\n", "git:\n  events: local\nevents: false\n"])
-def test_where_events_are_off_nothing_is_written_down(world: World, said: str) -> None:
+@pytest.mark.parametrize(
+    "said",
+    ["events: false\n", "{events: false}\n", '"events": false # thanks\n', "git:\n  events: local\nevents: false\n"],
+)
+def test_where_events_are_off_nothing_is_written_down_and_feedback_is_refused(world: World, said: str) -> None:
     place(world, LESSON)
     world.write(".ai-lessons/config.yaml", said)
     assert context(world).lessons
+    with pytest.raises(Refused, match="records no events"):
+        editing.feedback(world.library, LESSON, "helpful")
     assert not (world.root / ".git/ai-lessons/events").exists()
 
 

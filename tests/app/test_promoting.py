@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import editing, entries, promotion, proposals, resources, review
-from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
+from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Written
 from ai_lessons.app.promotion import Promoted, PromotionRequest, promote
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
-from ai_lessons.learning.statistics import HELPFUL
+from ai_lessons.learning.statistics import HELPFUL, UsageTally
 from ai_lessons.model import TierPlace, markdown
 from ai_lessons.model.entries import Kind
-from app.world import ACME, BETA, LESSON, Company
+from app.world import ACME, BETA, LESSON, Company, usage_of
 from real_world import put_file, put_program
 
 BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
@@ -34,13 +34,21 @@ def text_at(company: Company, tier: str, path: str) -> str:
     return (company.root(tier) / path).read_text()
 
 
-def fields_of(company: Company, done: Promoted, tier: str = "user") -> dict[str, Any]:
+def copied(company: Company, ref: str, to: str = "user") -> Written:
+    """The copy of an entry that may go there at once."""
+    done = go(company, ref, to)
+    assert done.outcome == "copied"
     assert done.copy is not None
-    return markdown.parse(text_at(company, tier, done.copy.path)).fields
+    return done.copy
 
 
-def subjects(company: Company, tier: str) -> list[str]:
-    return company.git(company.root(tier), "log", "--format=%s").splitlines()
+def fields_of(company: Company, copy: Written) -> dict[str, Any]:
+    return markdown.parse(text_at(company, "user", copy.path)).fields
+
+
+def standing(company: Company, tier: str, ref: str) -> UsageTally:
+    with company.library(writes=tier) as library:
+        return usage_of(library, ref)
 
 
 class TestACopy:
@@ -48,7 +56,8 @@ class TestACopy:
         lesson = add(company, tags=("jira",))
         done = go(company, lesson, "user", reason="holds\neverywhere")
         assert (done.outcome, done.from_, done.to) == ("copied", "project", "user")
-        said = fields_of(company, done)
+        assert done.copy is not None
+        said = fields_of(company, done.copy)
         assert said["id"] != lesson
         assert said["source"] == {
             "type": "promoted", "how": "tested", "from_scope": "project:project", "original": lesson, "tier": "project",
@@ -62,15 +71,13 @@ class TestACopy:
 
     def test_doing_it_again_says_so_and_makes_nothing(self, company: Company) -> None:
         lesson = add(company)
-        first = go(company, lesson, "user")
-        before = subjects(company, "user")
+        first = copied(company, lesson)
+        before = company.git(company.root("user"), "rev-parse", "HEAD")
         again = go(company, lesson, "user")
-        assert first.copy is not None
         assert (again.outcome, again.copy) == ("present", None)
-        assert again.notes == (f"{first.copy.handle} PUT replaces all (user) says the same already",)
-        assert subjects(company, "user") == before
-        back = go(company, first.copy.id, "project")
-        assert back.outcome == "present"
+        assert again.notes == (f"{first.handle} PUT replaces all (user) says the same already",)
+        assert company.git(company.root("user"), "rev-parse", "HEAD") == before
+        assert go(company, first.id, "project").outcome == "present"
 
     def test_a_copy_of_an_older_text_is_named_and_the_new_one_comes(self, company: Company) -> None:
         lesson = add(company)
@@ -84,46 +91,33 @@ class TestACopy:
     def test_links_lead_to_what_is_there_and_the_others_stay_behind(self, company: Company) -> None:
         left, goes = add(company, title="Left here"), add(company, title="Goes too")
         lesson = add(company, links=(("related_to", left), ("specializes", goes)))
-        copy = go(company, goes, "user")
-        done = go(company, lesson, "user")
-        assert copy.copy is not None
-        assert fields_of(company, done)["links"] == [{"specializes": copy.copy.id}, {"derived_from": lesson}]
+        there = copied(company, goes).id
+        links = fields_of(company, copied(company, lesson))["links"]
+        assert links == [{"specializes": there}, {"derived_from": lesson}]
 
     def test_it_begins_where_its_original_stood_and_counts_nothing_twice(self, company: Company) -> None:
         lesson = add(company, confidence="low")
         with company.library() as library:
             for _ in range(8):
                 editing.feedback(library, lesson, HELPFUL)
-            stood = entries.show(library, lesson).usage
-        done = go(company, lesson, "user")
-        assert done.copy is not None
-        with company.library(writes="user") as library:
-            usage = entries.show(library, done.copy.id).usage
-        assert stood is not None
-        assert usage is not None
+        copy = copied(company, lesson)
+        usage = standing(company, "user", copy.id)
         assert (usage.tallies.helpful, usage.alpha + usage.beta) == (0, 2.0)
-        assert 0.3 < usage.confidence < stood.confidence
-        further = go(company, done.copy.id, BETA, writes="user")
-        assert further.proposal is not None
-        start = markdown.parse(
-            company.git(company.root(BETA), "show", f"{further.proposal.branch}:{further.proposal.path}")
-        )
+        assert 0.3 < usage.confidence < standing(company, "project", lesson).confidence
+        further = go(company, copy.id, BETA, writes="user").proposal
+        assert further is not None
+        start = markdown.parse(company.git(company.root(BETA), "show", f"{further.branch}:{further.path}"))
         assert float(start.fields["source"]["alpha"]) / 2 == pytest.approx(usage.confidence, abs=1e-5)
-
-    def test_a_lesson_nobody_judged_begins_with_its_authors_word(self, company: Company) -> None:
-        assert "alpha" not in fields_of(company, go(company, add(company), "user"))["source"]
+        nobody_judged = fields_of(company, copied(company, add(company, title="Retry on 409")))
+        assert "alpha" not in nobody_judged["source"], "it begins with the word of its author"
 
     def test_what_was_said_of_the_original_alone_stays_behind(self, company: Company) -> None:
         lesson = add(company)
         with company.library() as library:
-            path = entries.show(library, lesson).entry.path
-        file = company.root("project") / path
-        file.write_text(
-            file.read_text().replace(
-                "status: active", "status: promoted\npromoted_to: skill/x\nscope: project:/home/ada/shop"
-            )
-        )
-        said = fields_of(company, go(company, lesson, "user"))
+            file = company.root("project") / entries.show(library, lesson).entry.path
+        more = "status: promoted\npromoted_to: skill/x\nscope: project:/home/ada/shop"
+        file.write_text(file.read_text().replace("status: active", more))
+        said = fields_of(company, copied(company, lesson))
         assert (said["status"], said["source"]["from_scope"]) == ("active", "project:/home/ada/shop")
         assert not {"promoted_to", "scope"} & said.keys()
 
@@ -133,9 +127,7 @@ class TestACopy:
             with company.library() as library:
                 draft = ResourceDraft(Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place)
                 made = resources.add_resources(library, draft).written[0]
-            done = go(company, made.id, "user")
-            assert done.copy is not None
-            file = company.root("user") / done.copy.path
+            file = company.root("user") / copied(company, made.id).path
             assert file.read_text() == script.read_text()
             said = markdown.parse(file.with_name(file.name + ".md").read_text()).fields
             assert said.keys() >= {"source", "links"}
@@ -158,29 +150,25 @@ class TestACopy:
         with company.library() as library:
             draft = ResourceDraft(Kind.DOC, [str(doc)], versions=["v3"], project="jira")
             made = resources.add_resources(library, draft).written[0]
-        done = go(company, made.id, "user")
-        assert done.copy is not None
-        assert done.copy.path == "jira/docs/v3/api.md"
-        said = fields_of(company, done)
-        assert said["versions"] == ["v3"]
-        assert said["source_path"] == str(doc)
+        copy = copied(company, made.id)
+        assert copy.path == "jira/docs/v3/api.md"
+        said = fields_of(company, copy)
+        assert (said["versions"], said["source_path"]) == (["v3"], str(doc))
         doc.write_text(doc.read_text() + "More.\n")
         with company.library() as library:
             resources.refresh(library, [made.id])
-        again = go(company, made.id, "user")
-        assert again.copy is not None
-        assert again.copy.path == f"jira/docs/v3/api-{again.copy.id[-6:].lower()}.md"
+        again = copied(company, made.id)
+        assert again.path == f"jira/docs/v3/api-{again.id[-6:].lower()}.md"
 
     @pytest.mark.parametrize("name", ["notes.txt", "plain.md"])
     def test_a_plain_file_says_over_there_where_it_comes_from(self, company: Company, name: str) -> None:
         put_file(company.root("project") / "jira/docs" / name, f"Notes\n=====\n\n{BODY}")
         company.commit("project")
-        done = go(company, f"jira/docs/{name}", "user")
-        first = done.entry.id
-        assert done.copy is not None
-        assert text_at(company, "user", done.copy.path).endswith(f"Notes\n=====\n\n{BODY}")
-        assert fields_of(company, done)["source"]["tier"] == "project"
-        assert go(company, first, "user").outcome == "present"
+        copy = copied(company, f"jira/docs/{name}")
+        assert text_at(company, "user", copy.path).endswith(f"Notes\n=====\n\n{BODY}")
+        source = fields_of(company, copy)["source"]
+        assert source["tier"] == "project"
+        assert go(company, source["original"], "user").outcome == "present"
 
 
 def test_a_rule_becomes_a_proposal_wherever_it_goes(company: Company) -> None:
@@ -204,10 +192,8 @@ def test_the_same_is_not_proposed_to_an_enterprise_twice_nor_once_it_is_there(co
     first = go(company, lesson, ACME)
     assert first.proposal is not None
     again = go(company, lesson, ACME)
-    assert (again.outcome, again.notes) == (
-        "present",
-        (f"{first.proposal.branch} ({ACME}) proposes the same already",),
-    )
+    said = f"{first.proposal.branch} ({ACME}) proposes the same already"
+    assert (again.outcome, again.notes) == ("present", (said,))
     company.approve(first.proposal.branch)
     assert go(company, lesson, ACME).outcome == "present"
 

@@ -12,7 +12,7 @@ from ai_lessons.app.workspace import Library
 from ai_lessons.errors import Refused
 from ai_lessons.model.entries import EntrySummary
 from ai_lessons.model.lessons import parse
-from app.world import World, listed_lessons
+from app.world import World, listed_lessons, usage_of
 
 PATTERN = parse("WHEN committing -> DO sign -> BECAUSE the hub checks")
 MALLORY = ("-c", "user.name=mallory", "-c", "user.email=m@x.example")
@@ -34,9 +34,7 @@ def push(world: World, text: str, *who: str, message: str = "z", path: str = ZEB
 
 
 def confidence(world: World) -> float:
-    usage = entries.show(world.fresh(), ZEBRA_ID).usage
-    assert usage is not None
-    return usage.confidence
+    return usage_of(world.fresh(), ZEBRA_ID).confidence
 
 
 def only(world: World, **options: object) -> EntrySummary:

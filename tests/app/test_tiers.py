@@ -11,7 +11,7 @@ from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
 from ai_lessons.model import Places, TierPlace
-from app.world import LESSON, OTHER, World, lesson, options, query
+from app.world import LESSON, OTHER, World, lesson, options, query, usage_of
 from real_world import Git, put_file
 
 pytestmark = pytest.mark.usefixtures("embedder")
@@ -176,9 +176,7 @@ class TestWriting:
         library = here.library(*ALL)
         for entry_id in (LESSON, OTHER, FROM_ACME):
             editing.feedback(library, entry_id, "helpful")
-            used = entries.show(library, entry_id).usage
-            assert used is not None
-            assert used.tallies.helpful == 1
+            assert usage_of(library, entry_id).tallies.helpful == 1
         assert not list(here.roots["project"].rglob("events*"))
 
 

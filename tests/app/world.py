@@ -13,6 +13,7 @@ from ai_lessons.app.answers import Answer, Imported, LessonDraft, Listing, Query
 from ai_lessons.app.lessons import LESSONS
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
+from ai_lessons.learning.statistics import UsageTally
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL
 from ai_lessons.model.entries import Filter, Kind
@@ -159,6 +160,13 @@ def options(folder: Path, now: Callable[[], datetime] = lambda: NOW) -> Options:
         cache_dir=folder / "cache", state_dir=folder / "state", config_dir=folder / "config", cwd=folder,
         offline=True, now=now,
     )  # fmt: skip
+
+
+def usage_of(library: Library, ref: str) -> UsageTally:
+    """How an entry has done."""
+    usage = entries.show(library, ref).usage
+    assert usage is not None
+    return usage
 
 
 def listed_lessons(opened: Library, *, every: bool = False, **given: Any) -> Listing:
