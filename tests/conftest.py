@@ -12,13 +12,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from real_world import AGENTS, Git, at_rest, put_program
 
-# The same examples in every run, so that a change is judged by what it changes.
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=20)  # a busy machine is slow
-settings.register_profile("explore", print_blob=True, max_examples=200)
+# The same examples in every run, so that a change is judged by what it changes. A busy machine is slow.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", PATIENT, derandomize=True, max_examples=20)
+settings.register_profile("explore", PATIENT, print_blob=True, max_examples=200)
 settings.load_profile("same")
 
 # A shell starts what it puts in the background with Ctrl-C ignored, and our children would inherit that.

@@ -549,7 +549,7 @@ def headers() -> Iterator[st.SearchStrategy[list[bytes]]]:
     yield st.lists(PIECES | st.binary(max_size=20), max_size=3).map(lambda more: right + more)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.one_of(*headers()), st.binary(max_size=60), st.booleans())
 def test_whatever_stands_in_a_commit_it_is_read_with_the_parents_that_git_sees(
     tmp_path_factory: pytest.TempPathFactory, header: list[bytes], message: bytes, merge: bool

@@ -24,7 +24,7 @@ def test_odd_bytes_are_a_value_or_an_error_that_is_documented(target: str) -> No
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(data=st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
 def test_any_bytes_are_a_value_or_an_error_that_is_documented(target: str, data: bytes) -> None:
     TARGETS[target](data)

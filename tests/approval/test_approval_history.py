@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.approval import state as approval_state
@@ -146,9 +146,7 @@ SAME_COMMIT_UNDER_ANOTHER_NAME = (
 
 
 @example(SAME_COMMIT_UNDER_ANOTHER_NAME)
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(max_examples=25)
 @given(histories())
 def test_history_read_in_pieces_gives_the_same_as_history_read_at_once(
     history: tuple[list[Planned], list[tuple[int, int, int]]],

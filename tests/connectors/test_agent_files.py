@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
@@ -21,7 +21,6 @@ def taken_out(there: bytes) -> bytes | None:
     return plan(there, "uninstall", "").data
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet="a\r\n#<!-> ", max_size=60).map(str.encode))
 def test_taking_it_out_gives_back_every_byte(there: bytes) -> None:
     new = installed(there)
@@ -34,7 +33,6 @@ def test_it_is_found_where_git_or_an_editor_changed_the_line_ends() -> None:
     assert taken_out(installed(b"# Rules\n").replace(b"\n", b"\r\n")) == b"# Rules\r\n"
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="a\n#", max_size=20).map(str.encode), st.text(alphabet="a\n#", max_size=20).map(str.encode))
 def test_what_others_write_around_it_stays(before: bytes, after: bytes) -> None:
     around = before + installed(b"# Rules\n") + after

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
 from ai_lessons.connectors.agent_hosts import (
@@ -180,7 +179,6 @@ JSON = st.recursive(
 )
 
 
-@with_settings(deadline=None)
 @given(JSON)
 def test_no_settings_are_too_strange(settings: Any) -> None:
     known = {"hooks": settings, "mcpServers": settings}

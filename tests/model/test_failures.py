@@ -1,7 +1,7 @@
 """What is telling in an output, and when two failures are alike."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model.entries import Entry, Kind
@@ -117,7 +117,6 @@ def test_writing_a_lesson_is_recognised(command: str, adds: bool) -> None:
     assert adds_a_lesson(command) is adds
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab -;|&()<>'\"$\n\\`!EOF=.", max_size=60))
 def test_no_line_is_too_strange(command: str) -> None:
     assert all(name and not set(name) & set(" ;|&()'\"\n") for name in programs(command))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed
@@ -313,7 +313,7 @@ ACTIONS: dict[str, Callable[..., object]] = {
 }
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(st.lists(STEPS, max_size=25))
 def test_a_refreshed_catalog_equals_one_made_from_nothing(steps: list[tuple[str, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder, World(Path(folder)) as world:

@@ -89,7 +89,7 @@ def test_words_are_found_in_other_forms(world: World) -> None:
     assert world.found("replaced workflows")[0] in {"emphasis", "apart"}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(phrase=st.text(min_size=1, max_size=40))
 def test_whatever_is_quoted_is_data(world: World, phrase: str) -> None:
     world.found(f"workflow {phrase}", Filter(phrases=(phrase,)))

@@ -121,7 +121,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(steps)
 def test_the_sums_are_those_of_all_files_whatever_happens_to_them(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, str, list[Event]]]
@@ -171,7 +171,7 @@ def test_damaged_lines_are_counted_over_all_logs(cache: UsageCache, logs: Logs) 
 
 
 @given(st.lists(turns, max_size=8))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathFactory, happened: list[Event]) -> None:
     logs = Logs()
     logs.add("a", *happened)
