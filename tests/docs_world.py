@@ -20,7 +20,7 @@ import pytest
 
 from ai_lessons.interfaces import cli, lesson
 from interfaces.world import LESSON_PROGRAM, environment
-from real_world import typed
+from real_world import put_program, typed
 
 HOME = "/home/you"
 OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson.run}
@@ -183,12 +183,10 @@ class Session:
     def begin(self) -> None:
         """Go home; give the reader our programs."""
         programs = self.home.parent / f"{self.home.name}-bin"
-        programs.mkdir()
         # one lesson in fifty is left out on purpose, which a page cannot show
         self.monkeypatch.setattr("ai_lessons.app.contexts.Injecting._ablation", lambda *_: frozenset())
         for name, program in (("ai-lessons", [sys.executable, "-c", TELLS_ALL]), ("lesson", LESSON_PROGRAM)):
-            (programs / name).write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
-            (programs / name).chmod(0o755)
+            put_program(programs / name, f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
         self.monkeypatch.chdir(self.home)
@@ -208,10 +206,10 @@ class Session:
             name, _, value = words[1].partition("=")
             self.monkeypatch.setenv(name, os.path.expanduser(value))
             return [], []
-        if words[0] in OURS and not re.search(r"[|<>;&$~]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
+        if words[0] in OURS and not re.search(r"[|<>;&$]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
             self.capture()
             with typed():
-                self.code = OURS[words[0]](words[1:])
+                self.code = OURS[words[0]]([os.path.expanduser(word) for word in words[1:]])
             out, err = self.capture()
         else:
             done = subprocess.run(

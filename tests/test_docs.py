@@ -10,6 +10,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import jsonschema  # type: ignore[import-untyped]
@@ -30,20 +31,15 @@ from ai_lessons.model.layout import new_path, place
 from docs_world import Session, anchor, links, needed, rewritten, steps
 from test_architecture import MAY_IMPORT
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *TOP.glob("[ARC]*.md"), TOP / "llms.txt"])
 MOST_WORDS = 18_000
-RUN = [
-    page
-    for page in (
-        TOP / "README.md",
-        DOCS / "first-hour.md",
-        *sorted(DOCS.glob("how-to/*.md")),
-        DOCS / "reference/json.md",
-    )
-    if steps(page.read_text(encoding="utf-8"))
-]
+EVERY = (TOP / "README.md", DOCS / "first-hour.md", *sorted(DOCS.glob("how-to/*.md")), DOCS / "reference/json.md")
+RUN = [page for page in EVERY if steps(page.read_text(encoding="utf-8"))]
 COMMANDS = {path: command for path, command in walk(root) if not getattr(command, "alias_of", None)}
 DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in walk(lesson)}
 EXAMPLE = "recall random"
@@ -53,7 +49,7 @@ NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
     "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi(?!/)|registry|mirror|proxy)\b", re.IGNORECASE),
     "how it was made": re.compile(
-        r"\b(?:TODO|FIXME|claude-(?!(?:code|rules|plugin)\b)\w+|subagent|contract\.md|design\.md)\b"
+        r"\b(?:TODO|FIXME|claude-(?!(?:code|rules|plugin)\b)\w+|subagent|(contract|design)\.md)\b"
     ),
 }
 
@@ -140,17 +136,15 @@ def test_a_page_names_only_commands_that_exist(page: Path) -> None:
     assert code - known == set()
 
 
-def test_the_reference_of_commands_is_current() -> None:
-    assert (DOCS / "reference/commands.md").read_text(encoding="utf-8") == reference.commands()
+MADE: dict[str, Callable[[str], str]] = {
+    "commands": lambda _: reference.commands(), "mcp": lambda _: reference.tools_page(), "settings": reference.settings,
+}  # fmt: skip
 
 
-def test_the_reference_of_tools_is_current() -> None:
-    assert (DOCS / "reference/mcp.md").read_text(encoding="utf-8") == reference.tools_page()
-
-
-def test_the_reference_of_settings_is_current() -> None:
-    text = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
-    assert text == reference.settings(text)
+@pytest.mark.parametrize("page", MADE)
+def test_a_page_of_the_reference_is_current(page: str) -> None:
+    text = (DOCS / f"reference/{page}.md").read_text(encoding="utf-8")
+    assert text == MADE[page](text)
 
 
 @pytest.mark.parametrize("path", DOCUMENTED, ids=" ".join)
@@ -173,8 +167,8 @@ def test_every_error_is_listed_with_its_exit_code() -> None:
     for one in tree:
         tree += one.__subclasses__()
     assert {one.__name__: str(one.exit_code) for one in tree if one.__module__ == errors.__name__} == rows
-    assert f"\n- {errors.EXIT_BUG}: " in text
-    assert f"\n- {errors.EXIT_INTERRUPTED}: " in text
+    for code in (errors.EXIT_BUG, errors.EXIT_INTERRUPTED):
+        assert f"\n- {code}: " in text
 
 
 def test_the_import_table_is_the_one_that_is_enforced() -> None:
@@ -201,9 +195,8 @@ def test_the_schemas_are_current_and_linked() -> None:
     assert files == reference.schemas()
     pages = {"config.json": "settings.md", "answers.json": "json.md"}
     for name in files:
-        assert f"(schemas/{name})" in (DOCS / "reference" / pages.get(name, "file-format.md")).read_text(
-            encoding="utf-8"
-        )
+        page = DOCS / "reference" / pages.get(name, "file-format.md")
+        assert f"(schemas/{name})" in page.read_text(encoding="utf-8")
 
 
 def test_the_schema_of_answers_accepts_what_json_md_shows() -> None:
