@@ -20,7 +20,7 @@ from statistics import median
 from ai_lessons.app import entries, resources, search
 from ai_lessons.app.answers import Query, ResourceDraft
 from ai_lessons.app.workspace import Library
-from ai_lessons.interfaces.cli.command import options
+from ai_lessons.interfaces import library_options
 from ai_lessons.model.entries import Kind
 from ai_lessons.settings import load
 
@@ -78,7 +78,7 @@ def importing(library: Library, folder: str, word: str) -> dict[str, float]:
 def main() -> None:
     """Do what the first argument names, on the folder that the second one names."""
     what, folder, *more = sys.argv[1:]
-    ours = options(load(os.environ, repo=folder))
+    ours = library_options(load(os.environ, repo=folder))
     if what == "model":
         print(provide_model(Path(folder), ours.cache_dir))
     elif what == "unchanged":

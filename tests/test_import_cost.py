@@ -99,5 +99,7 @@ def test_review_loads_no_index(reviewed: Path) -> None:
     assert loaded(calling("--repo", str(reviewed), "admin", "pending-rules")) & set(SLOW) == set()
 
 
-def test_a_hook_that_the_helper_answers_loads_next_to_nothing() -> None:
-    assert loaded("import ai_lessons.interfaces.hook") & {*SLOW, *WRITING, "dataclasses", "inspect", "click"} == set()
+def test_a_hook_loads_no_command_line() -> None:
+    for module in ("hook", "agent_hook"):
+        names = loaded(f"import ai_lessons.interfaces.{module}")
+        assert names & {*SLOW, *WRITING, "dataclasses", "inspect", "click"} == set(), module

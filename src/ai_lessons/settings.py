@@ -85,6 +85,12 @@ class Settings(NamedTuple):
     warm: Path | None = None
     agents: Agents = Agents()
 
+    @property
+    def whereabouts(self) -> str:
+        """The folders of the repositories that are read, for the heads of answers to agents."""
+        tiers = self.places.reads
+        return ", ".join(f"{tier.root} ({tier.name})" for tier in tiers) if len(tiers) > 1 else str(self.repo)
+
 
 def folders(environ: Mapping[str, str]) -> Folders:
     """The user's folders: by XDG on Linux, by the platform's habits on macOS and Windows."""

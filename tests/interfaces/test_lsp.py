@@ -12,8 +12,7 @@ import pytest
 
 from ai_lessons import settings
 from ai_lessons.app.workspace import Library
-from ai_lessons.interfaces import lsp
-from ai_lessons.interfaces.cli.command import options
+from ai_lessons.interfaces import library_options, lsp
 from interfaces.world import Run, environment
 from real_world import Git, commit_all, put_file
 
@@ -69,7 +68,7 @@ def talk(*messages: Any, raw: bytes = b"") -> tuple[int, list[Any]]:
     sent, loaded = io.BytesIO(), settings.load(os.environ)
 
     def make(cwd: Path) -> Library:
-        return Library(loaded.repo, options(loaded)._replace(cwd=cwd))
+        return Library(loaded.repo, library_options(loaded)._replace(cwd=cwd))
 
     code = lsp.LanguageServer(make, io.BytesIO(raw + framed(*messages)), sent).serve()
     return code, answers(sent.getvalue())

@@ -2,3 +2,30 @@
 
 No job is done here. Begin with `cli` and one of its groups, then `text` (answers as text). Imports `app` and below.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons import app
+
+if TYPE_CHECKING:
+    from ai_lessons.app.open_repository import Options
+    from ai_lessons.settings import Settings
+
+SAME = (
+    "cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "virtual_env", "places", "warm",
+)  # fmt: skip
+"""Fields of the same name in both."""
+
+
+def library_options(settings: Settings) -> Options:
+    """The library's options by these settings; the caller adds how progress is shown and questions are asked."""
+    return app.open_repository.Options(
+        cache_dir=settings.folders.cache,
+        state_dir=settings.folders.state,
+        config_dir=settings.folders.config,
+        outcomes=settings.agents.outcomes,
+        measure=settings.agents.measure,
+        **{name: getattr(settings, name) for name in SAME},
+    )

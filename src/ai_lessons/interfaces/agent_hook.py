@@ -19,8 +19,7 @@ from ai_lessons import app, settings
 from ai_lessons.app.daemon_client import DaemonClient
 from ai_lessons.app.hints import AgentEvent, Hints, handle_event, is_remembered
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.interfaces import hook, text_jobs
-from ai_lessons.interfaces.cli.command import options, whereabouts
+from ai_lessons.interfaces import hook, library_options, text_jobs
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
@@ -89,8 +88,8 @@ def _checked(here: Path, repo: str | None, tier: str | None) -> str:
     """Which repositories the hook reads, or why it cannot; the answer to the check of `admin doctor`."""
     try:
         chosen = settings.load(os.environ, here, repo=repo, tier=tier)
-        with app.workspace.Library(chosen.repo, options(chosen)):
-            return f"reads {whereabouts(chosen)}"
+        with app.workspace.Library(chosen.repo, library_options(chosen)):
+            return f"reads {chosen.whereabouts}"
     except AiLessonsError as error:
         return f"cannot read: {error.message}"
 
@@ -101,7 +100,7 @@ class _TooMuchWork(BaseException):
 
 def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], DaemonClient]) -> str:
     """The answer by words alone, within the CPU time `WORK`; the helper is started for later events."""
-    client = asking(options(chosen)._replace(session=event.session or chosen.session))
+    client = asking(library_options(chosen)._replace(session=event.session or chosen.session))
 
     def stop(*_: object) -> None:
         raise _TooMuchWork
@@ -114,7 +113,7 @@ def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], Daemo
         missed = "nothing was compared by meaning" if client.missed else ""
     except _TooMuchWork:
         missed = "there is more to read than a hook may take time for"
-        text = answer(event, text_jobs.begin(Hints(), whereabouts(chosen), 0)) if event.forgotten else ""
+        text = answer(event, text_jobs.begin(Hints(), chosen.whereabouts, 0)) if event.forgotten else ""
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
@@ -136,13 +135,13 @@ def respond(
     if event.moment is Moment.BEGIN and environ.get(ENVIRONMENT_FILE) and not explain:
         _name_to_commands(environ[ENVIRONMENT_FILE], event.session)
     event = event._replace(host=event.host or chosen.agent or "")
-    terms = options(chosen)._replace(session=event.session or chosen.session)
+    terms = library_options(chosen)._replace(session=event.session or chosen.session)
     if event.host == QWEN and event.moment is Moment.PROMPT:
         if not event.text.strip():
             return ""  # a turn of the model
         if not is_remembered(terms.state_dir, event.session):
             event = event._replace(moment=Moment.BEGIN, forgotten=True)  # the host takes no text at a start
-    begins, root = event.moment is Moment.BEGIN, whereabouts(chosen)
+    begins, root = event.moment is Moment.BEGIN, chosen.whereabouts
     most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
     draw = partial(text_jobs.begin, root=root) if begins else text_jobs.hints
 

@@ -26,8 +26,7 @@ from ai_lessons.app import daemon_client
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.search_index import Embedders
 from ai_lessons.app.workspace import Library, ReusableLibrary
-from ai_lessons.interfaces import agent_hook
-from ai_lessons.interfaces.cli import command
+from ai_lessons.interfaces import agent_hook, library_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -137,7 +136,7 @@ class Helper:
                 chosen.repo, caller_options._replace(warm=None), lambda: opened, warm=True
             )
 
-        options = Options(**daemon_client.travelling(command.options(chosen)._replace(session=event.session)))
+        options = Options(**daemon_client.travelling(library_options(chosen)._replace(session=event.session)))
         return self._with(
             chosen.repo, options, lambda opened: agent_hook.respond(event, chosen, environ, partial(asking, opened))
         )

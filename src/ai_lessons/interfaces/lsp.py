@@ -22,7 +22,8 @@ from ai_lessons import app
 from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.interfaces.cli.command import Call, Command, options
+from ai_lessons.interfaces import library_options
+from ai_lessons.interfaces.cli.command import Call, Command
 from ai_lessons.interfaces.output import line
 from ai_lessons.model.anchors import Verdict, comment
 from ai_lessons.model.entries import Kind
@@ -328,7 +329,9 @@ def lsp(call: Call, stdio: bool) -> int:  # noqa: ARG001  # click names the opti
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(sys.stderr.fileno(), 1)
-    server = LanguageServer(lambda cwd: Library(call.root, options(call.settings)._replace(cwd=cwd)), receive, send)
+    server = LanguageServer(
+        lambda cwd: Library(call.root, library_options(call.settings)._replace(cwd=cwd)), receive, send
+    )
     try:
         return server.serve()
     except BrokenPipeError:

@@ -31,7 +31,7 @@ from ai_lessons.errors import (
     Unreachable,
     UsageError,
 )
-from ai_lessons.interfaces import output
+from ai_lessons.interfaces import library_options, output
 from ai_lessons.interfaces.output import BARE, View, clean, is_terminal, line
 
 if TYPE_CHECKING:
@@ -321,30 +321,6 @@ class Edits:
         return file
 
 
-def whereabouts(settings: Settings) -> str:
-    """The folders of the repositories that are read, for the heads of answers to agents."""
-    tiers = settings.places.reads
-    return ", ".join(f"{tier.root} ({tier.name})" for tier in tiers) if len(tiers) > 1 else str(settings.repo)
-
-
-SAME = (
-    "cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "virtual_env", "places", "warm",
-)  # fmt: skip
-"""Fields of the same name in both."""
-
-
-def options(settings: Settings) -> Options:
-    """The library's options by these settings; the caller adds how progress is shown and questions are asked."""
-    return app.open_repository.Options(
-        cache_dir=settings.folders.cache,
-        state_dir=settings.folders.state,
-        config_dir=settings.folders.config,
-        outcomes=settings.agents.outcomes,
-        measure=settings.agents.measure,
-        **{name: getattr(settings, name) for name in SAME},
-    )
-
-
 CommandT = TypeVar("CommandT", bound="click.Command | Callable[..., Any]")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -632,16 +608,16 @@ class Call:
 
     def options(self) -> Options:
         """The library's options for this user and this terminal."""
-        library_options = options(self.settings)
+        chosen = library_options(self.settings)
         if is_terminal(sys.stderr) and not self.quiet and not self.json:
             self.bars = ProgressDisplay()
             click.get_current_context().find_root().call_on_close(self.bars.finish)
-            library_options = library_options._replace(progress=self.bars.show)
+            chosen = chosen._replace(progress=self.bars.show)
         elif self.long and not self.quiet:
-            library_options = library_options._replace(progress=ProgressLines().show)
+            chosen = chosen._replace(progress=ProgressLines().show)
         if self.can_ask and not self.settings.agent:
-            return library_options._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
-        return library_options
+            return chosen._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
+        return chosen
 
     @cached_property
     def library(self) -> Library:
@@ -712,7 +688,7 @@ class Call:
             return
         tool = getattr(click.get_current_context().command, "tool", None)
         if tool and tool.notice and self.settings.agent:
-            head = "" if is_nothing(value) else f"{tool.headline(whereabouts(self.settings))}\n\n"
+            head = "" if is_nothing(value) else f"{tool.headline(self.settings.whereabouts)}\n\n"
             click.echo(f"{head}{text(value, BARE)}")
         else:
             self.say(self.view.fit(text(value, self.view)), paged=paged)

@@ -13,7 +13,8 @@ import click
 
 from ai_lessons import app, settings
 from ai_lessons.errors import UsageError
-from ai_lessons.interfaces.cli.command import Call, options
+from ai_lessons.interfaces import library_options
+from ai_lessons.interfaces.cli.command import Call
 from ai_lessons.interfaces.output import line
 from ai_lessons.model import expression, lessons
 from ai_lessons.model.entries import Category, Confidence, Kind, Relation, Source, Status
@@ -114,7 +115,7 @@ def offer(what: str, *, listed: bool = False) -> Completer:
         try:
             with contextlib.redirect_stderr(io.StringIO()):
                 chosen = settings.load(os.environ, repo=call.repo, tier=call.tier)
-                with app.workspace.Library(chosen.repo, options(chosen)) as opened:
+                with app.workspace.Library(chosen.repo, library_options(chosen)) as opened:
                     candidates = list(app.entries.complete(opened, last, what))
         except Exception:  # noqa: BLE001  # an error on stderr would break the line that is being typed
             return []

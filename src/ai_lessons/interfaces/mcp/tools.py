@@ -33,7 +33,7 @@ from ai_lessons.app.answers import Answer, Shown
 from ai_lessons.app.open_repository import Limits, Options, Progress, silent
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
-from ai_lessons.interfaces import agent_text
+from ai_lessons.interfaces import agent_text, library_options
 from ai_lessons.interfaces.cli import command, root
 from ai_lessons.interfaces.cli.command import (
     Argument,
@@ -42,9 +42,7 @@ from ai_lessons.interfaces.cli.command import (
     Tool,
     is_nothing,
     notes_of,
-    options,
     walk,
-    whereabouts,
 )
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.lesson import lesson
@@ -176,7 +174,7 @@ class SessionPool:
 
     def _arguments(self) -> tuple[Path, Options]:
         loaded = self.settings
-        chosen = options(loaded)
+        chosen = library_options(loaded)
         return loaded.repo, chosen._replace(session=chosen.session or self._session, limits=self._limits)
 
     def _fresh(self, agent: str, progress: Progress, trusts: Callable[[str, str], bool] | None = None) -> Library:
@@ -396,7 +394,7 @@ class ToolCall(Call):
     def answer(self, value: Any, text: Any, data: Any = None, **_terminal: Any) -> None:
         """Keep what the agent reads, and the same as data; agents have no pager."""
         notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
-        root = whereabouts(self.settings)
+        root = self.settings.whereabouts
         head = "" if is_nothing(value) else self.served.headline(root)
         blocks = head, text(value, BARE if self.served.notice else self.view), notes
         whole = "\n\n".join(filter(None, blocks))
