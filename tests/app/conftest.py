@@ -22,7 +22,7 @@ def world(git_repo: Path, git: Git, tmp_path: Path) -> Iterator[World]:
 def company(git_repo: Path, tmp_path: Path, git: Git, closing: ExitStack) -> Company:
     """Four repositories with two commits on main."""
     made = Company(tmp_path, git, options(tmp_path), closing)
-    (git_repo / "CHANGES.md").write_text("# Knowledge\n")
+    (git_repo / "LICENSE").write_text("MIT\n")
     commit_all(git, git_repo, "second")
     (git_repo / "global/lessons").mkdir(parents=True)
     for tier in ("project", "user", ACME, BETA):

@@ -94,11 +94,8 @@ def test_save_shares_what_waits_however_little(world: World) -> None:
 def test_where_they_are_local_or_commits_are_the_users_events_are_not_shared_unless_asked_for(world: World) -> None:
     place(world)
     editing.feedback(world.library, LESSON, "helpful")
-    for settings, waits in (
-        ("events: local", False),
-        ("autocommit: false", False),
-        ("autocommit: false\n  events: shared", True),
-    ):
+    ways = {"events: local": False, "autocommit: false": False, "autocommit: false\n  events: shared": True}
+    for settings, waits in ways.items():
         world.committed(".ai-lessons/config.yaml", f"git:\n  {settings}\n")
         sharing.save(world.library)
         assert shared(world) == []

@@ -56,11 +56,8 @@ def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path
     for name in ("conf.py", "deep/logo.svg", "deep/site.css"):
         (source / "docs" / name).write_text("a CSS grid with two columns\n")
     done = world.bring(source / "docs", recursive=True, project="jira")
-    assert sorted(one.path for one in done.written) == [
-        "jira/docs/unversioned/deep/more.md",
-        "jira/docs/unversioned/guide.md",
-        "jira/docs/unversioned/notes.txt.md",
-    ]
+    paths = {one.path.removeprefix("jira/docs/unversioned/") for one in done.written}
+    assert paths == {"deep/more.md", "guide.md", "notes.txt.md"}
     (_, no_page), *others, (path, reason) = sorted(done.skipped, key=lambda skip: "no page" not in skip.reason)
     assert ("no page" in no_page, len(others)) == (True, 2)
     assert path.endswith("picture.png")
@@ -237,10 +234,8 @@ def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) ->
     world.write("p/lessons/l.md", "# L\n")
     done = world.bring(world.root / "p", recursive=True)
     assert [one.path for one in done.written] == ["p/docs/a.md"]
-    assert {reason.partition(" is ")[2] for _, reason in done.skipped} == {
-        "no place for an entry",
-        "a lesson, not a doc",
-    }
+    reasons = {reason.partition(" is ")[2] for _, reason in done.skipped}
+    assert reasons == {"no place for an entry", "a lesson, not a doc"}
 
 
 def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_path: Path) -> None:

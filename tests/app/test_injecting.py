@@ -47,10 +47,8 @@ def set_parameter(monkeypatch: pytest.MonkeyPatch) -> SetParameter:
 def test_what_came_is_written_down_and_counted(world: World) -> None:
     place(world, LESSON, OTHER)
     assert len(context(world, "s1").lessons) == 2
-    assert {(row["event"], row["entry"], row["session"]) for row in logged(world)} == {
-        ("injected", LESSON, "s1"),
-        ("injected", OTHER, "s1"),
-    }
+    rows = {(row["event"], row["entry"], row["session"]) for row in logged(world)}
+    assert rows == {("injected", LESSON, "s1"), ("injected", OTHER, "s1")}
     assert usage_of(world.library, LESSON).tallies.injected == 1
     assert world.status() == ""
 
@@ -60,9 +58,9 @@ def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) ->
     editing.feedback(world.library, LESSON, "contradicted")
     found = context(world)
     assert [summary.id for summary in found.lessons] == [OTHER]
-    assert [(one.entry.id, one.reason, one.detail) for one in found.left_out] == [
-        (LESSON, "harm", "contradicted more often (1) than helpful (0)")
-    ]
+    (left,) = found.left_out
+    assert (left.entry.id, left.reason) == (LESSON, "harm")
+    assert left.detail == "contradicted more often (1) than helpful (0)"
 
 
 def test_a_lesson_that_its_author_doubts_stays_away_until_it_has_helped(world: World) -> None:

@@ -246,10 +246,8 @@ def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> 
     assert seen("project:/a/shop") == {"shop", "project:/a/shop"}
     assert seen("project:shop") == seen("shop")
     found = lessons.load(world.library, "user:alex")
-    assert [(name, ids["user:alex"] in {one.id for one in group}) for name, group in found.groups] == [
-        ("global", False),
-        ("user:alex", True),
-    ]
+    groups = [(name, ids["user:alex"] in {one.id for one in group}) for name, group in found.groups]
+    assert groups == [("global", False), ("user:alex", True)]
     assert lessons.load(world.library, "user:alex", limit=1).active == found.active
     assert lessons.add(world.library, READ_FIRST, scope="project:/").path.startswith("global/")
     path = next(one.path for one in listed_lessons(world.library, scope="user:kim").entries)

@@ -15,6 +15,7 @@ from connectors.test_packages import make_python
 from real_world import put_file
 
 PYPROJECT = '[project]\nname = "shop"\ndependencies = ["Click_Like>=1", "absent"]\n'
+PAGES = "README.md", "api/clicklike.md", "clicklike/docs/guide.rst.md"
 LOCK = '[[package]]\nname = "{}"\nversion = "{}"\n\n'
 
 
@@ -47,11 +48,7 @@ def asked(world: World, code: Path, text: str, **more: Any) -> list[tuple[str, t
 
 def test_docs_of_what_is_installed_come_in_one_commit_and_twice_change_nothing(world: World, code: Path) -> None:
     done = resources.add(world.fresh(cwd=code), ["click-like"])
-    assert {one.path for one in done.written} == {
-        "click-like/docs/1.2.0/README.md",
-        "click-like/docs/1.2.0/api/clicklike.md",
-        "click-like/docs/1.2.0/clicklike/docs/guide.rst.md",
-    }
+    assert {one.path for one in done.written} == {f"click-like/docs/1.2.0/{page}" for page in PAGES}
     assert done.skipped == ()
     assert world.commits()[0] == "Add docs of Click-Like 1.2.0"
     text = world.read("click-like/docs/1.2.0/api/clicklike.md")
@@ -122,11 +119,7 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(w
     assert health.validate(world.fresh(cwd=code), content=True).problems == ()  # a machine does not make CI red
     assert "2.0.0 is installed" in stale.reason
     done = resources.refresh(world.fresh(cwd=code), [], every=True)
-    assert {one.path for one in done if one.changed} == {
-        "click-like/docs/2.0.0/README.md",
-        "click-like/docs/2.0.0/api/clicklike.md",
-        "click-like/docs/2.0.0/clicklike/docs/guide.rst.md",
-    }
+    assert {one.path for one in done if one.changed} == {f"click-like/docs/2.0.0/{page}" for page in PAGES}
     assert list(resources.stale(world.fresh(cwd=code).primary)) == []
     assert asked(world, code, question)[0][1] == ("1.2.0",)  # what is locked counts, not what is installed
     lock(code, "2.0.0")

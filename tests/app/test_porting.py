@@ -73,9 +73,8 @@ def a_lesson(draw: st.DrawFn, number: int) -> tuple[str, bytes]:
 def repositories(draw: st.DrawFn) -> dict[str, bytes]:
     files = dict(draw(a_lesson(number)) for number in range(draw(st.integers(0, 3))))
     if draw(st.booleans()):
-        files["jira/docs/v3/api.md"] = (
-            lesson(IDS[4], "API").replace("lesson", "doc").replace("created", "versions: [v3]\ncreated").encode()
-        )
+        doc = lesson(IDS[4], "API").replace("lesson", "doc").replace("created", "versions: [v3]\ncreated")
+        files["jira/docs/v3/api.md"] = doc.encode()
     if draw(st.booleans()):
         files["jira/scripts/unversioned/run.sh"] = draw(st.sampled_from([b"#!/bin/sh\necho\n", b"\x7fELF\0\xff"]))
         side = frontmatter.script_fields(IDS[5], "2026-11-21T20:14:00Z", title="run.sh", tags=["x"])
@@ -158,15 +157,7 @@ def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(othe
 
 
 def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(other: Library, tmp_path: Path) -> None:
-    astray = [
-        "../x.md",
-        "/etc/x.md",
-        ".ai-lessons/config.yaml",
-        ".git/config",
-        "a/../b.md",
-        "README.md",
-        "con/docs/x.md",
-    ]
+    astray = "../x.md", "/etc/x.md", ".ai-lessons/config.yaml", ".git/config", "a/../b.md", "README.md", "con/docs/x.md"
     files = [{"path": path, "text": "# x\n"} for path in (*astray, "a/b.md")]
     (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [], "files": files}))
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")

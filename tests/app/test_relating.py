@@ -129,11 +129,10 @@ def test_a_lesson_that_says_the_opposite_brings_a_suggestion_and_no_link(world: 
 @pytest.mark.parametrize(
     ("when", "do", "dont"),
     [
-        ("updating a Jira workflow", "GET it first", None),
-        ("deleting an old branch", None, "GET it first"),
+        ("updating a Jira workflow", "GET it first", None), ("deleting an old branch", None, "GET it first"),
         ("updating a Jira workflow", None, "ask anybody for permission"),
     ],
-)
+)  # fmt: skip
 def test_another_case_or_another_action_brings_none(world: World, when: str, do: str | None, dont: str | None) -> None:
     world.add("PUT", when="updating a Jira workflow", do="GET it first", because="PUT replaces it")
     assert world.add("PUT again", when=when, do=do, dont=dont, because="it is so").notes == ()

@@ -213,9 +213,8 @@ def test_a_submodule_is_looked_into_or_named(world: World, code: Path, git: Git,
     assert places(look(world, since="HEAD~")) == ["vendor/lib/a.py:2"]
     git(code, "submodule", "deinit", "-q", "-f", "vendor/lib")
     for report in (look(world), look(world, since="HEAD~"), look(world, "vendor")):
-        assert [(x.path, x.message) for x in report.findings] == [
-            ("vendor/lib", "not looked at: a submodule that is not here")
-        ]
+        (finding,) = report.findings
+        assert (finding.path, finding.message) == ("vendor/lib", "not looked at: a submodule that is not here")
     assert look(world, "src").findings == ()
 
 
@@ -252,13 +251,7 @@ def test_a_line_that_moved_breaks_no_rule(world: World, code: Path, git: Git) ->
 
 
 def test_a_line_taken_away_from_a_statement_is_a_change_of_it(world: World, code: Path, git: Git) -> None:
-    check: dict[str, Any] = {
-        "regex": r"get\(",
-        "unless": "timeout=",
-        "bad": "get(1)",
-        "good": "get(\n  1,\n  timeout=2,\n)",
-    }
-    rule(world, **check)
+    rule(world, regex=r"get\(", unless="timeout=", bad="get(1)", good="get(\n  1,\n  timeout=2,\n)")
     put_file(code / "src/a.py", "get(\n  1,\n  timeout=2,\n)\nget(3)\n")
     commit_all(git, code, "kept")
     put_file(code / "src/a.py", "get(\n  1,\n)\nget(3)\n")

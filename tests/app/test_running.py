@@ -69,10 +69,8 @@ def test_another_interpreter_is_another_thing_to_trust(world: World, script: str
 
 def test_a_named_interpreter_is_used_and_trusted_with_the_import(world: World) -> None:
     world.write("p/scripts/v1/go.txt", "import sys; sys.exit(6)\n")
-    world.write(
-        "p/scripts/v1/go.txt.md",
-        f"---\nkind: script\ntitle: go\nversions:\n  - v1\ninterpreter: {sys.executable}\n---\n",
-    )
+    head = f"kind: script\ntitle: go\nversions:\n  - v1\ninterpreter: {sys.executable}\n"
+    world.write("p/scripts/v1/go.txt.md", f"---\n{head}---\n")
     made = world.bring(world.root / "p/scripts/v1/go.txt", kind=Kind.SCRIPT).written[0]
     assert running.run(world.library, made.id, []) == 6
 
@@ -163,9 +161,8 @@ def test_what_a_pull_brings_beside_a_trusted_script_does_not_run(
 def test_a_script_uses_the_files_beside_it_that_were_trusted_with_it(world: World) -> None:
     world.write("p/scripts/v1/a.py", "import lib.helper, pathlib\nprint(lib.helper.X, pathlib.Path(__file__).parent)\n")
     world.write("p/scripts/v1/lib/__init__.py", "")
-    world.write(
-        "p/scripts/v1/lib/helper.py", "import pathlib\nX = pathlib.Path(__file__).with_name('d.csv').read_text()\n"
-    )
+    helper = "import pathlib\nX = pathlib.Path(__file__).with_name('d.csv').read_text()\n"
+    world.write("p/scripts/v1/lib/helper.py", helper)
     world.write("p/scripts/v1/lib/d.csv", "one,two")
     trusted = running.trust_script(world.library, "p/scripts/v1/a.py")
     assert [path.rpartition("/v1/")[2] for path in trusted] == ["a.py", "lib/__init__.py", "lib/d.csv", "lib/helper.py"]

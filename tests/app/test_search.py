@@ -67,9 +67,8 @@ def test_what_is_wrong_leaves_the_results_and_what_is_promoted_the_lists(
 def test_many_wrong_lessons_do_not_push_out_the_right_one(world: World) -> None:
     for n in range(130):
         entry_id = f"01JD3Z8QK5W7M2X9V4T6AA{n:04d}"
-        world.write(
-            f"p/lessons/w{n}.md", lesson(entry_id, f"phlogiston {n}", "phlogiston phlogiston\n", status="wrong")
-        )
+        text = lesson(entry_id, f"phlogiston {n}", "phlogiston phlogiston\n", status="wrong")
+        world.write(f"p/lessons/w{n}.md", text)
     world.write("p/lessons/right.md", lesson(body="Oxygen, " + "not so much a matter of " * 20 + "phlogiston.\n"))
     assert world.found("phlogiston") == ["PUT replaces the workflow"]
 
@@ -171,19 +170,16 @@ def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: Wor
     ],
 )
 def test_words_of_the_question_are_marked_in_a_text(text: str, query: str, expected: str) -> None:
-    assert (
-        "".join(f"[{piece}]" if hit else piece for piece, hit in search.pieces(text, query)).replace("][", "")
-        == expected
-    )
+    marked = "".join(f"[{piece}]" if hit else piece for piece, hit in search.pieces(text, query))
+    assert marked.replace("][", "") == expected
 
 
 def test_no_filter_changes_a_score(world: World, embedder: CountingEmbedder) -> None:
     embedder.name = PINNED.name
     world.add("Authentication of users", "Each user has a token.", project="p", tags=["access"])
     for number in range(12):
-        world.write(
-            f"{'pq'[number % 2]}/docs/v1/{number}.md", f"# Users {number}\n\nA page about user number {number}.\n"
-        )
+        text = f"# Users {number}\n\nA page about user number {number}.\n"
+        world.write(f"{'pq'[number % 2]}/docs/v1/{number}.md", text)
 
     def scores(**filters: Any) -> dict[str, float | None]:
         return {

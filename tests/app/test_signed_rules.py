@@ -42,11 +42,8 @@ class Team(World):
         key = self.folder / f"key-{name}"
         if not key.exists():
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(key)], check=True)
-        for setting, value in (
-            ("user.signingkey", str(key)),
-            ("gpg.format", "ssh"),
-            ("user.email", f"{name}@example.com"),
-        ):
+        settings = {"user.signingkey": str(key), "gpg.format": "ssh", "user.email": f"{name}@example.com"}
+        for setting, value in settings.items():
             self.git(self.root, "config", setting, value)
         return f"{name}@example.com {key.with_suffix('.pub').read_text()}"
 

@@ -55,10 +55,7 @@ def merge(world: World, path: str = PATH, text: str | None = None, entry_id: str
 def approved(world: World, embedder: CountingEmbedder) -> World:
     """A repository with two lessons and a rule in force, and nothing uncommitted."""
     world.write("jira/lessons/2026-11/put.md", lesson(LESSON))
-    world.write(
-        "jira/lessons/2026-11/sandbox.md", lesson(OTHER, "The sandbox resets at night", "Every change is lost.\n")
-    )
-    world.commit()
+    world.committed("jira/lessons/2026-11/sandbox.md", lesson(OTHER, NIGHT, "Every change is lost.\n"))
     merge(world, text=rule())
     return world
 
@@ -232,13 +229,9 @@ def test_a_lesson_that_is_turned_into_a_rule_leaves_every_answer(approved: World
 
 
 def test_the_text_in_force_is_served_byte_for_byte(approved: World) -> None:
-    texts = [
-        rule(body="ends without a line end"),
-        rule(body="  blanks at both ends  \n\n\n"),
-        rule(body="línea — 線\ttab\n").replace("\n", "\r\n"),
-        rule(body="---\nnot: frontmatter\n---\n"),
-    ]
-    for number, text in enumerate(texts):
+    bodies = "ends without a line end", "  blanks at both ends  \n\n\n", "---\nnot: frontmatter\n---\n"
+    texts = [rule(body=body) for body in bodies]
+    for number, text in enumerate((*texts, rule(body="línea — 線\ttab\n").replace("\n", "\r\n"))):
         entry_id, path = SECOND[:-1] + str(number), f"jira/rules/other-{number}.md"
         approved_text = text.replace(RULE, entry_id)
         merge(approved, path, approved_text, entry_id)
@@ -465,20 +458,13 @@ def titles(summaries: Any) -> list[str]:
 @pytest.fixture
 def prepared(approved: World) -> World:
     """More rules and lessons, by project, tag, file and nothing."""
-    merge(
-        approved, "global/rules/g.md", rule("Everywhere", entry_id=SECOND).replace("  - workflows", "  - other"), SECOND
-    )
-    merge(
-        approved,
-        "python/rules/p.md",
-        rule("Only for Python", entry_id=PLANTED, applies_to='["src/**/*.py"]').replace("  - workflows", "  - style"),
-        PLANTED,
-    )
+    everywhere = rule("Everywhere", entry_id=SECOND).replace("  - workflows", "  - other")
+    merge(approved, "global/rules/g.md", everywhere, SECOND)
+    python = rule("Only for Python", entry_id=PLANTED, applies_to='["src/**/*.py"]')
+    merge(approved, "python/rules/p.md", python.replace("  - workflows", "  - style"), PLANTED)
     approved.write("python/lessons/2026-11/a.md", lesson(DOC, "Sure", confidence="very-high", tags="[style]"))
-    approved.write(
-        "python/lessons/2026-11/b.md",
-        lesson("01JD3Z8QK5W7M2X9V4T6AAAA55", "About setup", confidence="low", applies_to="[setup.py]"),
-    )
+    setup = lesson("01JD3Z8QK5W7M2X9V4T6AAAA55", "About setup", confidence="low", applies_to="[setup.py]")
+    approved.write("python/lessons/2026-11/b.md", setup)
     approved.write("python/lessons/2026-11/c.md", lesson("01JD3Z8QK5W7M2X9V4T6BBBB66", "Was wrong", status="wrong"))
     (approved.root.parent / "code/.git").mkdir(parents=True)
     return approved

@@ -1,6 +1,6 @@
 """Several repositories read as one: the project's, the user's, an enterprise's. Each is a real one, made by git."""
 
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
 from ai_lessons.model import Places, TierPlace
-from app.world import LESSON, OTHER, World, lesson, options, query, usage_of
+from app.world import ACME, LESSON, OTHER, Company, World, lesson, options, query, usage_of
 from real_world import Git, put_file
 
 pytestmark = pytest.mark.usefixtures("embedder")
@@ -19,60 +19,30 @@ THIRD = "01JD3Z8QK5W7M2X9V4T6QQQ333"
 FROM_ACME = "01JD3Z8QK5W7M2X9V4T6QQQ444"
 
 
-class Here:
-    """Where one stands: a code repository with a project tier, a user's repository, and that of one enterprise."""
+ALL = ("project", "user", ACME)
 
-    def __init__(self, folder: Path, git: Git) -> None:
-        self.folder, self.git = folder, git
-        self.code = folder / "shop"
-        self.roots = {
-            "project": self.code / ".ai/reference",
-            "user": folder / "home/.ai/reference",
-            "enterprise:acme": folder / "acme",
-        }
-        for root in (self.code, self.roots["user"], self.roots["enterprise:acme"]):
-            root.mkdir(parents=True)
-            git(root, "init", "-q", "-b", "main")
-        self.roots["project"].mkdir(parents=True)
-        self.opened: list[Library] = []
 
-    def world(self, tier: str) -> World:
-        """One of the repositories alone, to put files there."""
-        return World(self.roots[tier], self.git, options(self.folder))
+class Here(Company):
+    """Where one stands, in a project of acme."""
 
     def put(self, tier: str, entry_id: str, title: str, *, day: int = 21, **more: str) -> None:
         text = lesson(entry_id, title, **more).replace("2026-11-21", f"2026-11-{day}")
-        self.world(tier).write(f"global/lessons/2026-11/{entry_id.lower()}.md", text)
+        put_file(self.root(tier) / f"global/lessons/2026-11/{entry_id.lower()}.md", text)
 
-    def commit(self) -> None:
-        for root in (self.code, self.roots["user"], self.roots["enterprise:acme"]):
-            self.git(root, "add", "-A")
-            self.git(root, "commit", "-qm", "by hand", "--allow-empty")
-
-    def places(self, *names: str, belongs_to: str = "") -> Places:
-        known = tuple(TierPlace(name, root, "the test names it") for name, root in self.roots.items())
-        return Places(tuple(one for one in known if one.name in names), known, belongs_to)
-
-    def library(self, *names: str, **more: Any) -> Library:
+    def reading(self, *names: str) -> Library:
         """The library that writes to the first of these tiers and reads all."""
-        given = options(self.folder)._replace(tier=names[0], places=self.places(*names), cwd=self.code, **more)
-        self.opened.append(Library(self.roots[names[0]], given))
-        return self.opened[-1]
+        known = tuple(TierPlace(name, self.root(name)) for name in ALL)
+        places = Places(tuple(one for one in known if one.name in names), known)
+        return self.opened(names[0], tier=names[0], places=places)
 
 
 @pytest.fixture
-def here(tmp_path: Path, git: Git) -> Iterator[Here]:
-    place = Here(tmp_path, git)
-    place.put("project", LESSON, "Frobnicate widgets with the blue lever")
-    place.put("user", OTHER, "Frobnicate widgets with the red lever")
-    place.put("enterprise:acme", FROM_ACME, "Frobnicate widgets with the green lever")
-    place.commit()
-    yield place
-    for library in place.opened:
-        library.close()
-
-
-ALL = ("project", "user", "enterprise:acme")
+def here(company: Company) -> Here:
+    place = Here(company.folder, company.git, company.options, company.closing)
+    for tier, entry_id, colour in (("project", LESSON, "blue"), ("user", OTHER, "red"), (ACME, FROM_ACME, "green")):
+        place.put(tier, entry_id, f"Frobnicate widgets with the {colour} lever")
+        place.commit(tier)
+    return place
 
 
 def found(library: Library, text: str, **more: Any) -> list[tuple[str, str]]:
@@ -81,20 +51,20 @@ def found(library: Library, text: str, **more: Any) -> list[tuple[str, str]]:
 
 
 def test_the_best_match_comes_first_in_whichever_tier_it_lies(here: Here) -> None:
-    for tier, colour in (("project", "blue"), ("user", "red"), ("enterprise:acme", "green")):
-        assert found(here.library(*ALL), f"the {colour} lever for widgets")[0][0] == tier
+    for tier, colour in (("project", "blue"), ("user", "red"), (ACME, "green")):
+        assert found(here.reading(*ALL), f"the {colour} lever for widgets")[0][0] == tier
 
 
 def test_equal_results_come_nearest_first(here: Here) -> None:
     for place, tier in enumerate(ALL):
         here.put(tier, f"01JD3Z8QK5W7M2X9V4T6QQ00{9 - place}0", "Glue the gasket with care")
-    assert [tier for tier, _ in found(here.library(*ALL), "glue the gasket with care")][:3] == list(ALL)
+    assert [tier for tier, _ in found(here.reading(*ALL), "glue the gasket with care")][:3] == list(ALL)
 
 
 def test_a_word_that_is_common_in_a_small_tier_weighs_as_it_does_over_all(here: Here) -> None:
     for number in range(60):
         here.put("user", f"01JD3Z8QK5W7M2X9V4T6Q1{number:04d}", f"Sundry note number {number} about levers and paint")
-    first = found(here.library("project", "user"), "frobnicate blue")[0]
+    first = found(here.reading("project", "user"), "frobnicate blue")[0]
     assert first == ("project", "Frobnicate widgets with the blue lever")
 
 
@@ -106,10 +76,10 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
     whole = World(tmp_path / "whole", git, options(tmp_path))
     whole.root.mkdir()
     git(whole.root, "init", "-q")
-    for root in here.roots.values():
-        for file in root.rglob("*.md"):
-            whole.write(str(file.relative_to(root)), file.read_bytes())
-    library = here.library(*ALL)
+    for tier in ALL:
+        for file in here.root(tier).rglob("*.md"):
+            whole.write(str(file.relative_to(here.root(tier))), file.read_bytes())
+    library = here.reading(*ALL)
     for sort in ("newest", "created", "title", "path", "firm"):
         of_tiers, of_one = (entries.list_entries(one, sort=sort, limit=5).entries for one in (library, whole.library))
         assert [summary.id for summary in of_tiers] == [summary.id for summary in of_one], sort
@@ -120,13 +90,13 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
 def test_no_tier_hides_or_relabels_an_entry_of_another_with_its_id(here: Here, names: tuple[str, ...]) -> None:
     for tier in ALL:
         here.put(tier, LESSON, f"Frobnicate widgets with a lever of {tier}")
-    library = here.library(*names)
+    library = here.reading(*names)
     listed = {one.title: one for one in entries.list_entries(library).entries if "a lever of" in one.title}
     assert {title: one.tier for title, one in listed.items()} == {
         f"Frobnicate widgets with a lever of {tier}": tier for tier in names
     }
     assert len({one.id for one in listed.values()}) == len({one.handle for one in listed.values()}) == len(names)
-    first = next(tier for tier in ("user", "enterprise:acme", "project") if tier in names)
+    first = next(tier for tier in ("user", ACME, "project") if tier in names)
     assert entries.show(library, LESSON).entry.tier == first
     for title, summary in listed.items():
         for ref in (summary.id, summary.handle):
@@ -139,13 +109,13 @@ def test_a_text_that_two_tiers_have_is_told_once(here: Here) -> None:
     here.put("user", LESSON, "Frobnicate")
     here.put("project", LESSON, "Frobnicate")
     for names, tier in ((ALL, "user"), (("project",), "project")):
-        summaries = entries.list_entries(here.library(*names)).entries
+        summaries = entries.list_entries(here.reading(*names)).entries
         assert [summary.tier for summary in summaries if summary.title == "Frobnicate"] == [tier]
 
 
 def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) -> None:
     here.put("user", f"01JD3Z8QK5W7M2X9V4T7{LESSON[-6:]}", "Another one")
-    library = here.library(*ALL)
+    library = here.reading(*ALL)
     with pytest.raises(AmbiguousName) as caught:
         entries.show(library, f"L-{LESSON[-6:]}")
     assert "(project: Frobnicate" in caught.value.hint
@@ -155,36 +125,36 @@ def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) 
 
 class TestWriting:
     def test_an_entry_is_changed_where_it_lies(self, here: Here) -> None:
-        library = here.library(*ALL)
+        library = here.reading(*ALL)
         done = editing.update(library, OTHER, title="Frobnicate widgets with the crimson lever")
         assert (done.tier, done.commit is not None) == ("user", True)
-        assert "crimson" in (here.roots["user"] / done.path).read_text()
+        assert "crimson" in (here.root("user") / done.path).read_text()
         editing.keep(library, OTHER)
         editing.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
-        assert "More." in (here.roots["user"] / done.path).read_text()
+        assert "More." in (here.root("user") / done.path).read_text()
 
     def test_a_link_over_tiers_stands_in_the_entry_that_it_starts_at(self, here: Here) -> None:
-        library = here.library(*ALL)
+        library = here.reading(*ALL)
         editing.link(library, LESSON, OTHER, "related_to")
         editing.link(library, OTHER, LESSON, "related_to", 0.5)
-        assert OTHER in (here.roots["project"] / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
+        assert OTHER in (here.root("project") / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
         assert [(one.target, one.weight) for one in entries.related(library, OTHER)] == [(LESSON, 0.5)]
         editing.unlink(library, OTHER, LESSON)
         assert entries.related(library, LESSON) == ()
 
     def test_feedback_counts_where_the_entry_lies(self, here: Here) -> None:
-        library = here.library(*ALL)
+        library = here.reading(*ALL)
         for entry_id in (LESSON, OTHER, FROM_ACME):
             editing.feedback(library, entry_id, "helpful")
             assert usage_of(library, entry_id).tallies.helpful == 1
-        assert not list(here.roots["project"].rglob("events*"))
+        assert here.git(here.root("project"), "status", "--porcelain") == ""
 
 
 class TestRelations:
     def test_of_two_that_contradict_each_other_the_nearer_comes_first_and_it_is_said(self, here: Here) -> None:
         here.put("user", THIRD, "Glue gaskets hot", links="\n  - contradicts: 01JD3Z8QK5W7M2X9V4T6QQQ555")
         here.put("project", "01JD3Z8QK5W7M2X9V4T6QQQ555", "Never glue anything that is made of rubber or cork")
-        answer = search.search(here.library(*ALL), Query("glue gaskets hot"))
+        answer = search.search(here.reading(*ALL), Query("glue gaskets hot"))
         tiers = [hit.entry.tier for hit in answer.lessons]
         assert tiers.index("project") < tiers.index("user")
         said = [note for note in answer.notes if "contradict each other" in note]
@@ -193,69 +163,68 @@ class TestRelations:
 
     def test_of_two_that_contradict_each_other_only_the_nearer_comes_unasked(self, here: Here) -> None:
         here.put("user", THIRD, "Glue gaskets hot", links=f"\n  - contradicts: {LESSON}")
-        found = contexts.context(here.library(*ALL), ContextQuery(project="global"))
+        found = contexts.context(here.reading(*ALL), ContextQuery(project="global"))
         assert THIRD not in {summary.id for summary in found.lessons}
         assert [(one.entry.id, one.reason) for one in found.left_out] == [(THIRD, "contradicts")]
 
     def test_what_another_tier_supersedes_makes_way(self, here: Here) -> None:
         here.put("project", THIRD, "Frobnicate no widgets", links=f"\n  - supersedes: {OTHER}")
-        library = here.library(*ALL)
+        library = here.reading(*ALL)
         assert OTHER not in {summary.id for summary in entries.list_entries(library).entries}
         assert "user" not in {tier for tier, _ in found(library, "frobnicate widgets")}
-        assert OTHER in {summary.id for summary in entries.list_entries(here.library("user")).entries}
+        assert OTHER in {summary.id for summary in entries.list_entries(here.reading("user")).entries}
 
     def test_a_copy_of_another_tier_is_shown_once_and_the_nearer_one_is(self, here: Here) -> None:
         title = "Frobnicate widgets with the blue lever"
         here.put("user", THIRD, title, links=f"\n  - derived_from: {LESSON}")
-        assert [tier for tier, one in found(here.library(*ALL), "the blue lever") if one == title] == ["project"]
+        assert [tier for tier, one in found(here.reading(*ALL), "the blue lever") if one == title] == ["project"]
         here.put("project", LESSON, title, links="", body="A longer text scores less: " + "of this and that, " * 40)
-        assert [tier for tier, one in found(here.library(*ALL), "the blue lever") if one == title] == ["project"]
+        assert [tier for tier, one in found(here.reading(*ALL), "the blue lever") if one == title] == ["project"]
 
     def test_copies_of_one_original_that_is_not_read_here_are_shown_once(self, here: Here) -> None:
-        for tier, entry in (("user", THIRD), ("enterprise:acme", "01JD3Z8QK5W7M2X9V4T6QQQ555")):
+        for tier, entry in (("user", THIRD), (ACME, "01JD3Z8QK5W7M2X9V4T6QQQ555")):
             here.put(tier, entry, "Grease the blue lever", links="\n  - derived_from: 01JD3Z8QK5W7M2X9V4T6QQQ777")
-        shown = found(here.library(*ALL), "grease the blue lever")
+        shown = found(here.reading(*ALL), "grease the blue lever")
         assert [tier for tier, title in shown if title == "Grease the blue lever"] == ["user"]
 
 
 class TestRules:
     def test_rules_of_all_tiers_come_with_who_approved_them(self, here: Here) -> None:
-        for tier in ("user", "enterprise:acme"):
-            library = here.library(tier)
+        for tier in ("user", ACME):
+            library = here.reading(tier)
             made = proposals.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
             review.approve_rule(library, made.branch)
-        found = contexts.context(here.library(*ALL), ContextQuery(project="global", approvals=True))
-        assert {summary.tier for summary in found.rules} == {"user", "enterprise:acme"}
+        found = contexts.context(here.reading(*ALL), ContextQuery(project="global", approvals=True))
+        assert {summary.tier for summary in found.rules} == {"user", ACME}
         assert found.approvals.keys() == {summary.id for summary in found.rules}
 
 
 class TestOpening:
-    def test_a_user_without_a_repository_reads_the_projects_alone(self, here: Here, tmp_path: Path) -> None:
-        here.roots["user"] = tmp_path / "nobody/.ai/reference"
-        listing = entries.list_entries(here.library(*ALL[:2]))
+    def test_a_user_without_a_repository_reads_the_projects_alone(self, here: Here) -> None:
+        shutil.rmtree(here.root("user"))
+        listing = entries.list_entries(here.reading(*ALL[:2]))
         assert [summary.tier for summary in listing.entries] == ["project"]
         assert listing.notes == ()
 
     def test_a_damaged_repository_of_the_user_is_an_error_at_once(self, here: Here) -> None:
-        (here.roots["user"] / ".git/HEAD").unlink()
+        (here.root("user") / ".git/HEAD").unlink()
         with pytest.raises(StorageFailed, match="is damaged: it has no HEAD") as caught:
-            here.library(*ALL)
-        assert str(here.roots["user"]) in str(caught.value)
+            here.reading(*ALL)
+        assert str(here.root("user")) in str(caught.value)
         assert "clone again" in caught.value.hint
 
     def test_a_damaged_repository_of_an_enterprise_is_left_out_with_a_note(self, here: Here) -> None:
-        (here.roots["enterprise:acme"] / ".git/HEAD").unlink()
-        notes = entries.list_entries(here.library(*ALL)).notes
+        (here.root(ACME) / ".git/HEAD").unlink()
+        notes = entries.list_entries(here.reading(*ALL)).notes
         assert any(note.startswith("without the enterprise:acme tier: ") for note in notes)
 
     def test_a_repository_of_an_enterprise_with_a_newer_program_is_read_with_a_note(self, here: Here) -> None:
-        put_file(here.roots["enterprise:acme"] / ".ai-lessons/config.yaml", "format: 99\n")
-        notes = search.search(here.library(*ALL), Query("frobnicate")).notes
+        put_file(here.root(ACME) / ".ai-lessons/config.yaml", "format: 99\n")
+        notes = search.search(here.reading(*ALL), Query("frobnicate")).notes
         assert any("has format 99" in note for note in notes)
 
 
 def test_a_repository_that_was_named_is_read_without_a_word_about_others(here: Here) -> None:
-    places = here.places("user", belongs_to="enterprise:zeta")._replace(named=True)
-    given = options(here.folder)._replace(tier="user", places=places)
-    here.opened.append(Library(here.roots["user"], given))
-    assert entries.list_entries(here.opened[-1]).notes == ()
+    place = (TierPlace("user", here.root("user")),)
+    named = here.opened("user", tier="user", places=Places(place, place, "enterprise:zeta", named=True))
+    assert entries.list_entries(named).notes == ()
