@@ -6,14 +6,15 @@ import itertools
 import json
 import shutil
 import subprocess
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from a_server import Reply, serving
-from interfaces.look_world import HOSTILE, SETUP, START, Served
+from interfaces.look_world import EVIL, HOSTILE, SETUP, START, Served
 from interfaces.world import LESSON
 
 if TYPE_CHECKING:
@@ -45,21 +46,33 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+@contextmanager
+def opened(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    """A browser of somebody else, with these options."""
+    with browser.new_context(**{"viewport": {"width": 1200, "height": 900}} | options) as made:
+        made.set_default_timeout(120_000)
+        yield made
+
+
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": 1200, "height": 900})
-    made.set_default_timeout(120_000)
-    yield made
-    made.close()
+    with opened(browser) as made:
+        yield made
 
 
 @pytest.fixture
 def page(context: BrowserContext, look: Served) -> Page:
     """A page of a browser that opened the address with the secret."""
-    opened = context.new_page()
-    opened.goto(look.address)
-    opened.wait_for_url(look.base + "/")
-    return opened
+    made = context.new_page()
+    made.goto(look.address)
+    made.wait_for_url(look.base + "/")
+    return made
+
+
+def first_is_above(page: Page, first: str, second: str) -> bool:
+    """Whether one place of the page ends where the other begins, or before."""
+    ends = "([a, b]) => document.querySelector(a).getBoundingClientRect().bottom"
+    return bool(page.evaluate(f"{ends} <= document.querySelector(b).getBoundingClientRect().top + 1", [first, second]))
 
 
 def test_who_types_sees_results_and_opens_one_with_keys(page: Page) -> None:
@@ -84,9 +97,7 @@ def test_who_types_sees_results_and_opens_one_with_keys(page: Page) -> None:
 def test_links_back_reload_and_two_tabs_work_and_nothing_is_kept_in_the_browser(
     browser: Browser, look: Served, *, scripts: bool
 ) -> None:
-    context = browser.new_context(java_script_enabled=scripts)
-    context.set_default_timeout(120_000)
-    with serving() as site:
+    with serving() as site, opened(browser, java_script_enabled=scripts) as context:
         site.replies = {"/": Reply(b"elsewhere")}
         tab = context.new_page()
         tab.goto(look.address)
@@ -118,21 +129,20 @@ def test_links_back_reload_and_two_tabs_work_and_nothing_is_kept_in_the_browser(
         other.goto(f"{look.base}/entry/jira-api%2Flessons%2Fnothing")  # the way back leads up one step, not three
         other.click("main >> text=Review")
         assert other.url == f"{look.base}/review"
-    context.close()
 
 
 def test_another_server_of_this_machine_learns_nothing_and_decides_nothing(page: Page, look: Served) -> None:
     """It sees what a browser brings along, and sends the forms that it can think of."""
     page.goto(look.base + "/review")
-    names = ("ref", "commit")
-    fields = {name: page.get_attribute(f"[name={name}]", "value") for name in names}
+    fields = {name: page.get_attribute(f"[name={name}]", "value") for name in ("ref", "commit")}
+    addresses = (f"{look.base}/review/approve", f"{look.origin}/review/approve")
     with serving() as site:
         inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
         attack = f'<a href="{site.url}/seen">on</a>'
-        for address in (f"{look.base}/review/approve", f"{look.origin}/review/approve"):
+        for address in addresses:
             attack += f'<form method="post" action="{address}">{inputs}<button>{address}</button></form>'
         site.replies = {"/": Reply(attack.encode()), "/seen": Reply(b"seen")}
-        for address in (f"{look.base}/review/approve", f"{look.origin}/review/approve"):
+        for address in addresses:
             page.goto(site.url)
             page.click(f"button:text-is('{address}')")
             page.wait_for_url(address)
@@ -203,11 +213,8 @@ def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, lo
         page.set_viewport_size({"width": width, "height": 900})
         if width == 1280:
             page.goto(look.base + path)
-        for link in page.locator("nav[aria-label=Pages] a").all():
-            box = link.bounding_box()
-            assert box
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= width
+        assert page.evaluate("""() => [...document.querySelectorAll("nav[aria-label=Pages] a")].map(
+            (link) => link.getBoundingClientRect()).every((box) => box.left >= 0 && box.right <= innerWidth)""")
         page.locator("body").press("/")
         assert page.evaluate("document.activeElement.name") == "q"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width)
@@ -226,10 +233,7 @@ def test_a_decision_stands_below_who_is_told_why_and_on_what_evidence(page: Page
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(look.base + "/review")
-        facts, text = page.locator(".proposal dl").bounding_box(), page.locator(".reads").bounding_box()
-        assert facts
-        assert text
-        assert facts["y"] + facts["height"] <= text["y"] + 1
+        assert first_is_above(page, ".proposal dl", ".reads")
         names = page.locator(".proposal dt").all_inner_texts()
         assert names[:4] == ["Who is told", "Why", "Files", "Evidence"]
         assert "**/workflows/*.py" in page.inner_text(".proposal dl")
@@ -270,10 +274,7 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     page.click("text=Save as one more commit")
     page.wait_for_selector(".done")
     assert "Always send back every status" in page.inner_text(".reads")
-    text, decide = page.locator(".reads").bounding_box(), page.locator(".last").bounding_box()
-    assert text
-    assert decide
-    assert decide["y"] > text["y"]
+    assert first_is_above(page, ".reads", ".last")
     page.keyboard.press("a")
     assert page.inner_text(".step[open] p") == "Agents in project jira-api that edit **/workflows/*.py are told this."
     page.keyboard.press("Escape")
@@ -307,18 +308,22 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     assert log.startswith("Reject")
     assert log.count("Approve rule") == 3  # the first one, what took it back, and the second one
     files = subprocess.check_output(["git", "ls-tree", "-r", "--name-only", "main"], cwd=look.repo, text=True)
-    records = [name for name in files.splitlines() if "/rejected/" in name]
-    assert "It says nothing new." in subprocess.check_output(
-        ["git", "show", f"main:{records[0]}"], cwd=look.repo, text=True
-    )
+    record = next(name for name in files.splitlines() if "/rejected/" in name)
+    said = subprocess.check_output(["git", "show", f"main:{record}"], cwd=look.repo, text=True)
+    assert "It says nothing new." in said
     page.goto(look.base + f"/entry/{names[1].split()[0]}")
     assert "approved by Test Person" in page.inner_text(".approval")
 
 
-def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, look: Served) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(120_000)
-    page = context.new_page()
+@pytest.fixture
+def plain(browser: Browser) -> Iterator[Page]:
+    """A page of a browser without JavaScript."""
+    with opened(browser, java_script_enabled=False) as made:
+        yield made.new_page()
+
+
+def test_a_proposal_is_read_and_decided_without_javascript(plain: Page, look: Served) -> None:
+    page = plain
     page.goto(f"{look.base}/review")
     title, waiting = page.inner_text("article h2"), page.locator(".waiting li").count()
     assert "Who is told" in page.inner_text("article")
@@ -338,7 +343,6 @@ def test_a_proposal_is_read_and_decided_without_javascript(browser: Browser, loo
     page.goto(f"{look.base}/sessions?replay=yes")
     page.wait_for_url(f"{look.base}/sessions")
     page.wait_for_selector("text=0 sessions, 0 commands")
-    context.close()
 
 
 def test_an_entry_is_edited_and_judged_where_it_is_read(page: Page, look: Served) -> None:
@@ -361,14 +365,6 @@ def test_an_entry_is_edited_and_judged_where_it_is_read(page: Page, look: Served
     page.wait_for_selector(".done:has-text('Saved')")
     assert "Run it twice." in page.inner_text(".body")
     assert file.read_text().endswith("Run it twice.\n\nMeanwhile.\n")
-
-
-def test_a_node_of_the_graph_leads_to_its_entry(page: Page, look: Served) -> None:
-    page.goto(look.base + "/graph")
-    page.wait_for_selector("#graph canvas")
-    where = page.evaluate("id => document.querySelector('#graph').drawn.getElementById(id).renderedPosition()", LESSON)
-    page.locator("#graph").click(position={"x": where["x"], "y": where["y"]})
-    page.wait_for_url(f"**/entry/{LESSON}")
 
 
 def graph_of(many: int) -> str:
@@ -440,7 +436,7 @@ def test_a_graph_of_any_size_has_labels_that_cover_nothing(
 
 
 def test_an_entry_has_its_own_graph_and_lists_stand_in_for_it_without_javascript(
-    browser: Browser, page: Page, look: Served
+    page: Page, plain: Page, look: Served
 ) -> None:
     page.goto(f"{look.base}/entry/{LESSON}")
     page.wait_for_selector(".graph.small .labels > a:has-text('Jira Workflows API')")
@@ -448,11 +444,9 @@ def test_an_entry_has_its_own_graph_and_lists_stand_in_for_it_without_javascript
     page.wait_for_selector("#graph .labels > a:has-text('Jira Workflows API')")
     assert page.locator("select[name=depth]").count() == 1
     assert "--" not in page.inner_text("body")
-    context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(120_000)
-    plain = context.new_page()
-    plain.goto(look.address)
-    plain.wait_for_url(look.base + "/")
+    where = page.evaluate("id => document.querySelector('#graph').drawn.getElementById(id).renderedPosition()", LESSON)
+    page.locator("#graph").click(position={"x": where["x"], "y": where["y"]})
+    page.wait_for_url(f"**/entry/{LESSON}")  # a node leads to its entry
     plain.goto(look.base + "/graph?kind=lesson")
     assert not plain.is_visible(".drawing")
     assert plain.inner_text("details.topic li").startswith("L-8F3K2A PUT /workflows")
@@ -460,12 +454,10 @@ def test_an_entry_has_its_own_graph_and_lists_stand_in_for_it_without_javascript
     plain.fill("[name=q]", "nothing of the kind")
     plain.click("text=Show")
     assert "Nothing is linked here" in plain.inner_text("main")
-    context.close()
 
 
-@pytest.mark.parametrize("opened", ["as a file", "from a server"])
 def test_the_search_of_a_site_of_files_leads_to_an_entry(
-    context: BrowserContext, look: Served, run: Run, tmp_path: Path, opened: str
+    context: BrowserContext, look: Served, run: Run, tmp_path: Path
 ) -> None:
     assert run("--repo", look.repo, "admin", "export", tmp_path / "site", "--to", "site").code == 0
     kinds = {".css": "text/css", ".js": "text/javascript", ".json": "application/json"}
@@ -474,15 +466,16 @@ def test_the_search_of_a_site_of_files_leads_to_an_entry(
             kind = kinds.get(file.suffix, "text/html; charset=utf-8")
             site.replies[f"/{file.relative_to(tmp_path / 'site').as_posix()}"] = Reply(file.read_bytes(), kind)
         page = context.new_page()
-        page.goto(f"{site.url}/index.html" if opened == "from a server" else (tmp_path / "site/index.html").as_uri())
-        page.fill("#q", "statuses sandbox")
-        assert "statuses" in page.locator("#results mark").all_inner_texts()
-        page.click("#results a")
-        assert "PUT /workflows replaces" in page.inner_text("h1")
-        assert page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight") == "600"
-        page.goto(page.url.replace(LESSON, START))
-        page.click(".body a:has-text('setup')")
-        page.wait_for_selector("h2#h-install-it-first:target")
+        for address in (f"{site.url}/index.html", (tmp_path / "site/index.html").as_uri()):
+            page.goto(address)
+            page.fill("#q", "statuses sandbox")
+            assert "statuses" in page.locator("#results mark").all_inner_texts()
+            page.click("#results a")
+            assert "PUT /workflows replaces" in page.inner_text("h1")
+            assert page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight") == "600"
+            page.goto(page.url.replace(LESSON, START))
+            page.click(".body a:has-text('setup')")
+            page.wait_for_selector("h2#h-install-it-first:target")
 
 
 def test_a_hostile_entry_does_nothing(page: Page, look: Served) -> None:
@@ -491,7 +484,7 @@ def test_a_hostile_entry_does_nothing(page: Page, look: Served) -> None:
     page.goto(f"{look.base}/entry/{HOSTILE}")
     page.wait_for_timeout(100)
     assert page.title() != "taken"
-    assert "<script>document.title='taken'</script>" in page.inner_text(".body")
+    assert EVIL in page.inner_text(".body")
     assert all(url.startswith(look.base) for url in asked)
     links = page.eval_on_selector_all(".body a", "all => all.map(one => one.href)")
     assert links == ["https://example.com/", "https://example.com/seen.png"]
@@ -499,33 +492,27 @@ def test_a_hostile_entry_does_nothing(page: Page, look: Served) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+AXE = Path(__file__).parents[2] / ".venv-axe/node_modules/axe-core/axe.min.js"
+"""The program that looks for what is in the way of people with disabilities."""
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1600, "light")])
 def test_pages_are_dark_or_light_and_nothing_serious_is_in_the_way_of_anybody(
     browser: Browser, look: Served, width: int, scheme: Literal["dark", "light"]
 ) -> None:
-    axe, rules = (
-        _axe(),
-        {} if scheme == "light" else {"runOnly": {"type": "rule", "values": ["color-contrast"]}},
-    )  # only colours depend on it
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
-    context.set_default_timeout(120_000)
-    page = context.new_page()
-    page.goto(look.address)
-    page.wait_for_url(look.base + "/")
-    bright = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128")
-    assert bright == (scheme == "light")
-    for path in () if not axe else PAGES if scheme == "light" else PAGES[1:6]:
-        page.goto(look.base + path)
-        page.add_script_tag(content=axe)
-        found = page.evaluate("rules => axe.run(rules).then(all => all.violations)", rules)
-        serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in {"serious", "critical"}]
-        assert serious == [], path
-    context.close()
-    if not axe:
-        pytest.skip("axe-core is not here: npm install --prefix .venv-axe axe-core")
-
-
-def _axe() -> str:
-    """The program that looks for what is in the way of people with disabilities; empty where it is not here."""
-    file = Path(__file__).parents[2] / ".venv-axe/node_modules/axe-core/axe.min.js"
-    return file.read_text(encoding="utf-8") if file.exists() else ""
+    rules = {} if scheme == "light" else {"runOnly": {"type": "rule", "values": ["color-contrast"]}}  # all that changes
+    view = {"width": width, "height": 900}
+    with opened(browser, viewport=view, color_scheme=scheme, bypass_csp=True) as context:
+        page = context.new_page()
+        page.goto(look.address)
+        page.wait_for_url(look.base + "/")
+        bright = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128")
+        assert bright == (scheme == "light")
+        if not AXE.exists():
+            pytest.skip("axe-core is not here: npm install --prefix .venv-axe axe-core")
+        for path in PAGES if scheme == "light" else PAGES[1:6]:
+            page.goto(look.base + path)
+            page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+            found = page.evaluate("rules => axe.run(rules).then(all => all.violations)", rules)
+            serious = [row for row in found if row["impact"] in {"serious", "critical"}]
+            assert [(row["id"], row["nodes"][0]["html"]) for row in serious] == [], path

@@ -19,6 +19,7 @@ from interfaces.agent_host import Host
 from interfaces.world import PROGRAM, environment
 from real_world import REAL_CACHE_HOME, put_file, put_program
 
+OFFLINE = "AI_LESSONS_OFFLINE"
 RECORDING = """
 import json, os, sys
 
@@ -41,14 +42,7 @@ def ours(knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TMPDIR", str(folder / "tmp"))
     for name in ("cache", "state", "config"):
         monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(folder / name))
-    for name in (
-        "CI",
-        "GITHUB_ACTIONS",
-        "TF_BUILD",
-        "ORT_DISABLE_TELEMETRY",
-        "ORT_RUNNING_UNIT_TESTS",
-        "AI_LESSONS_OFFLINE",
-    ):
+    for name in ("CI", "GITHUB_ACTIONS", "TF_BUILD", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", OFFLINE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("AI_LESSONS_WARM", "1")
@@ -72,7 +66,7 @@ def cloned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_no_program_that_we_start_runs_code_of_the_folder_in_which_we_stand(
+def test_neither_our_program_nor_one_that_we_start_runs_code_of_the_folder_in_which_we_stand(
     ours: Path, cloned: Path, tmp_path: Path
 ) -> None:
     starts = tmp_path / "starts"
@@ -85,13 +79,7 @@ def test_no_program_that_we_start_runs_code_of_the_folder_in_which_we_stand(
     assert {words[3] for words, _ in pythons if words[0] == sys.executable} == {"pip", "ai_lessons.interfaces.daemon"}
     assert all(words[1] == "-P" for words, _ in pythons if words[0] == sys.executable)
     assert all(cwd == "/" or Path(cwd).is_relative_to(ours) for _, cwd in pythons)
-    assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.usefixtures("ours")
-def test_our_own_program_takes_no_module_from_the_folder_in_which_one_stands(cloned: Path, tmp_path: Path) -> None:
-    environ = environment(AI_LESSONS_WARM="0")
-    subprocess.run([*PROGRAM, "search", "workflows"], cwd=cloned, env=environ, capture_output=True, check=False)
+    subprocess.run([*PROGRAM, "list"], cwd=cloned, env=environ, capture_output=True, check=False)
     assert not (tmp_path / "ran").exists()
 
 
