@@ -361,7 +361,7 @@ def test_the_first_push_of_all_is_taken_but_for_its_files(hub: tuple[World, Clon
     install(moves_to_an_empty_hub(mine, "empty.git"))
     a_direct_commit(w, mine)
     assert push(mine) == ""
-    install(moves_to_an_empty_hub(mine, "another.git"))
+    moves_to_an_empty_hub(mine, "another.git")
     a_link(w, mine)
     assert "symbolic links" in push(mine)
 
@@ -388,8 +388,8 @@ def test_an_approval_branch_of_another_name_is_protected(plain: tuple[World, Clo
     assert "cannot be deleted" in push(mine, ":trunk")
 
 
-def test_a_push_that_is_refused_leaves_nothing_in_the_memory_of_the_hub(hub: tuple[World, Clone]) -> None:
-    w, mine = hub
+def test_a_push_that_is_refused_leaves_nothing_in_the_memory_of_the_hub(plain: tuple[World, Clone]) -> None:
+    w, mine = plain
     a_direct_commit(w, mine)
     assert push(mine) != ""
     a_merged = w.clone("other")
