@@ -10,17 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.connectors.agent_hosts import (
-    HEARS,
-    HOOKS,
-    KINDS,
-    MARK,
-    carry_out,
-    find_hosts,
-    for_user,
-    with_added,
-    without,
-)
+from ai_lessons.connectors import agent_hosts
+from ai_lessons.connectors.agent_hosts import HEARS, HOOKS, MARK, carry_out, find_hosts, for_user
 from ai_lessons.connectors.agent_hosts import _is_ours as is_ours
 from ai_lessons.errors import Conflict
 from ai_lessons.git import processes
@@ -62,11 +53,11 @@ def do(top: Path, job: str) -> tuple[str, ...]:
 
 
 def added(settings: Any, key: str, ours: Any) -> Any:
-    return json.loads(with_added(json.dumps(settings), {key: ours}))
+    return json.loads(agent_hosts.with_added(json.dumps(settings), {key: ours}))
 
 
 def cut(text: str, key: str) -> str:
-    return without(text, lambda path, value: is_ours(key, path, value))
+    return agent_hosts.without(text, lambda path, value: is_ours(key, path, value))
 
 
 def taken_out(settings: Any, key: str) -> Any:
@@ -210,7 +201,7 @@ THERE = {
 
 @pytest.fixture
 def where(tmp_path: Path) -> Where:
-    for kind in KINDS:
+    for kind in agent_hosts.KINDS:
         (tmp_path / kind.folder).mkdir(parents=True)
     for name, data in THERE.items():
         (tmp_path / name).write_bytes(data)

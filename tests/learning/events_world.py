@@ -6,21 +6,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from ai_lessons.learning.statistics import (
-    CONTRADICTED,
-    FOLLOWED,
-    HELD,
-    HELPFUL,
-    IGNORED,
-    INJECTED,
-    LEFT_OUT,
-    RECURRED,
-    RESTORED,
-    TURNS,
-    USES,
-    Event,
-    Tallies,
-)
+from ai_lessons.learning.statistics import TURNS, USES, Event, Tallies
 
 ENTRIES = ["01JD3Z8QK5W7M2X9V4T68F3K2A", "01JD3Z8QK5W7M2X9V4T6QQQ111", "01JD3Z8QK5W7M2X9V4T64T7QZM"]
 IDS = [f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(12)]
@@ -63,10 +49,10 @@ def fold_uses(events: Iterable[Event]) -> dict[str, Tallies]:
 
     unused: dict[str, set[str]] = {}
     for event_id, at, event, entry, session in valid:
-        undone = event in {IGNORED, CONTRADICTED, RECURRED} and event_id < newest(entry, RESTORED)
+        undone = event in {"ignored", "contradicted", "recurred"} and event_id < newest(entry, "restored")
         counts[entry, event] += not undone
-        last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
-        came = event == INJECTED and session and event_id > newest(entry, HELPFUL, FOLLOWED, HELD, RESTORED)
+        last[entry] = max(last.get(entry, ""), "" if event == "left_out" else at)
+        came = event == "injected" and session and event_id > newest(entry, "helpful", "followed", "held", "restored")
         unused.setdefault(entry, set()).update([session] if came else [])
     return {
         entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], len(unused[entry]), None))

@@ -9,29 +9,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.learning import statistics
 from ai_lessons.learning.selection import ShownEntry, carried_out, corrects, effect, judged, measured, same_job
-from ai_lessons.learning.statistics import (
-    BUDGET,
-    CONFIDENCE,
-    DEFINITIONS,
-    FOLLOWED,
-    LINE_BYTES,
-    NOTE_LENGTH,
-    NOTHING,
-    OBSERVED,
-    RECURRED,
-    SIMILARITY,
-    Event,
-    Tallies,
-    fold_parameters,
-    initial,
-    learned,
-    line_of,
-    prior,
-    read_line,
-    read_lines,
-    standing,
-    usage,
-)
+from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, Event, Tallies, line_of, read_line, read_lines, usage
 from ai_lessons.model.entries import ulid
 from learning.events_world import ENTRIES, IDS, TIMES, chance, turns, uses
 
@@ -80,16 +58,16 @@ def told(does: str = UPSTREAM, title: str = "A branch has no upstream", **more: 
 
 def test_a_command_tells_something_only_if_it_carries_the_entry_out() -> None:
     one = told(shape=["fatal", "has", "no", "upstream", "branch"])
-    assert judged(one, "git push -u origin till", None).outcome == FOLLOWED
+    assert judged(one, "git push -u origin till", None).outcome == "followed"
     assert judged(one, "git push", None) == judged(one, "git push", {*one.shape}) == one
-    assert judged(one, "git push -u origin till", {*one.shape, "current"}).outcome == RECURRED
+    assert judged(one, "git push -u origin till", {*one.shape, "current"}).outcome == "recurred"
     otherwise = judged(one, "git push -u origin till", {"permission", "denied"})
     assert otherwise.outcome == ""
     assert judged(otherwise, "git status", None).outcome == ""
-    assert judged(otherwise, "git push origin till", None).outcome == RECURRED, "another command did its job"
-    assert judged(one, "git push -u origin till", {"permission", "denied"}, kept=True).outcome == RECURRED
+    assert judged(otherwise, "git push origin till", None).outcome == "recurred", "another command did its job"
+    assert judged(one, "git push -u origin till", {"permission", "denied"}, kept=True).outcome == "recurred"
     assert judged(told(), "git push -u origin till", frozenset()).outcome == ""
-    settled = one._replace(outcome=RECURRED)
+    settled = one._replace(outcome="recurred")
     assert judged(settled, "git push -u origin till", None) == settled, "once a session"
 
 
@@ -142,7 +120,7 @@ counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some
     [("very-low", 0.1), ("low", 0.3), ("medium", 0.5), ("high", 0.7), ("very-high", 0.9), ("sure", 0.5), (None, 0.5)],
 )
 def test_a_lesson_starts_where_its_author_puts_it(word: object, start: float) -> None:
-    used = usage(NOTHING, prior(word))
+    used = usage(statistics.NOTHING, statistics.prior(word))
     assert used.confidence == pytest.approx(start)
     assert used.alpha + used.beta == pytest.approx(2)
 
@@ -167,7 +145,7 @@ def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(had: Tallie
 @given(counts, st.sampled_from(list(statistics.PRIOR.values())))
 def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> None:
     used = usage(had, start)
-    factor = standing(used, start)
+    factor = statistics.standing(used, start)
     assert 0.85 <= factor <= 1.15
     assert (factor > 1) == (used.confidence > start)
 
@@ -269,7 +247,7 @@ def test_no_json_is_too_odd_to_read(value: object) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        b"{", b"[]\n", b'"text"\n', GOOD[:40], GOOD.rstrip() + b" " * LINE_BYTES + b"\n", b"[" * 3000 + b"\n",
+        b"{", b"[]\n", b'"text"\n', GOOD[:40], GOOD.rstrip() + b" " * 99_000 + b"\n", b"[" * 3000 + b"\n",
         changed(id="01JD3Z8QK5W7M2X9V4T68F3K2U"), changed(id="81JD3Z8QK5W7M2X9V4T68F3K2A"), changed(id=None),
         changed(at="2026-13-01T00:00:00Z"), changed(at="yesterday"), changed(entry="../../etc/passwd"),
         changed(entry=7), changed(event="HELPFUL"), changed(session=["s"]), changed(note={"a": 1}),
@@ -292,7 +270,7 @@ def test_a_long_note_is_cut_so_that_its_line_can_be_read() -> None:
     line = line_of(Event(IDS[0], TIMES[0], "helpful", ENTRIES[0], session="s" * 900, note="\u2603" * 9000))
     read = read_line(line.decode())
     assert read is not None
-    assert len(read.note) == NOTE_LENGTH
+    assert len(read.note) == statistics.NOTE_LENGTH
     assert read_lines(line)[1] == 0
 
 
@@ -314,16 +292,16 @@ def unlearned(_alpha: float, _beta: float) -> float:
     raise AssertionError("nothing was observed, so nothing is drawn")
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
+@pytest.mark.parametrize("name", statistics.DEFINITIONS)
 def test_a_parameter_starts_where_we_ship_it_and_is_not_sampled_before_something_was_observed(name: str) -> None:
-    fresh = initial(name)
-    assert fresh.value == pytest.approx(DEFINITIONS[name].start)
+    fresh = statistics.initial(name)
+    assert fresh.value == pytest.approx(statistics.DEFINITIONS[name].start)
     assert fresh.sample(unlearned) == fresh.position
     assert (fresh.uncertainty, fresh.observations) == (1.0, 0)
 
 
 def test_an_outcome_counts_as_the_specification_says() -> None:
-    start = initial(CONFIDENCE)
+    start = statistics.initial(CONFIDENCE)
     once = start.update(0.8, 1.0)
     assert once.alpha == pytest.approx(start.alpha + 0.8 / 2)
     assert once.beta == pytest.approx(start.beta + 0.2 / 2)
@@ -336,8 +314,8 @@ def test_an_outcome_counts_as_the_specification_says() -> None:
 
 @given(st.lists(turns, max_size=30))
 def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event]) -> None:
-    for one in fold_parameters(events).values():
-        about = DEFINITIONS[one.name]
+    for one in statistics.fold_parameters(events).values():
+        about = statistics.DEFINITIONS[one.name]
         assert about.low <= one.low <= one.value <= one.high <= about.high
         assert one.alpha > 0
         assert one.beta > 0
@@ -346,33 +324,33 @@ def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event
 @pytest.mark.parametrize(
     "event",
     [
-        said("gravity", OBSERVED, 0.5), said(BUDGET, OBSERVED), said(BUDGET, OBSERVED, 1.5),
-        said(BUDGET, OBSERVED, 0.5, -1), said(BUDGET, OBSERVED, 0.5, 1e6), said(BUDGET, "bounds", 9, 3),
+        said("gravity", "observed", 0.5), said(BUDGET, "observed"), said(BUDGET, "observed", 1.5),
+        said(BUDGET, "observed", 0.5, -1), said(BUDGET, "observed", 0.5, 1e6), said(BUDGET, "bounds", 9, 3),
         said(BUDGET, "applauded", 1),
     ],
 )  # fmt: skip
 def test_nonsense_changes_nothing(event: Event) -> None:
-    assert fold_parameters([event]) == fold_parameters([])
+    assert statistics.fold_parameters([event]) == statistics.fold_parameters([])
 
 
 @pytest.mark.parametrize(
     ("outcome", "name", "up"),
     [
         ("helpful", BUDGET, True), ("ignored", BUDGET, False), ("contradicted", BUDGET, False),
-        ("helpful", CONFIDENCE, False), ("ignored", CONFIDENCE, True), ("contradicted", SIMILARITY, True),
+        ("helpful", CONFIDENCE, False), ("ignored", CONFIDENCE, True), ("contradicted", statistics.SIMILARITY, True),
     ],
 )  # fmt: skip
 def test_a_helpful_last_one_asks_for_more_and_another_for_less(outcome: str, name: str, up: bool) -> None:
-    (event,) = learned(outcome, {name: 0.4})
+    (event,) = statistics.learned(outcome, {name: 0.4})
     assert event.value is not None
     assert (event.value > 0.4) == up
     assert abs(event.value - 0.4) <= statistics.REACH
-    assert fold_parameters([event._replace(id=IDS[0])])[name].observations == 1
+    assert statistics.fold_parameters([event._replace(id=IDS[0])])[name].observations == 1
 
 
 @given(st.floats(0, 1), st.sampled_from(["helpful", "ignored", "contradicted"]))
 def test_what_is_learned_stays_in_range_and_weighs_what_the_lesson_was_worth(position: float, outcome: str) -> None:
-    for event in learned(outcome, {BUDGET: position, "gravity": 0.5}):
+    for event in statistics.learned(outcome, {BUDGET: position, "gravity": 0.5}):
         assert event.entry == BUDGET
         assert event.value is not None
         assert 0 <= event.value <= 1
@@ -383,12 +361,14 @@ def test_what_is_learned_stays_in_range_and_weighs_what_the_lesson_was_worth(pos
 def test_the_budget_comes_to_rest_where_one_more_is_worth_nothing(worth_having: int) -> None:
     """A user to whom the first so many are helpful two times in three, and the others never."""
     dice = chance(7)
-    one = initial(BUDGET)
+    one = statistics.initial(BUDGET)
     for _ in range(1500):
         position = one.sample(dice.betavariate)
         last = one.at(position)
         outcome = "helpful" if last <= worth_having and dice.random() < 2 / 3 else "contradicted"
-        (event,) = learned(outcome if last > worth_having or outcome == "helpful" else "ignored", {BUDGET: position})
+        (event,) = statistics.learned(
+            outcome if last > worth_having or outcome == "helpful" else "ignored", {BUDGET: position}
+        )
         assert event.value is not None
         assert event.weight is not None
         one = one.update(event.value, event.weight)

@@ -6,20 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.command_patterns import (
-    CommandPattern,
-    Form,
-    Happened,
-    Seen,
-    blamed,
-    called,
-    destroys,
-    fits,
-    happened,
-    learn,
-    named_forms,
-    texts,
-)
+from ai_lessons.model import command_patterns
+from ai_lessons.model.command_patterns import CommandPattern, Seen, blamed, called, destroys, fits, named_forms, texts
 from ai_lessons.model.transcripts import Step
 
 OK, BAD = "", "Exit code 1\nSyntaxError: invalid syntax"
@@ -35,12 +23,12 @@ def steps(*rows: Row) -> list[Step]:
     ]
 
 
-def session(name: str, *rows: Row, project: str = "shop") -> list[Happened]:
-    return list(happened(steps(*rows), name, project, "claude-code", f"{name}.jsonl"))
+def session(name: str, *rows: Row, project: str = "shop") -> list[command_patterns.Happened]:
+    return list(command_patterns.happened(steps(*rows), name, project, "claude-code", f"{name}.jsonl"))
 
 
 def learned(sessions: Iterable[Iterable[Row]]) -> list[CommandPattern]:
-    return learn([one for n, rows in enumerate(sessions) for one in session(f"s{n}", *rows)])
+    return command_patterns.learn([one for n, rows in enumerate(sessions) for one in session(f"s{n}", *rows)])
 
 
 def said(pattern: CommandPattern) -> tuple[str, str]:
@@ -166,7 +154,7 @@ def test_a_draft_says_its_commands_in_a_form_that_is_read_back(rows: list[tuple[
 @given(st.text(max_size=200), st.text(max_size=60))
 def test_any_text_names_forms_or_none(text: str, folder: str) -> None:
     for form in named_forms(text):
-        assert isinstance(form, Form)
+        assert isinstance(form, command_patterns.Form)
         assert form.fits(form.words, form.inside) or form.inside
     assert isinstance(fits(named_forms(text), called(text, folder)), bool)
 

@@ -4,24 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.model import transcripts
 from ai_lessons.model.entries import Entry, Kind
-from ai_lessons.model.transcripts import (
-    BAR,
-    adds_a_lesson,
-    alike,
-    attempts,
-    chance,
-    in_block,
-    keeps_one,
-    looks_failed,
-    programs,
-    quoted_in,
-    rarity,
-    recorded,
-    shape,
-    shown_in,
-    telling,  # fmt: skip
-)
+from ai_lessons.model.transcripts import BAR, alike, attempts, programs, quoted_in, rarity, shape, shown_in, telling
 
 ONE = "fatal: The current branch cart has no upstream branch."
 WHOLE = f"{ONE}\nTo push the current branch and set the remote as upstream, use\n\n    git push -u origin cart\n"
@@ -29,7 +14,7 @@ WHOLE = f"{ONE}\nTo push the current branch and set the remote as upstream, use\
 
 def likely(one: str, other: str) -> float:
     kept = shape(one)
-    return chance(alike(kept, shape(other), rarity([kept])))
+    return transcripts.chance(alike(kept, shape(other), rarity([kept])))
 
 
 def test_names_paths_and_numbers_do_not_count() -> None:
@@ -61,7 +46,7 @@ def test_another_failure_of_the_same_program_is_not(other: str) -> None:
     ],
 )  # fmt: skip
 def test_what_reads_like_an_error(said: str, failed: bool) -> None:
-    assert looks_failed(said) is failed
+    assert transcripts.looks_failed(said) is failed
 
 
 @given(st.text(), st.text())
@@ -114,7 +99,7 @@ def test_what_may_fail_in_earnest(command: str, found: tuple[str, ...]) -> None:
     ],
 )
 def test_writing_a_lesson_is_recognised(command: str, adds: bool) -> None:
-    assert adds_a_lesson(command) is adds
+    assert transcripts.adds_a_lesson(command) is adds
 
 
 @given(st.text(alphabet="ab -;|&()<>'\"$\n\\`!EOF=.", max_size=60))
@@ -161,10 +146,10 @@ def test_a_failure_that_a_text_keeps_is_read_again(command: str, output: str) ->
     said = telling(output)
     if not said:
         return
-    block = in_block(command, said)
-    assert keeps_one(f"Do this.\n\n{block}")
+    block = transcripts.in_block(command, said)
+    assert transcripts.keeps_one(f"Do this.\n\n{block}")
     entry = Entry("x", Kind.LESSON, "t", "p/lessons/x.md", "p", body=block)
-    assert list(recorded(entry)) == [shape(said)]
+    assert list(transcripts.recorded(entry)) == [shape(said)]
 
 
 def test_a_message_that_a_lesson_quotes_is_met_with_the_names_that_the_program_prints() -> None:

@@ -5,20 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.config import (
-    FROM_CONTEXT,
-    OUTBOUND,
-    PERSONAL,
-    POLICIES,
-    VALUES,
-    PolicyVerdict,
-    answer,
-    questions,
-    read,
-)
+from ai_lessons.model import config
+from ai_lessons.model.config import PERSONAL, VALUES, PolicyVerdict, answer
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
-OUT, CONTEXT = OUTBOUND, FROM_CONTEXT
+OUT, CONTEXT = config.OUTBOUND, config.FROM_CONTEXT
 AS_IS, GENERIC, RELEASE, REFUSED = PolicyVerdict
 
 ASKED = {
@@ -46,7 +37,7 @@ def test_every_way_from_tier_to_tier_stands_in_the_table() -> None:
 
 @pytest.mark.parametrize("way", ASKED, ids="-".join)
 def test_the_policies_that_have_a_say_are_asked(way: tuple[str, str, str]) -> None:
-    assert questions(*way) == ASKED[way]
+    assert config.questions(*way) == ASKED[way]
 
 
 @pytest.mark.parametrize(
@@ -71,14 +62,14 @@ def test_each_value_of_each_policy_means_one_thing(
 
 def test_the_values_of_a_policy_stand_from_the_strictest_to_the_most_open() -> None:
     order = list(PolicyVerdict)
-    for policy in POLICIES.values():
+    for policy in config.POLICIES.values():
         for verdicts in zip(*policy.values.values(), strict=True):
             assert sorted(verdicts, key=order.index, reverse=True) == list(verdicts)
         assert all(sorted(row, key=order.index) == list(row) for row in policy.values.values())
 
 
 def values_of(group: Any) -> dict[str, str]:
-    return {stated.policy: stated.value for stated in read({"governance": group})}
+    return {stated.policy: stated.value for stated in config.read({"governance": group})}
 
 
 SAFE = {OUT: "require_approval", CONTEXT: "require_approval", PERSONAL: "allow_non_code"}

@@ -9,23 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.model import rule_checks
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.markdown import render
 from ai_lessons.model.merge import merge_file
-from ai_lessons.model.rule_checks import (
-    Check,
-    InvalidPattern,
-    LineRegex,
-    Prefilter,
-    TooSlow,
-    check_of,
-    drafts,
-    faults,
-    matches,
-    runs,
-    telling_word,
-)
+from ai_lessons.model.rule_checks import Check, InvalidPattern, LineRegex, Prefilter, check_of, matches
 
 SAMPLES = {"bad": "requests.get(url)", "good": "requests.get(url, timeout=5)"}
 REGEX = {"files": "src/**/*.py", "regex": r"requests\.(get|post)\(", "unless": "timeout="} | SAMPLES
@@ -179,8 +168,8 @@ def test_without_ast_grep_a_pattern_is_not_run_and_nothing_is_claimed(monkeypatc
     monkeypatch.setitem(sys.modules, "ast_grep_py", None)
     check = check_of({"check": PATTERN})
     assert check
-    assert not runs(check)
-    assert list(faults({"check": PATTERN})) == []
+    assert not rule_checks.runs(check)
+    assert list(rule_checks.faults({"check": PATTERN})) == []
 
 
 REFUSED = [
@@ -246,7 +235,7 @@ def test_a_short_match_is_seen_wherever_it_stands_in_a_long_line() -> None:
 def test_a_check_stops_when_the_time_is_over() -> None:
     check = check_of({"check": REGEX})
     assert check
-    with pytest.raises(TooSlow):
+    with pytest.raises(rule_checks.TooSlow):
         list(matches(check, "requests.get(1)\n", hurry=lambda: True))
 
 
@@ -273,6 +262,6 @@ def test_of_many_checks_those_are_run_that_can_fire() -> None:
 
 @pytest.mark.parametrize("line", ["get(url, verify=False)", r"x = re.sub('\b\s*', '\\b', text)  # été", "a  b", "((("])
 def test_the_telling_word_of_a_draft_stands_on_the_line_that_it_was_drafted_from(line: str) -> None:
-    checks = list(drafts("a.py", [line], ["get(url)"], []))
-    assert [check.regex for check in checks if telling_word(check.regex) not in line] == []
+    checks = list(rule_checks.drafts("a.py", [line], ["get(url)"], []))
+    assert [check.regex for check in checks if rule_checks.telling_word(check.regex) not in line] == []
     assert bool(checks) is (line != "(((")

