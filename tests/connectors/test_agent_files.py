@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.git.hooks import _OURS, change_marked_part, marks, plan
+from ai_lessons.git.hooks import OURS, change_marked_part, marks, plan
 
 TEXT = "## Knowledge base\n\nSearch it.\n"
 PART = "<!-- >>> ai-lessons >>> -->\n## Knowledge base\n\nSearch it.\n<!-- <<< ai-lessons <<< -->\n"
@@ -46,7 +46,7 @@ HALF = "# Mine\n\n{}\nhalf a block\n\nNever deploy on a Friday.\n"
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "CRLF.md", ".bashrc", "rules.md"])
 def test_what_stands_below_a_part_without_its_last_line_is_never_taken_for_ours(tmp_path: Path, name: str) -> None:
-    ours = {".bashrc": marks("ai-lessons completion", "# {}"), "rules.md": marks("ai-lessons rules")}.get(name, _OURS)
+    ours = {".bashrc": marks("ai-lessons completion", "# {}"), "rules.md": marks("ai-lessons rules")}.get(name, OURS)
     there = HALF.format(ours.begin).encode().replace(b"\n", b"\r\n" if name == "CRLF.md" else b"\n")
     file = tmp_path / name
     file.write_bytes(there)

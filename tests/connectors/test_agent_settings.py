@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.connectors import agent_hosts
-from ai_lessons.connectors.agent_hosts import HEARS, HOOKS, MARK, carry_out, find_hosts, for_user
-from ai_lessons.connectors.agent_hosts import _is_ours as is_ours
+from ai_lessons.connectors.agent_hosts import HEARS, HOOKS, MARK, carry_out, find_hosts, for_user, is_ours
 from ai_lessons.errors import Conflict
 from ai_lessons.git import processes
 from ai_lessons.model import Where

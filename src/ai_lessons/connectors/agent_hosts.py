@@ -687,7 +687,7 @@ def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: J
             raise ValueError(file)
         text = (content or b"").decode()
         clean = (
-            without(text, lambda path, value: any(_is_ours(key, path, value) for key in ours)) if text.strip() else text
+            without(text, lambda path, value: any(is_ours(key, path, value) for key in ours)) if text.strip() else text
         )
         if parsed(clean.encode()) == _CURSOR and list(settings) == [HOOKS, *_CURSOR]:
             clean = ""  # written by us: what other files state first, ours states last
@@ -706,7 +706,7 @@ def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: J
     return HostChange(kind.name, file, says, content, None if says == "removed" or content is None else clean.encode())
 
 
-def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
+def is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
     """Whether it is our server, one of our calls, or a group of nothing else."""
     if path[0] != key:
         return False

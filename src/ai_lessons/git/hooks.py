@@ -38,7 +38,7 @@ def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
     return Marks(begin, end, re.compile(f"(?m)^{start}".encode()), re.compile("|".join(parts).encode(), re.DOTALL))
 
 
-_OURS = marks("ai-lessons")
+OURS = marks("ai-lessons")
 _IMPORTS_AGENTS = expression(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
 
 
@@ -49,7 +49,7 @@ class PartPlan(NamedTuple):
     data: bytes | None
 
 
-def plan(content: bytes | None, job: str, text: str, ours: Marks = _OURS, *, at: int | None = None) -> PartPlan:
+def plan(content: bytes | None, job: str, text: str, ours: Marks = OURS, *, at: int | None = None) -> PartPlan:
     """What becomes of a file with this content (None: no file) when our part goes in or out. Touches nothing.
 
     A `status` changes nothing. A new part goes to the end, or behind so many bytes (`at`).
@@ -72,7 +72,7 @@ def plan(content: bytes | None, job: str, text: str, ours: Marks = _OURS, *, at:
 
 def holds_ours(content: bytes) -> bool:
     """Whether our part stands in a file."""
-    return bool(_OURS.part.search(content))
+    return bool(OURS.part.search(content))
 
 
 def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
@@ -84,7 +84,7 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
     return tuple(present) or (agents,)
 
 
-def change_marked_part(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
+def change_marked_part(file: Path, job: str, text: str, ours: Marks = OURS) -> str:
     """Install, uninstall or check (`status`) our part in a file; what was done, in words. Raises StorageFailed."""
     with translated(str(file), writing=True):
         if file.is_symlink():
