@@ -9,7 +9,7 @@ from ai_lessons.app import anchors, contexts, editing, entries, harvest, health,
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.app.hints import Hints, before_a_tool
 from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.interfaces import text_jobs
+from ai_lessons.interfaces import agent_text
 from ai_lessons.model.anchors import Anchor
 from ai_lessons.model.command_patterns import Seen, happened
 from ai_lessons.model.entries import EntrySummary, Moment
@@ -82,7 +82,7 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert f"changed on {int(day[-2:])} " in summary.as_json()["warning"]
     assert f"({name}, " in summary.as_json()["warning"]
     assert world.search("Totals").hits[0].entry.verdict == "changed"
-    text = text_jobs.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), 900)
+    text = agent_text.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), 900)
     assert f"! the code it speaks of changed on {int(day[-2:])} " in text
     assert [row.reason for row in health.review(world.library)] == ["about"]
     assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]

@@ -19,7 +19,7 @@ from ai_lessons import app, settings
 from ai_lessons.app.daemon_client import DaemonClient
 from ai_lessons.app.hints import AgentEvent, Hints, handle_event, is_remembered
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.interfaces import hook, library_options, text_jobs
+from ai_lessons.interfaces import agent_text, hook, library_options
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
@@ -113,7 +113,7 @@ def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], Daemo
         missed = "nothing was compared by meaning" if client.missed else ""
     except _TooMuchWork:
         missed = "there is more to read than a hook may take time for"
-        text = answer(event, text_jobs.begin(Hints(), chosen.whereabouts, 0)) if event.forgotten else ""
+        text = answer(event, agent_text.begin(Hints(), chosen.whereabouts, 0)) if event.forgotten else ""
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
@@ -143,20 +143,20 @@ def respond(
             event = event._replace(moment=Moment.BEGIN, forgotten=True)  # the host takes no text at a start
     begins, root = event.moment is Moment.BEGIN, chosen.whereabouts
     most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
-    draw = partial(text_jobs.begin, root=root) if begins else text_jobs.hints
+    draw = partial(agent_text.begin, root=root) if begins else agent_text.hints
 
     def fitting(offered: Context, left: int) -> dict[str, int]:
         nonlocal most
         signal.setitimer(signal.ITIMER_PROF, 0)  # what fits is noted as told: from here on nothing cuts it short
         most = min(most, left)
-        return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), most=0)), titles=begins)
+        return agent_text.fitting(offered, most - len(draw(Hints(event.moment, offered), most=0)), titles=begins)
 
     hints = handle_event(asking(terms), event, fitting, explain=explain)
     if event.host in {OPENCODE, CODEBUDDY} and event.moment is Moment.TOOL_DONE and event.command:
         # these hosts take no text at the end of a session: ask when a command worked
         hints = handle_event(asking(terms), event._replace(moment=Moment.STOP), fitting, explain=explain)
     if explain:
-        return text_jobs.explained(hints)
+        return agent_text.explained(hints)
     text = draw(hints, most=most) if hints.moment else ""
     # no rule fits into the text as a whole, but the host has to ask or refuse all the same
     if hints.decision and not text:
