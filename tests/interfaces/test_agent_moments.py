@@ -178,10 +178,9 @@ def test_a_user_who_takes_back_what_was_told_since_his_last_prompt_speaks_agains
         host.hear("stop", **prompt | {"prompt": said})
         assert usage(run, lesson)["seen_again"] == 0
     fails(host, SAID, session_id="another")
+    taken_back = prompt | {"prompt": "no, that is a fork: never git push to origin", "session_id": "another"}
     for _ in range(2):
-        host.hear(
-            "stop", **prompt | {"prompt": "no, that is a fork: never git push to origin", "session_id": "another"}
-        )
+        host.hear("stop", **taken_back)
         assert usage(run, lesson)["seen_again"] == 1
 
 
@@ -308,24 +307,17 @@ def test_what_silenced_a_lesson_does_not_count_once_it_is_brought_back(host: Hos
     assert (told_in(host, 1, "b"), run("recall", "list", "--silent").out) == (1, "No entries.\n")
     assert usage(run, lesson)["times_contradicted"] == 0
     run("contribute", "update", lesson, "--status", "wrong")
-    assert (
-        f"[{lesson}] A new branch has no upstream: hooks do not tell it any more: marked wrong"
-        in run("recall", "list", "--silent").out
-    )
+    why = f"[{lesson}] A new branch has no upstream: hooks do not tell it any more: marked wrong"
+    assert why in run("recall", "list", "--silent").out
 
 
 def test_before_an_edit_the_entry_that_names_the_file_comes_first(host: Host, knowledge: Path) -> None:
-    for tail, glob in (
-        ("7AAAAA", "**/*.py"),
-        ("7AAAAB", "workflows/**"),
-        ("7AAAAC", "workflows/a.py"),
-        ("7AAAAD", "a*.py"),
-    ):
+    globs = {"7AAAAA": "**/*.py", "7AAAAB": "workflows/**", "7AAAAC": "workflows/a.py", "7AAAAD": "a*.py"}
+    for tail, glob in globs.items():
         add(knowledge, f"python/lessons/{tail}.md", tail, f"About {glob}", f'applies_to:\n  - "{glob}"\n')
-    told = host.hear("before_edit")
-    assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == ["L-7AAAAC", "L-7AAAAB"]
-    told = host.hear("before_edit")
-    assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == ["L-7AAAAD"]
+    for handles in (["L-7AAAAC", "L-7AAAAB"], ["L-7AAAAD"]):
+        told = host.hear("before_edit")
+        assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == handles
 
 
 def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(host: Host, knowledge: Path, run: Run) -> None:

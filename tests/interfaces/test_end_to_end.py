@@ -185,16 +185,15 @@ admin adopt jira-api/notes.md; admin model status; admin trust-script S-9XW2RB; 
 """
 
 
-@pytest.mark.parametrize("command", DATA.split(";"), ids=str.strip)
-def test_every_data_command_speaks_json_and_text(run: Run, knowledge: Path, command: str) -> None:
-    args = command.split()
-    done = run(*args, "--json")
-    assert done.code in {0, 1, 4}, done.err
-    assert done.json is not None
-    assert done.out.isascii()
-    text = run(*args)
-    assert text.code in {0, 1, 4, 3}
-    assert "bug in ai-lessons" not in text.err
+def test_every_data_command_speaks_json_and_text(run: Run, knowledge: Path) -> None:
+    for command in DATA.split(";"):
+        args = command.split()
+        done = run(*args, "--json")
+        assert done.code in {0, 1, 4}, (command, done.err)
+        assert (done.json is not None, done.out.isascii()) == (True, True), command
+        text = run(*args)
+        assert text.code in {0, 1, 4, 3}, (command, text.err)
+        assert "bug in ai-lessons" not in text.err
 
 
 def test_json_has_the_shapes_of_the_interface(run: Run, knowledge: Path) -> None:

@@ -46,28 +46,27 @@ def desk(knowledge: Path, git: Git, tmp_path_factory: pytest.TempPathFactory) ->
 
 def prepare(desk: Path, knowledge: Path, git: Git) -> None:
     git(desk, "init", "-q")
-    (desk / "WorkflowsApi.md").write_text("# Workflows API\n\nTransitions.\n")
-    (desk / "notes.md").write_text("# Notes\n\nReset it on Mondays.\n")
-    (desk / "update-workflow.sh").write_text("#!/bin/sh\necho updated\n")
-    (desk / "lessons.jsonl").write_text(
-        '{"id":"001","created":"2024-02-10","when":"editing","action":"do","do":"read first","because":"it helps"}\n'
-    )
-    (desk / "failed.txt").write_text("$ make test\nmake: *** No rule to make target 'test'.  Stop.\n")
-    (desk / "uv.lock").write_text(f'[[package]]\nname = "click"\nversion = "{version("click")}"\n')
-    (desk / "notes").mkdir()
-    (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
-    for folder in ("v1", "v2"):
-        put_file(desk / folder / "retries.md", f"# Retries of {folder}\n\nOne.\n")
-    (desk / "AGENTS.md").write_text("# Build\n\nWith make.\n")
-    (desk / "knowledge.json").write_text(
-        '{"version": 1, "exported_at": "", "learnings": [], "files": [], "events": []}\n'
-    )
+    lesson = {"id": "001", "created": "2024-02-10", "when": "a", "action": "do", "do": "b", "because": "c"}
+    for name, text in {
+        "WorkflowsApi.md": "# Workflows API\n\nTransitions.\n",
+        "notes.md": "# Notes\n\nReset it on Mondays.\n",
+        "notes/one.md": "# One\n\nFirst note.\n",
+        "update-workflow.sh": "#!/bin/sh\necho updated\n",
+        "lessons.jsonl": json.dumps(lesson),
+        "failed.txt": "$ make test\nmake: *** No rule to make target 'test'.  Stop.\n",
+        "uv.lock": f'[[package]]\nname = "click"\nversion = "{version("click")}"\n',
+        "v1/retries.md": "# Retries of v1\n\nOne.\n",
+        "v2/retries.md": "# Retries of v2\n\nOne.\n",
+        "AGENTS.md": "# Build\n\nWith make.\n",
+        "knowledge.json": '{"version": 1, "exported_at": "", "learnings": [], "files": [], "events": []}\n',
+        "event.json": '{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}',
+    }.items():
+        put_file(desk / name, text)
     git(desk, "add", "WorkflowsApi.md")
     git(desk, "commit", "-qm", "Because it was slow")
     git(desk, "clone", "-q", "--bare", str(knowledge), "knowledge.git")
     git(knowledge, "remote", "add", "origin", str(desk / "knowledge.git"))
     (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
-    (desk / "event.json").write_text('{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}')
     program_in(desk / "bin")
     put_program(desk / "bin/nano", '#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
 

@@ -30,7 +30,17 @@ def edited(knowledge: Path, git: Git) -> Path:
     return knowledge
 
 
-def test_what_was_edited_made_and_moved_by_hand_is_committed(edited: Path, run: Run, git: Git) -> None:
+def test_what_was_edited_made_and_moved_by_hand_is_named_by_save_and_committed_where_that_is_asked_for(
+    edited: Path, run: Run, git: Git
+) -> None:
+    before = git(edited, "rev-parse", "HEAD")
+    told = run("admin", "save").out
+    assert "committed" not in told
+    assert f"in no commit (ai-lessons admin save --edits): {NEW}, " in told
+    (files,) = (one for one in run("admin", "doctor", "--json").json if one["name"] == "files")
+    assert (files["state"], LESSON in files["detail"]) == ("warning", True)
+    assert files["remedy"].startswith("ai-lessons admin save --edits")
+    assert git(edited, "rev-parse", "HEAD") == before
     put_file(edited / "notes.txt", "No entry.\n")
     done = run("admin", "save", "--edits")
     assert (done.code, done.out.splitlines()[0][:10]) == (0, "committed ")
@@ -41,17 +51,6 @@ def test_what_was_edited_made_and_moved_by_hand_is_committed(edited: Path, run: 
     assert git(edited, "status", "--porcelain") == "?? notes.txt"
     again = run("admin", "save", "--edits")
     assert (again.code, again.out.splitlines()[0]) == (0, "no entry was edited by hand")
-
-
-def test_save_alone_commits_no_edit_and_names_the_command_that_does(edited: Path, run: Run, git: Git) -> None:
-    before = git(edited, "rev-parse", "HEAD")
-    told = run("admin", "save").out
-    assert "committed" not in told
-    assert f"in no commit (ai-lessons admin save --edits): {NEW}, " in told
-    (files,) = (one for one in run("admin", "doctor", "--json").json if one["name"] == "files")
-    assert (files["state"], LESSON in files["detail"]) == ("warning", True)
-    assert files["remedy"].startswith("ai-lessons admin save --edits")
-    assert git(edited, "rev-parse", "HEAD") == before
 
 
 def test_the_edit_of_a_rule_waits_for_its_proposal(knowledge: Path, proposal: str, run: Run, git: Git) -> None:
@@ -81,21 +80,16 @@ def test_what_is_staged_in_part_stays_as_it_is_and_what_is_staged_whole_is_commi
     assert git(knowledge, "show", f":{LESSON}").endswith("Staged.")
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+def test_an_edit_that_is_invalid_or_holds_a_secret_commits_nothing(edited: Path, run: Run, git: Git) -> None:
+    for text, why in (
         ("---\nkind: lesson\ntitle: [\n---\nText.\n", "YAML"),
         ("# Notes\n\nkey: ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a\n", "looks like"),
-    ],
-)
-def test_an_edit_that_is_invalid_or_holds_a_secret_commits_nothing(
-    edited: Path, run: Run, git: Git, text: str, why: str
-) -> None:
-    put_file(edited / "git/lessons/bad.md", text)
-    before = git(edited, "rev-parse", "HEAD"), git(edited, "status", "--porcelain")
-    done = run("admin", "save", "--edits")
-    assert (done.code, why in done.err, "git/lessons/bad.md" in done.err) == (4, True, True), done.err
-    assert (git(edited, "rev-parse", "HEAD"), git(edited, "status", "--porcelain")) == before
+    ):
+        put_file(edited / "git/lessons/bad.md", text)
+        before = git(edited, "rev-parse", "HEAD"), git(edited, "status", "--porcelain")
+        done = run("admin", "save", "--edits")
+        assert (done.code, why in done.err, "git/lessons/bad.md" in done.err) == (4, True, True), done.err
+        assert (git(edited, "rev-parse", "HEAD"), git(edited, "status", "--porcelain")) == before
 
 
 def test_at_a_terminal_it_names_the_files_and_asks(edited: Path, spawn: Spawn, git: Git) -> None:

@@ -73,16 +73,9 @@ def test_an_agent_reads_data_in_a_frame_on_the_command_line_too(
 
 
 def test_a_range_with_a_comma_is_one_version(knowledge: Path, run: Run) -> None:
-    def found(version: str) -> list[str]:
-        return [
-            one["title"]
-            for one in run("recall", "search", "workflow", "--type", "script", "--version", version, "--json").json[
-                "scripts"
-            ]
-        ]
-
-    assert found(">=2,<4") == found("v1,3") == ["update-workflow.sh"]
-    assert found(">=4,<2") == found(">=2,<3") == []
+    for version, found in ((">=2,<4", 1), ("v1,3", 1), (">=4,<2", 0), (">=2,<3", 0)):
+        done = run("recall", "search", "workflow", "--type", "script", "--version", version, "--json")
+        assert len(done.json["scripts"]) == found, version
 
 
 def test_a_day_begins_where_the_person_is(knowledge: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
