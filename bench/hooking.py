@@ -10,14 +10,13 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bench import corpora
-from bench.harness import Bar, Outcome, Sample, World, cpu, paired, program, run
-from bench.starting import compared
+from bench.harness import Outcome, Sample, World, paired, program, run
+from bench.starting import READ_BAR, compared, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 ENTRIES, WITH_GLOBS = 10_000, 500
-BAR = 0.150
 PROGRAM = "tool-with-lessons"
 EVENTS: dict[str, dict[str, object]] = {
     "session begins": {"hook_event_name": "SessionStart", "source": "startup"},
@@ -39,9 +38,8 @@ def hooking(home: World, outcome: Outcome, rounds: int) -> None:
     samples = paired(contestants, rounds)
     assert "additionalContext" in samples["edit, entries apply"][-1].out
     assert "additionalContext" in samples["command, lessons known"][-1].out
-    compared(f"hooks at {ENTRIES:,} entries", samples)
-    for name in list(EVENTS)[1:5]:
-        outcome.judge(Bar(f"hook: {name}, CPU", cpu(samples[name]), BAR, "s"))
+    shares = compared(f"hooks at {ENTRIES:,} entries", samples)
+    judge(outcome, shares, dict.fromkeys(list(EVENTS)[1:5], READ_BAR))
 
 
 def hook(home: World, repo: Path, event: dict[str, object]) -> Sample:
