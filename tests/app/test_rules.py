@@ -124,7 +124,8 @@ def test_rejecting_keeps_text_and_reason_and_meets_the_next_suggestion(world: Wo
 def test_near_duplicates_in_force_and_pending_are_named(world: World) -> None:
     one = approved(world, "Send the whole workflow with PUT")
     two = suggest(world, "Send whole workflows with every PUT", "other words")
-    assert two.warnings == (f"close to {one.handle} 'Send the whole workflow with PUT' (in force), 0.80: update it?",)
+    (warning,) = two.warnings
+    assert warning.startswith(f"close to {one.handle} 'Send the whole workflow with PUT' (in force), ")
     three = suggest(world, "PUT: send the whole workflow", "words")
     assert len(three.warnings) == 2
     pending = {p.id: p for p in review.pending_rules(world.fresh())}
