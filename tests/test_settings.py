@@ -111,14 +111,12 @@ def test_another_configuration_file_may_be_named(home: Path, work: Path, tmp_pat
     [
         ("offline = 1\n", "offline must be true or false, not 1"),
         ("repo = 5\n", "repo must be a text in quotes, not 5"),
-        ('repo = ""\n', "repo must be a text in quotes, not ''"),
-        ("enterprise = 1\n", "enterprise must be a table"),
+        ('repo = ""\n', "repo must be a text in quotes, not ''"), ("enterprise = 1\n", "enterprise must be a table"),
         ("[enterprise]\nacme = 1\n", "acme must be a text in quotes, not 1"),
         ("[enterprise.acme]\nsync_url = 'x'", "enterprise.acme has no path"),
-        ("[enterprise.acme]\npath = 3", "enterprise.acme.path must be a text"),
-        ("repo = \n", "not valid TOML"),
+        ("[enterprise.acme]\npath = 3", "enterprise.acme.path must be a text"), ("repo = \n", "not valid TOML"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_value_names_the_file_and_the_key(home: Path, work: Path, text: str, complaint: str) -> None:
     file = configure(home, text)
     with pytest.raises(UsageError) as caught:

@@ -17,23 +17,12 @@ from ai_lessons.approval.state import derive
 from ai_lessons.errors import GitMissing
 from ai_lessons.git import commits
 from ai_lessons.git.worktree import Worktree, locate
-from approval.approval_world import (
-    AGENT,
-    BRANCH,
-    GITHUB,
-    HUMAN,
-    OTHER,
-    OTHER_BRANCH,
-    OTHER_PATH,
-    PATH,
-    RULE,
-    Clone,
-    text,
-)
+from approval import approval_world
+from approval.approval_world import AGENT, BRANCH, HUMAN, OTHER, OTHER_BRANCH, PATH, RULE, Clone, text
 
 REF = "refs/heads/main"
 TWIN = RULE.replace("01JD", "01JE")
-PATHS = (PATH, OTHER_PATH, "jira/rules/moved.md", "web/rules/x.md", "jira/lessons/a.md")
+PATHS = (PATH, approval_world.OTHER_PATH, "jira/rules/moved.md", "web/rules/x.md", "jira/lessons/a.md")
 TEXTS = (text("one"), text("two"), text("other", OTHER), text("twin", TWIN), "no frontmatter\n", "---\nid: [\n---\n")
 MESSAGES = (
     "tidy", f"Merge branch '{BRANCH}'", f"Merge branch '{OTHER_BRANCH}'",
@@ -78,7 +67,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Planned], list[tuple[int, int, int]
                 tuple(draw(st.lists(several, max_size=2))),
                 draw(st.sampled_from(MESSAGES if len(parents) < 2 else (*MESSAGES[1:2] * 4, *MESSAGES))),
                 draw(st.sampled_from((AGENT, HUMAN))),
-                draw(st.sampled_from((AGENT, HUMAN, GITHUB))),
+                draw(st.sampled_from((AGENT, HUMAN, approval_world.GITHUB))),
                 1_760_000_000 + draw(st.integers(0, 9)) * 60,
                 draw(st.integers(0, 2)),
             )

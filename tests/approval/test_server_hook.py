@@ -14,20 +14,8 @@ from ai_lessons.errors import Refused
 from ai_lessons.git.hooks import carry_out_on_server
 from ai_lessons.model.approval import APPROVES, ApprovalLine
 from approval import approval_situations as at
-from approval.approval_world import (
-    AGENT,
-    BRANCH,
-    GITHUB,
-    HUMAN,
-    OTHER,
-    OTHER_PATH,
-    PATH,
-    RULE,
-    Clone,
-    World,
-    text,
-    world,
-)
+from approval import approval_world
+from approval.approval_world import AGENT, BRANCH, HUMAN, OTHER_PATH, PATH, RULE, Clone, World, text
 from interfaces.world import program_in
 from real_world import put_file, put_program
 
@@ -40,7 +28,7 @@ REJECTED = ".ai-lessons/rejected/2026/01K0000000000000000000000A-use-x.md"
 @pytest.fixture
 def plain(tmp_path: Path) -> tuple[World, Clone]:
     """Without the hook: a push is judged in this process, before git carries it out."""
-    return world(tmp_path)
+    return approval_world.world(tmp_path)
 
 
 @pytest.fixture
@@ -120,7 +108,7 @@ def a_direct_commit(w: World, mine: Clone) -> None:
 
 
 def a_pull_request_mirrored_from_a_forge(w: World, mine: Clone) -> None:
-    mine.commit("Use X (#7)", {PATH: text("Use X")}, by=AGENT, committer=GITHUB)
+    mine.commit("Use X (#7)", {PATH: text("Use X")}, by=AGENT, committer=approval_world.GITHUB)
 
 
 # --- rules that nobody took
@@ -137,7 +125,7 @@ def a_proposal_copied_to_main_by_its_own_author(w: World, mine: Clone) -> tuple[
 
 
 def a_rule_hidden_in_the_proposal_of_another(w: World, mine: Clone) -> None:
-    mine.propose({OTHER_PATH: text("Evil", OTHER)})
+    mine.propose({OTHER_PATH: text("Evil", approval_world.OTHER)})
     mine.merge(BRANCH)
 
 

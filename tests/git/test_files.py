@@ -87,16 +87,13 @@ def test_a_link_on_the_way_is_refused_and_what_it_leads_to_is_untouched(tmp_path
     (outside / "a.md").write_text("secret")
     (root / "lessons").symlink_to(outside)
     (root / "a.md").symlink_to(outside / "a.md")
-    for act in (
-        lambda: read_file(root, "lessons/a.md"),
-        lambda: read_file(root, "a.md"),
-        lambda: write_file(root, "lessons/a.md", b"pwned"),
-        lambda: write_file(root, "lessons/new/b.md", b"pwned"),
-        lambda: write_file(root, "a.md", b"pwned"),
-        lambda: remove_file(root, "lessons/a.md"),
-    ):
+    for path in ("lessons/a.md", "a.md", "lessons/new/b.md"):
         with pytest.raises(Refused, match="symbolic link"):
-            act()
+            read_file(root, path)
+        with pytest.raises(Refused, match="symbolic link"):
+            write_file(root, path, b"pwned")
+    with pytest.raises(Refused, match="symbolic link"):
+        remove_file(root, "lessons/a.md")
     assert os.listdir(outside) == ["a.md"]
     assert (outside / "a.md").read_text() == "secret"
     assert sorted(os.listdir(root)) == ["a.md", "lessons"]

@@ -136,9 +136,7 @@ def test_no_monitor_and_no_pager_of_anybody_is_started(git_repo: Path, git: Git,
     git(git_repo, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
     git(git_repo, "config", "core.pager", f"touch {tmp_path}/ran; cat")
     (git_repo / "README.md").write_text("# Other\n")
-    done = plumbing.run(locate(git_repo), "status", "--porcelain")
-    assert done is not None
-    assert done.text.endswith("README.md")
+    assert plumbing.run(locate(git_repo), "status", "--porcelain").text.endswith("README.md")
     assert not (tmp_path / "ran").exists()
 
 

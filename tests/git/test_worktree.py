@@ -55,12 +55,8 @@ def test_settings_are_read_as_git_writes_them(tmp_path: Path) -> None:
         '# c\n[core]\n\tbare = false ; no\n\tfileMode\n\tworktree = "../a b"\n'
         '[remote "origin"]\n\turl = x\n[Extensions] noop = 1\n'
     )
-    assert read_settings(config) == {
-        "core.bare": "false",
-        "core.filemode": "true",
-        "core.worktree": "../a b",
-        "extensions.noop": "1",
-    }
+    read = read_settings(config)
+    assert read == {"core.bare": "false", "core.filemode": "true", "core.worktree": "../a b", "extensions.noop": "1"}
     assert read_settings(tmp_path / "missing") == {}
 
 
@@ -70,6 +66,4 @@ def test_variables_of_a_surrounding_git_command_do_not_mislead_us(
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
     assert locate(git_repo).git_dir == git_repo / ".git"
-    done = plumbing.run(locate(git_repo), "rev-parse", "--git-dir")
-    assert done is not None
-    assert done.text == str(git_repo / ".git")
+    assert plumbing.run(locate(git_repo), "rev-parse", "--git-dir").text == str(git_repo / ".git")

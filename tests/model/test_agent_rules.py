@@ -78,25 +78,15 @@ def test_the_same_section_has_the_same_id_wherever_it_stands() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "title", "globs"),
     [
-        (
-            ".cursor/rules/db.mdc",
-            "---\ndescription: Use transactions\nglobs: *.sql,src/**/*.{ts,tsx}\nalwaysApply: false\n---\nAlways.\n",
-            "Use transactions",
-            ["*.sql", "src/**/*.{ts,tsx}"],
-        ),
+        (".cursor/rules/db.mdc",
+         "---\ndescription: Use transactions\nglobs: *.sql,src/**/*.{ts,tsx}\nalwaysApply: false\n---\nAlways.\n",
+         "Use transactions", ["*.sql", "src/**/*.{ts,tsx}"]),
         ("one-thing.mdc", "Do one thing.\n", "one thing", []),
-        (
-            ".claude/rules/api.md",
-            '---\npaths:\n  - "src/api/**"\n  - /lib/*.py\n---\n# API rules\n\nCheck input.\n',
-            "API rules",
-            ["src/api/**", "lib/*.py"],
-        ),
-        (
-            "instructions/ts.instructions.md",
-            "---\ndescription: 'Types, please'\napplyTo: '**/*.ts, **/*.tsx'\n---\n# TypeScript\n\nNo any.\n",
-            "Types, please",
-            ["**/*.ts", "**/*.tsx"],
-        ),
+        (".claude/rules/api.md", '---\npaths:\n  - "src/api/**"\n  - /lib/*.py\n---\n# API rules\n\nCheck input.\n',
+         "API rules", ["src/api/**", "lib/*.py"]),
+        ("instructions/ts.instructions.md",
+         "---\ndescription: 'Types, please'\napplyTo: '**/*.ts, **/*.tsx'\n---\n# TypeScript\n\nNo any.\n",
+         "Types, please", ["**/*.ts", "**/*.tsx"]),
         ("all.instructions.md", "---\napplyTo: '**'\n---\n# All\n\nx\n", "All", []),
         (".windsurf/rules/go.md", "---\ntrigger: glob\nglobs: *.go\n---\nUse gofmt.\n", "go", ["*.go"]),
         ("web/AGENTS.md", "# Web\n\nNo inline styles.\n", "Web", ["web/**"]),
@@ -105,7 +95,7 @@ def test_the_same_section_has_the_same_id_wherever_it_stands() -> None:
         (".cursor/rules/all.mdc", "---\nglobs: [a.py, 'b.py']\n---\n# All\n\nx\n", "All", ["a.py", "b.py"]),
         ("any.mdc", "---\nglobs: **/*.ts\nalwaysApply: true\n---\n# Any\n\nx\n", "Any", []),
     ],
-)
+)  # fmt: skip
 def test_a_file_of_rules_is_one_rule_with_its_globs(name: str, text: str, title: str, globs: list[str]) -> None:
     (found,) = entries(name, text, "web")
     assert (found.title, found.fields.get("applies_to", []), found.project) == (title, globs, "web")

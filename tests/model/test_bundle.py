@@ -42,18 +42,12 @@ def test_a_learning_of_another_program_becomes_a_lesson() -> None:
     first = found.items[0]
     entry = read_entry(first.path, first.data)
     assert check_entry(entry, first.data.decode()) == []
-    assert (entry.title, entry.project, entry.body) == (
-        "PUT replaces the workflow",
-        "Jira API",
-        "Two statuses were gone.\n",
-    )
+    assert (entry.title, entry.project) == ("PUT replaces the workflow", "Jira API")
+    assert entry.body == "Two statuses were gone.\n"
     assert entry.path == f"Jira API/lessons/2026-10/put-replaces-the-workflow-{entry.id[-6:].lower()}.md"
-    assert {key: entry.fields[key] for key in ("confidence", "from", "category", "created")} == {
-        "confidence": "very-high",
-        "from": "ai",
-        "category": "error_recovery",
-        "created": "2026-10-01T10:00:00Z",
-    }
+    assert entry.fields.items() >= {
+        "confidence": "very-high", "from": "ai", "category": "error_recovery", "created": "2026-10-01T10:00:00Z",
+    }.items()  # fmt: skip
     assert str(entry.pattern) == "WHEN updating -> DO GET first -> BECAUSE PUT deletes"
     second = read_entry(found.items[1].path, found.items[1].data)
     assert [(link.relation, link.target, link.weight) for link in entry.links] == [("supersedes", second.id, 0.5)]

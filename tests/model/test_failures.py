@@ -90,14 +90,12 @@ def test_what_may_fail_in_earnest(command: str, found: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("command", "adds"),
     [
-        ('ai-lessons contribute add-lesson --title "x"', True),
-        ("ai-lessons --repo k contribute add --file f", True),
+        ('ai-lessons contribute add-lesson --title "x"', True), ("ai-lessons --repo k contribute add --file f", True),
         ('cd x && lesson add "WHEN a -> DO b -> BECAUSE c"', True),
         ("ai-lessons contribute add-resource --type script --path p", False),
-        ("ai-lessons recall search lesson", False),
-        ("git add lesson", False),
+        ("ai-lessons recall search lesson", False), ("git add lesson", False),
     ],
-)
+)  # fmt: skip
 def test_writing_a_lesson_is_recognised(command: str, adds: bool) -> None:
     assert transcripts.adds_a_lesson(command) is adds
 

@@ -21,20 +21,15 @@ ULID_1 = "01JD3Z8QK5W7M2X9V4T68F3K2A"
     ("path", "expected"),
     [
         ("jira/lessons/2026-11/put-8f3k2a.md", Place("jira", Kind.LESSON)),
-        ("jira/lessons/deep/er/x.markdown", Place("jira", Kind.LESSON)),
-        ("jira/rules/x.md", Place("jira", Kind.RULE)),
-        ("rules/x.md", Place("global", Kind.RULE)),
-        ("jira/docs/3.1/a/b.md", Place("jira", Kind.DOC, "3.1")),
-        ("jira/docs/x.TXT", Place("jira", Kind.DOC)),
-        ("jira/docs/shared/x.rst", Place("jira", Kind.DOC, "shared")),
+        ("jira/lessons/deep/er/x.markdown", Place("jira", Kind.LESSON)), ("jira/rules/x.md", Place("jira", Kind.RULE)),
+        ("rules/x.md", Place("global", Kind.RULE)), ("jira/docs/3.1/a/b.md", Place("jira", Kind.DOC, "3.1")),
+        ("jira/docs/x.TXT", Place("jira", Kind.DOC)), ("jira/docs/shared/x.rst", Place("jira", Kind.DOC, "shared")),
         ("jira/docs/1/rules/x.md", Place("jira", Kind.DOC, "1")),
         ("jira/scripts/1.0/run", Place("jira", Kind.SCRIPT, "1.0")),
-        ("jira/scripts/run.sh.md", Place("jira", Kind.SCRIPT)),
-        ("notes/today.md", Place("notes", None)),
-        ("notes/a/b/today.md", Place("notes", None)),
-        ("today.md", Place("global", None)),
+        ("jira/scripts/run.sh.md", Place("jira", Kind.SCRIPT)), ("notes/today.md", Place("notes", None)),
+        ("notes/a/b/today.md", Place("notes", None)), ("today.md", Place("global", None)),
     ],
-)
+)  # fmt: skip
 def test_a_path_says_what_its_entry_is(path: str, expected: Place) -> None:
     assert place(path) == expected
 

@@ -146,15 +146,12 @@ def test_clusters_are_what_hangs_together_the_largest_first() -> None:
 @pytest.mark.parametrize(
     ("relation", "source", "target", "right"),
     [
-        ("has_script", Kind.LESSON, Kind.DOC, "has_doc"),
-        ("has_doc", Kind.RULE, Kind.SCRIPT, "has_script"),
-        ("proves", Kind.RULE, Kind.LESSON, "specializes"),
-        ("proves", Kind.DOC, Kind.RULE, "contradicts"),
-        ("supersedes", Kind.LESSON, Kind.RULE, "specializes"),
-        ("specializes", Kind.LESSON, Kind.DOC, "has_doc"),
+        ("has_script", Kind.LESSON, Kind.DOC, "has_doc"), ("has_doc", Kind.RULE, Kind.SCRIPT, "has_script"),
+        ("proves", Kind.RULE, Kind.LESSON, "specializes"), ("proves", Kind.DOC, Kind.RULE, "contradicts"),
+        ("supersedes", Kind.LESSON, Kind.RULE, "specializes"), ("specializes", Kind.LESSON, Kind.DOC, "has_doc"),
         ("contradicts", Kind.LESSON, Kind.SCRIPT, "has_script"),
     ],
-)
+)  # fmt: skip
 def test_a_relation_between_the_wrong_kinds_is_refused_with_what_fits(
     relation: str, source: Kind, target: Kind, right: str
 ) -> None:

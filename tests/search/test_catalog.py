@@ -246,20 +246,13 @@ ALIKE = "01JD3Z8QK5W7M2X9V4XX8F3K2A"
 """Ends like A, so that both need longer handles."""
 TEXTS = st.sampled_from(
     [
-        lesson(A, "One"),
-        lesson(A, "Two"),  # of the same size
+        lesson(A, "One"), lesson(A, "Two"), lesson(ALIKE, "Alike"), lesson(B, "A doc", kind="doc"),
         lesson(A, "Tagged", extra=f"tags:\n  - x\n  - y\nversions:\n  - '1.0'\nlinks:\n  - related_to: {B}\n"),
-        lesson(ALIKE, "Alike"),
-        lesson(B, "A rule", kind="rule", extra="rationale: because\n"),
-        lesson(B, "A doc", kind="doc"),
+        lesson(B, "A rule", kind="rule", extra="rationale: because\n"), lesson(C, "Wrong", extra="status: wrong\n"),
         lesson(C, "A script", kind="script", extra="path: /opt/run.sh\n"),
-        lesson(C, "Wrong", extra="status: wrong\n"),
-        "# Plain\n\nText.\n",
-        "---\ntitle: [\n---\n",
-        "\x00",
-        "",
+        "# Plain\n\nText.\n", "---\ntitle: [\n---\n", "\x00", "",
     ]
-)
+)  # fmt: skip
 STEPS = st.one_of(
     st.tuples(st.just("write"), PATHS, TEXTS),
     st.tuples(st.just("rename"), PATHS, PATHS),

@@ -58,19 +58,15 @@ def test_a_list_shows_active_entries_newest_first(world: World) -> None:
     [
         ({"kinds": frozenset({Kind.LESSON})}, ["PUT replaces all", "Rebase rewrites"]),
         ({"kinds": frozenset({Kind.DOC, Kind.SCRIPT})}, ["50% Guide", "Get a workflow"]),
-        ({"kinds": frozenset({Kind.RULE})}, []),
-        ({"project": "git"}, ["Rebase rewrites"]),
-        ({"project": "nowhere"}, []),
-        ({"tags": ("api",)}, ["Get a workflow", "PUT replaces all", "Rebase rewrites"]),
+        ({"kinds": frozenset({Kind.RULE})}, []), ({"project": "git"}, ["Rebase rewrites"]),
+        ({"project": "nowhere"}, []), ({"tags": ("api",)}, ["Get a workflow", "PUT replaces all", "Rebase rewrites"]),
         ({"tags": ("api", "jira")}, ["PUT replaces all"]),
         ({"tags": ("api", "api")}, ["Get a workflow", "PUT replaces all", "Rebase rewrites"]),
-        ({"versions": ("9.0",)}, ["50% Guide", "Get a workflow"]),
-        ({"versions": ("9.0", "9.1")}, ["Get a workflow"]),
+        ({"versions": ("9.0",)}, ["50% Guide", "Get a workflow"]), ({"versions": ("9.0", "9.1")}, ["Get a workflow"]),
         ({"status": Status.WRONG}, ["Rebase is safe"]),
-        ({"status": None, "project": "git"}, ["Rebase is safe", "Rebase rewrites"]),
-        ({"limit": 1}, ["50% Guide"]),
+        ({"status": None, "project": "git"}, ["Rebase is safe", "Rebase rewrites"]), ({"limit": 1}, ["50% Guide"]),
     ],
-)
+)  # fmt: skip
 def test_a_filter_chooses(world: World, wanted: dict[str, object], expected: list[str]) -> None:
     assert titles(world, sort="title", **wanted) == expected
     if "limit" not in wanted:

@@ -283,16 +283,14 @@ def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("what does ENOENT mean", ("ENOENT",)),
-        ("git push --force-with-lease refuses", ("--force-with-lease",)),
+        ("what does ENOENT mean", ("ENOENT",)), ("git push --force-with-lease refuses", ("--force-with-lease",)),
         ("ERR_ASSERTION and SPARK-31967", ("ERR_ASSERTION", "SPARK-31967")),
         ("setUserName in app.config.ts", ("setUserName", "app.config.ts")),
         ("error E0308 from str_replace", ("E0308", "str_replace")),
-        ("set up well-known hosts with ls -l, e.g. for 2.16.1", ()),
-        ("unzip my_file.txt and file1.gz", ()),
+        ("set up well-known hosts with ls -l, e.g. for 2.16.1", ()), ("unzip my_file.txt and file1.gz", ()),
         ("WHY IS EVERYTHING LOUD", ()),
     ],
-)
+)  # fmt: skip
 def test_names_are_codes_flags_functions_and_files(question: str, expected: tuple[str, ...]) -> None:
     assert sorted(set(ranking.names(question))) == sorted(expected)
 
@@ -311,13 +309,11 @@ def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_the
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("what does ENOENT mean", ["ENOENT"]),
-        ("why do I get ENOENT when reading many files", ["ENOENT"]),
-        ("why do I get EOF when reading many files", []),
-        ("what does EOF mean", ["EOF"]),
+        ("what does ENOENT mean", ["ENOENT"]), ("why do I get ENOENT when reading many files", ["ENOENT"]),
+        ("why do I get EOF when reading many files", []), ("what does EOF mean", ["EOF"]),
         ("dry up SCSS with mixins of theme.config.js", ["theme.config.js"]),
         ("print the average round trip time of five pings to the gateway of ACME", []),
     ],
-)
+)  # fmt: skip
 def test_a_question_is_about_its_names_or_mentions_them(question: str, expected: list[str]) -> None:
     assert list(ranking.about(question, ranking.names(question))) == expected
