@@ -78,7 +78,7 @@ def test_a_host_is_told_which_tools_only_read_and_none_approves_rejects_trusts_o
 
 def test_a_search_answers_in_groups_and_as_data(agent: Agent, rule: str) -> None:
     done = agent.result("search", query="workflow statuses", context_tags={"jira-api": 1.5, "reviewer": None})
-    text = done.content[0].text  # type: ignore[union-attr]
+    text = text_of(done)
     assert text.startswith(f"From the knowledge repository {os.environ['AI_LESSONS_REPO']}. Rules are in force")
     order = [text.index(heading) for heading in ("Rules (", "Scripts (", "Lessons (", "Docs (")]
     assert order == sorted(order)
@@ -97,30 +97,22 @@ def test_a_client_that_shows_text_and_data_pays_for_the_text_alone(rule: str, tm
     copilot = Implementation(name="copilot-cli", version="1.0.102")
     with inside(tmp_path / "log", client_info=copilot) as agent:
         done = agent.result("search", query="workflow statuses")
-    assert (done.structured_content, rule in done.content[0].text) == ({}, True)  # type: ignore[union-attr]
+    assert (done.structured_content, rule in text_of(done)) == ({}, True)
 
 
-def test_a_search_is_narrowed(agent: Agent) -> None:
+def test_a_search_is_narrowed_and_what_models_write_instead_of_lists_is_understood(agent: Agent) -> None:
     assert not agent.call("search", query="workflow", type="lesson")["docs"]
     found = agent.call("search_resources", query="workflow", versions=["v3"], limit=1)
     assert len(found["docs"]) + len(found["scripts"]) == 1
     assert not agent.call("search_resources", query="workflow", type="doc")["scripts"]
     assert not agent.call("search", query="workflow", project="other")["lessons"]
-
-
-def test_what_models_write_instead_of_lists_is_understood(agent: Agent) -> None:
-    found = agent.call("search", query="workflow", context_tags="jira-api, reviewer", versions="v3")
-    assert found["docs"]
+    assert agent.call("search", query="workflow", context_tags="jira-api, reviewer", versions="v3")["docs"]
     made = agent.call("add_lesson", title="T", content="C", tags="b, a", links="D-4T7QZM")
     shown = agent.call("get", id=made["handle"])
-    assert shown["tags"] == ["a", "b"]
-    found = agent.call(
-        "search", query="workflow", context_tags=["jira-api"], versions='["v3"]', limit="2", project=None
-    )
-    assert len(found["docs"]) <= 2
-    one = agent.call("context", paths="src/workflows/{api,app}.py")
-    assert one["lessons"] is not None
-    assert shown["related"][0]["target"] == DOC
+    assert (shown["tags"], shown["related"][0]["target"]) == (["a", "b"], DOC)
+    odd = {"context_tags": ["jira-api"], "versions": '["v3"]', "limit": "2", "project": None}
+    assert len(agent.call("search", query="workflow", **odd)["docs"]) <= 2
+    assert agent.call("context", paths="src/workflows/{api,app}.py")["lessons"] is not None
 
 
 def test_text_and_data_of_an_answer_say_the_same_and_nothing_twice(agent: Agent, rule: str, knowledge: Path) -> None:
@@ -148,26 +140,28 @@ def test_text_and_data_of_an_answer_say_the_same_and_nothing_twice(agent: Agent,
         assert [text.count(said[0]), data.count(said[0])] == [1, 1], tool
 
 
+CALLS: dict[str, dict[str, Any]] = {
+    "search": {"query": "workflow statuses"}, "search_resources": {"query": "workflow statuses"},
+    "get_resource": {"resource_id": LESSON}, "get": {"id": RULE}, "context": {"project": "jira-api"},
+    "load_lessons": {"scope": "jira-api"}, "add_lesson": {"title": "Answers are validated", "content": "Seen."},
+    "add_resource": {"type": "doc", "path": "more", "recursive": True},
+    "refresh_resource": {"all": True}, "run_script": {"resource_id": SCRIPT, "args": ["x"]},
+    "suggest_rule": {"title": "Validate answers", "rationale": "Clients do"}, "list_pending": {},
+    "link": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"}, "related": {"id": LESSON},
+    "unlink": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"},
+    "record_outcome": {"id": LESSON, "outcome": "helpful"}, "promote": {"id": RULE, "to": "project"},
+    "versions": {}, "stats": {}, "mark_wrong": {"id": LESSON, "reason": "It was another thing"},
+}  # fmt: skip
+
+
 def test_a_client_that_validates_takes_the_answer_of_every_tool(
     agent: Agent, rule: str, tmp_path: Path, run: Run
 ) -> None:
     put_file(tmp_path / "more/one.md", "# One\n\nA page.\n")
     assert run("admin", "trust-script", SCRIPT).code == 0
     assert run("admin", "init", str(tmp_path / ".ai/reference")).code == 0
-    calls: dict[str, dict[str, Any]] = {
-        "search": {"query": "workflow statuses"}, "search_resources": {"query": "workflow statuses"},
-        "get_resource": {"resource_id": LESSON}, "get": {"id": rule}, "context": {"project": "jira-api"},
-        "load_lessons": {"scope": "jira-api"}, "add_lesson": {"title": "Answers are validated", "content": "Seen."},
-        "add_resource": {"type": "doc", "path": str(tmp_path / "more"), "recursive": True},
-        "refresh_resource": {"all": True}, "run_script": {"resource_id": SCRIPT, "args": ["x"]},
-        "suggest_rule": {"title": "Validate answers", "rationale": "Clients do"}, "list_pending": {},
-        "link": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"}, "related": {"id": LESSON},
-        "unlink": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"},
-        "record_outcome": {"id": LESSON, "outcome": "helpful"}, "promote": {"id": rule, "to": "project"},
-        "versions": {}, "stats": {}, "mark_wrong": {"id": LESSON, "reason": "It was another thing"},
-    }  # fmt: skip
-    assert calls.keys() == agent.tools().keys()
-    answers = {tool: agent.result(tool, **arguments) for tool, arguments in calls.items()}  # the client validates each
+    assert CALLS.keys() == agent.tools().keys()
+    answers = {tool: agent.result(tool, **arguments) for tool, arguments in CALLS.items()}  # the client validates each
     assert {tool: text_of(done) for tool, done in answers.items() if done.is_error} == {}
 
 
@@ -443,15 +437,8 @@ def test_without_a_repository_every_tool_says_what_is_wrong_and_recovers(
         if what == "gone later":
             assert agent.call("search", query="workflow")["lessons"]
             knowledge.rename(kept)
-        calls = {
-            "search": {"query": "x"}, "search_resources": {"query": "x"}, "get_resource": {"resource_id": "x"},
-            "context": {}, "add_lesson": {"title": "x"}, "add_resource": {"type": "doc", "path": "x"},
-            "run_script": {"resource_id": "x"}, "suggest_rule": {"title": "x", "rationale": "x"},
-            "link": {"from_id": "x", "to_id": "y"}, "record_outcome": {"id": "x", "outcome": "helpful"},
-        }  # fmt: skip
-        assert sorted(calls) == sorted(DEFAULT)
-        for tool, arguments in calls.items():
-            told = agent.fails(tool, **arguments)
+        for tool in DEFAULT:
+            told = agent.fails(tool, **CALLS[tool])
             assert ("not valid TOML" if what == "settings" else "no knowledge repository at") in told
             assert "hint: " in told
         if what == "settings":

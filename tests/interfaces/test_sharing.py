@@ -181,17 +181,17 @@ def test_a_pull_merges_tags_and_lines_that_two_people_added(clones: tuple[Path, 
     assert text.endswith("---\n1.\n\nTwo.\n\n3.\n")
 
 
-@pytest.mark.parametrize("installed", [True, False])
-def test_what_has_no_merge_is_a_conflict_as_git_writes_it(
-    clones: tuple[Path, Path], git: Git, installed: bool, tmp_path: Path
+def test_what_has_no_merge_is_a_conflict_as_git_writes_it_also_where_our_program_is_gone(
+    clones: tuple[Path, Path], git: Git, tmp_path: Path
 ) -> None:
     ann, bob = clones
     edit(ann, git, ("low", "high"))
     edit(bob, git, ("low", "medium"))
-    if not installed:
-        (tmp_path / "programs/ai-lessons").unlink()
-    told = git(bob, "pull", "-q", "--no-rebase", "--no-edit", check=False)
-    assert "conflict" in told.casefold()
-    lines = (bob / NOTE).read_text().splitlines()
-    assert lines[4:9] == ["<<<<<<< ours", "confidence: medium", "=======", "confidence: high", ">>>>>>> theirs"]
-    assert git(bob, "status", "--porcelain", NOTE) == f"UU {NOTE}"
+    for _ in range(2):
+        told = git(bob, "pull", "-q", "--no-rebase", "--no-edit", check=False)
+        assert "conflict" in told.casefold()
+        lines = (bob / NOTE).read_text().splitlines()
+        assert lines[4:9] == ["<<<<<<< ours", "confidence: medium", "=======", "confidence: high", ">>>>>>> theirs"]
+        assert git(bob, "status", "--porcelain", NOTE) == f"UU {NOTE}"
+        git(bob, "merge", "--abort")
+        (tmp_path / "programs/ai-lessons").unlink(missing_ok=True)
