@@ -86,16 +86,14 @@ def test_one_merge_takes_them_all_and_says_of_each_who_approved_it(
     git(knowledge, "fsck", "--strict")
 
 
-@pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, 0), ("n", 8, COUNT)])
-def test_on_a_terminal_all_are_shown_and_one_question_is_asked(
-    spawn: Spawn, run: Run, batch: str, answer: str, code: int, left: int
-) -> None:
-    child = spawn("admin", "approve-rule", "--batch", batch, PAGER="cat")
-    child.expect(r"Approve all 5 with one merge\? \[y/N\]: ")
-    assert all(f"Do thing {n}" in str(child.before) for n in range(COUNT))
-    child.sendline(answer)
-    assert finish(child)[0] == code
-    assert run("admin", "pending-rules", "--count").out == f"{left}\n"
+def test_on_a_terminal_all_are_shown_and_one_question_is_asked(spawn: Spawn, run: Run, batch: str) -> None:
+    for answer, code, left in (("n", 8, COUNT), ("y", 0, 0)):
+        child = spawn("admin", "approve-rule", "--batch", batch, PAGER="cat")
+        child.expect(r"Approve all 5 with one merge\? \[y/N\]: ")
+        assert all(f"Do thing {n}" in str(child.before) for n in range(COUNT))
+        child.sendline(answer)
+        assert finish(child)[0] == code
+        assert run("admin", "pending-rules", "--count").out == f"{left}\n"
 
 
 def test_one_that_cannot_be_taken_leaves_all_where_they_are(run: Run, knowledge: Path, git: Git, batch: str) -> None:
@@ -125,7 +123,10 @@ def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
     assert [(row["in_force"], row["approved_by"]) for row in rows] == [(True, "Bob <bob@example.com>")] * COUNT
 
 
-def test_what_names_nothing_says_so(run: Run, batch: str) -> None:
+def test_without_a_terminal_or_for_an_agent_there_is_no_batch_and_what_names_nothing_says_so(
+    run: Run, batch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "a person, who is asked on a terminal" in run("admin", "approve-rule", "--batch", batch).err
     for words, code, said in (
         (("--batch", "ZZZZZZ"), 3, "no open proposal of a rule 'ZZZZZZ'"),
         (("--project", "nowhere"), 3, "no open proposal of a rule 'nowhere'"),
@@ -135,6 +136,10 @@ def test_what_names_nothing_says_so(run: Run, batch: str) -> None:
     ):
         done = run("admin", "approve-rule", *words, "--yes")
         assert (done.code, said in done.err) == (code, True), done.err
+    monkeypatch.setenv("AI_LESSONS_AGENT", "helper")
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert (done.code, "an agent cannot decide" in done.err) == (8, True)
+    assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
 
 
 def test_a_section_that_only_describes_becomes_a_lesson(run: Run, knowledge: Path, tmp_path: Path) -> None:
@@ -163,16 +168,6 @@ def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(
     exported = tmp_path / "out/out.md"  # in a folder whose AGENTS.md does not say it already
     assert run("admin", "export", str(exported), "--to", "agents-md", "--project", "shop").code == 0
     assert exported.read_text().count("Because: ") == 1
-
-
-def test_without_a_terminal_or_for_an_agent_there_is_no_batch(
-    run: Run, batch: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "a person, who is asked on a terminal" in run("admin", "approve-rule", "--batch", batch).err
-    monkeypatch.setenv("AI_LESSONS_AGENT", "helper")
-    done = run("admin", "approve-rule", "--batch", batch, "--yes")
-    assert (done.code, "an agent cannot decide" in done.err) == (8, True)
-    assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
 
 
 def test_a_review_takes_all_of_one_import_with_one_key_but_what_something_else_was_chosen_for(

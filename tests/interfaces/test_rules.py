@@ -169,26 +169,25 @@ FOR_PEOPLE = (
 VARIABLES = ("AI_LESSONS_AGENT", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI", "QWEN_CODE")
 
 
-@pytest.mark.parametrize(
-    ("variable", "command"),
-    [*(("CLAUDECODE", command) for command in FOR_PEOPLE), *((variable, FOR_PEOPLE[0]) for variable in VARIABLES)],
-)
 def test_what_is_for_people_is_refused_to_agents_of_every_host_and_they_are_told_how_a_person_does_it(
-    run: Run, proposal: str, monkeypatch: pytest.MonkeyPatch, variable: str, command: tuple[str, ...]
+    run: Run, proposal: str, knowledge: Path, git: Git
 ) -> None:
-    monkeypatch.setenv(variable, "1")
-    done = run(*command)
-    assert (done.code, "an agent cannot" in done.err) == (8, True)
-    assert "hint: ask the user: " in done.err
-    assert f"without {variable} in the environment" in done.err
-    assert run("admin", "pending-rules", "--count").out == "1\n"
-    monkeypatch.delenv(variable)
-    assert "an agent cannot" not in run(*command).err
-
-
-def test_an_agent_may_say_how_a_search_works(run: Run, monkeypatch: pytest.MonkeyPatch, knowledge: Path) -> None:
-    monkeypatch.setenv("CLAUDECODE", "1")
-    assert run("admin", "config", "set", "search.chunking.target", "300").code == 0
+    before = git(knowledge, "for-each-ref")
+    refused = [("CLAUDECODE", command) for command in FOR_PEOPLE]
+    refused += [(variable, FOR_PEOPLE[0]) for variable in VARIABLES]
+    for variable, command in refused:
+        with pytest.MonkeyPatch.context() as agent:
+            agent.setenv(variable, "1")
+            done = run(*command)
+        assert (done.code, "an agent cannot" in done.err) == (8, True), command
+        assert "hint: ask the user: " in done.err
+        assert f"without {variable} in the environment" in done.err
+        assert (git(knowledge, "for-each-ref"), git(knowledge, "status", "--porcelain")) == (before, ""), command
+    with pytest.MonkeyPatch.context() as agent:
+        agent.setenv("CLAUDECODE", "1")
+        assert run("admin", "config", "set", "search.chunking.target", "300").code == 0, "how a search works"
+    for command in FOR_PEOPLE:
+        assert "an agent cannot" not in run(*command).err
 
 
 def test_an_approval_starts_few_programs_and_reads_the_settings_once(run: Run, proposal: str, started: Path) -> None:
