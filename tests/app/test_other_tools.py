@@ -32,20 +32,14 @@ TREE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("form", "titles"),
-    [
-        ("copilot", ["House style", "Types"]),
-        ("cursor", ["From .cursorrules", "Transactions"]),
-        ("claude", ["API", "Tests"]),
-        ("windsurf", ["From .windsurfrules"]),
-        ("gemini", ["Gemini"]),
-        (
-            "agents-md",
-            ["API", "Agents", "From .cursorrules", "Gemini", "House style", "Tests", "Transactions", "Types"],
-        ),
-    ],
-)
+TITLES = {
+    "copilot": ["House style", "Types"], "cursor": ["From .cursorrules", "Transactions"], "claude": ["API", "Tests"],
+    "windsurf": ["From .windsurfrules"], "gemini": ["Gemini"],
+    "agents-md": ["API", "Agents", "From .cursorrules", "Gemini", "House style", "Tests", "Transactions", "Types"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "titles"), TITLES.items(), ids=TITLES)
 def test_every_file_that_is_seen_is_reported_once(world: World, tmp_path: Path, form: str, titles: list[str]) -> None:
     put_files(tmp_path / "code", TREE)
     done = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
@@ -91,22 +85,16 @@ The proxy kept every answer for a day.
 
 
 def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(world: World, tmp_path: Path) -> None:
-    put_files(
-        tmp_path / "docs/solutions",
-        {
-            "logic-errors/cart.md": SOLUTION,
-            "conventions/names.md": b"---\ntitle: Names\nproblem_type: convention\n---\nPlain nouns.\n",
-            "README.md": b"# What lies here\n",
-            "broken.md": b"---\nsymptoms: [`a\n---\n# Broken\n",
-        },
-    )
+    put_files(tmp_path / "docs/solutions", {
+        "logic-errors/cart.md": SOLUTION, "README.md": b"# What lies here\n",
+        "conventions/names.md": b"---\ntitle: Names\nproblem_type: convention\n---\nPlain nouns.\n",
+        "broken.md": b"---\nsymptoms: [`a\n---\n# Broken\n",
+    })  # fmt: skip
     done = transfer.import_files(world.library, [tmp_path / "docs"], "compound", project="shop")
     assert {seen.where: seen.became for seen in done.seen} == {
-        "solutions/README.md": "not recognised",
-        "solutions/broken.md": "skipped",
-        "solutions/conventions/names.md": "imported",
-        "solutions/logic-errors/cart.md": "imported",
-    }
+        "solutions/README.md": "not recognised", "solutions/broken.md": "skipped",
+        "solutions/conventions/names.md": "imported", "solutions/logic-errors/cart.md": "imported",
+    }  # fmt: skip
     (lesson,) = (w for w in done.written if w.title.startswith("Stale"))
     entry = world.library.primary.load(lesson.id)[0]
     assert entry.pattern is not None
@@ -142,15 +130,12 @@ def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(world
 
 
 def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules(world: World, tmp_path: Path) -> None:
-    put_files(
-        tmp_path / "code",
-        {
-            ".qwen/team-memory/MEMORY.md": b"- [Use pnpm](feedback/pnpm.md) \xe2\x80\x94 not npm\n",
-            ".qwen/team-memory/feedback/pnpm.md": b"---\nname: pnpm\ndescription: Use pnpm: not npm\ntype: feedback\n"
-            b"---\n\nThe lock file.\n",
-            "QWEN.md": b"# Build\n\nRun make.\n",
-        },
-    )
+    put_files(tmp_path / "code", {
+        ".qwen/team-memory/MEMORY.md": b"- [Use pnpm](feedback/pnpm.md) \xe2\x80\x94 not npm\n",
+        ".qwen/team-memory/feedback/pnpm.md": b"---\nname: pnpm\ndescription: Use pnpm: not npm\ntype: feedback\n"
+        b"---\n\nThe lock file.\n",
+        "QWEN.md": b"# Build\n\nRun make.\n",
+    })  # fmt: skip
     done = transfer.import_files(world.library, [tmp_path / "code"], "qwen", project="shop")
     assert [(one.title, one.kind.value) for one in done.written] == [("Use pnpm: not npm", "lesson")]
     assert [one.title for one in done.queued] == ["Build"]

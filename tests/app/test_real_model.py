@@ -69,20 +69,14 @@ def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_quest
     assert [hit.entry.id for hit in answer.rules] == [rule.id]
 
 
-SAME = [
-    (
-        ("PUT replaces the whole workflow", "When you update a workflow with PUT, each field left out is deleted."),
+SAME = {
+    ("PUT replaces the whole workflow", "When you update a workflow with PUT, each field left out is deleted."):
         ("Send the complete body on PUT to workflows", "A partial body on PUT erases the statuses it does not name."),
-    ),
-    (
-        ("Money is whole cents", "Amounts are integers of cents; floats lose."),
+    ("Money is whole cents", "Amounts are integers of cents; floats lose."):
         ("Never use floats for prices", "Store the price as an integer number of cents: 0.1 + 0.2 is not 0.3."),
-    ),
-    (
-        ("Run migrations before deploy", "alembic upgrade head has to be done before new pods start."),
+    ("Run migrations before deploy", "alembic upgrade head has to be done before new pods start."):
         ("Schema upgrades come first in a release", "New pods fail without them: alembic upgrade before rolling out."),
-    ),
-]
+}  # fmt: skip
 OTHERS = [
     ("Jira rate limits at 10 requests per second", "Requests above that get 429 with Retry-After."),
     ("Names of workflows must be unique", "Creating a second workflow with the same name gives 400."),
@@ -91,8 +85,8 @@ OTHERS = [
 
 
 def test_a_lesson_in_other_words_is_noticed(library: Library) -> None:
-    made = [editing.add_lesson(library, LessonDraft(*first)).handle for first, _ in SAME]
-    for handle, (_, again) in zip(made, SAME, strict=True):
+    made = [editing.add_lesson(library, LessonDraft(*first)).handle for first in SAME]
+    for handle, again in zip(made, SAME.values(), strict=True):
         assert handle in " ".join(editing.near_copies(library, "\n".join(again)).values())
     for other in OTHERS:
         assert editing.near_copies(library, "\n".join(other)) == {}
