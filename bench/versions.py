@@ -103,6 +103,8 @@ def imported(outcome: Outcome, repo: Path, source: Path, versions: tuple[str, ..
             )
             pages = len(resources.add_resources(library, draft).written)
             took = time.perf_counter() - start
+            if not pages:  # kept from an earlier run
+                continue
             each.append(took / pages)
             rows.append([version, str(pages), number(took), number(1000 * took / pages)])
     if len(each) > 1:
