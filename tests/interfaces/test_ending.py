@@ -24,15 +24,11 @@ from interfaces.world import PROGRAM, environment
 Captured = pytest.CaptureFixture[str]
 
 
-def raising(error: BaseException) -> object:
-    def program() -> object:
+def end(error: BaseException, *args: str) -> int:
+    def program() -> None:
         raise error
 
-    return program
-
-
-def end(error: BaseException, *args: str) -> int:
-    return command.run(raising(error), args)  # type: ignore[arg-type]
+    return command.run(program, args)
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,6 @@ TEXT = (
 )
 TEXT += "  - related_to: 01JD\n---\n\nSend every status back.\n"
 
-SUGGESTED = Suggested(
-    RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT,
-    ("close to R-000009 'GET first' (in force), 0.93: update it?",),
-)  # fmt: skip
 NEW = Pending(
     id=RULE.id, handle=RULE.handle, title=RULE.title, branch=BRANCH, remote=False, kind="rule", change="new",
     suggested_by="Bo <bo@example.com> (agent helper)", suggested_at="2026-11-21T20:14:00Z", commit=COMMIT, added=15,
@@ -34,22 +30,6 @@ NEW = Pending(
     body="\nSend every status back.\n", rationale="PUT replaces entire resource...", tags=("jira-api", "workflows"),
     evidence=(LESSON,), path="jira-api/rules/x.md", applies_to=("*.py", "*.js"),
     files=(ProposedFile("x.md", None, TEXT),),
-)  # fmt: skip
-APPROVAL = Approval(
-    in_force=True, approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z",
-    suggested_by="Bo <bo@example.com>", commit=COMMIT, evidence=2, how="merge",
-)  # fmt: skip
-ROW = AuditRow(
-    id=RULE.id, handle=RULE.handle, title=RULE.title, path=RULE.path, in_force=True, evidence=2, how="merge",
-    approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z", suggested_by="Bo <bo@example.com>",
-    commit=COMMIT,
-)  # fmt: skip
-
-
-TAKEN = TakenProposal(
-    id=LESSON.id, title=LESSON.title, proposal="proposals/L-L00001-put", how="merge",
-    approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z", suggested_by="Bo <bo@example.com>",
-    commit=COMMIT,
 )  # fmt: skip
 
 
@@ -69,39 +49,29 @@ def test_every_line_of_a_rule_is_shown_whatever_it_looks_like(change: str, text:
     assert body in shown
 
 
-def proposed() -> Written:
-    return Written(RULE.id, RULE.handle, Kind.RULE, RULE.title, RULE.path, COMMIT, proposed_on=BRANCH)
-
-
-def evil(value: Any, text: str) -> Any:
-    """The value with every text in it replaced."""
-    swapped: dict[str, Any] = {}
-    for name, old in value._asdict().items():
-        if isinstance(old, str):
-            swapped[name] = text
-        elif isinstance(old, tuple) and all(isinstance(one, str) for one in old):
-            swapped[name] = (text,)
-    return value._replace(**swapped)
-
-
 def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
-    bad = "\x1b]0;pwned\x07\r\x1b[2K\u202e"
+    bad: Any = "\x1b]0;pwned\x07\r\x1b[2K\u202e"
     entry = summary(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, rationale=bad)
     diff = f"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+---\n+{bad}: {bad}\n+---\n"
-    approval = evil(APPROVAL, bad)._replace(unapproved_change=diff)
+    stated: dict[str, Any] = {name: bad for name, old in NEW._asdict().items() if isinstance(old, str)}
+    stated |= dict.fromkeys(("conflicts", "similar", "tags", "applies_to"), (bad,))
+    pending = NEW._replace(**stated, evidence=(entry,))
+    approval = Approval(bad, bad, bad, bad, 2, bad, diff)
+    decided = Decided(bad, bad, bad, bad, bad, bad, (bad,))
+    row, taken = AuditRow(bad, bad, bad, bad, bool(bad), 2, *[bad] * 6), TakenProposal(*[bad] * 8)
     texts = [
-        text_jobs.suggested(evil(SUGGESTED, bad), VIEW),
-        text_jobs.pending((evil(NEW, bad),), VIEW),
-        text_jobs.proposal(evil(NEW, bad)._replace(change="new", diff=diff, evidence=(entry,)), VIEW),
-        text_jobs.proposal(evil(NEW, bad)._replace(evidence=(entry,)), VIEW),
-        text_jobs.proposal(evil(NEW, bad)._replace(change="new", kind="script", diff=diff), VIEW),
-        text_jobs.audit(Audit((), (), ok=True, taken=(evil(TAKEN, bad),)), VIEW),
-        text_jobs.approved((evil(Decided("", "", "", "", "", ""), bad),), VIEW),
-        text_jobs.decided("Rejected", evil(Decided("", "", "", "", "", ""), bad), VIEW),
-        text_jobs.audit(Audit((evil(ROW, bad),), (bad,), ok=False), VIEW),
+        text_jobs.suggested(Suggested(bad, bad, bad, bad, bad, bad, (bad,)), VIEW),
+        text_jobs.pending((pending,), VIEW),
+        text_jobs.proposal(pending._replace(change="new", diff=diff), VIEW),
+        text_jobs.proposal(pending, VIEW),
+        text_jobs.proposal(pending._replace(change="new", kind="script", diff=diff), VIEW),
+        text_jobs.audit(Audit((), (), ok=True, taken=(taken,)), VIEW),
+        text_jobs.approved((decided,), VIEW),
+        text_jobs.decided("Rejected", decided, VIEW),
+        text_jobs.audit(Audit((row,), (bad,), ok=False), VIEW),
         text_jobs.why(Why(entry, approval, (bad,), UNUSED), VIEW),
         text_jobs.context(Context((entry, entry)), VIEW),
         interfaces_text.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
-        text_jobs.written(proposed()._replace(proposed_on=bad), VIEW),
+        text_jobs.written(Written(bad, bad, Kind.RULE, bad, bad, bad, proposed_on=bad), VIEW),
     ]
     assert [text for text in texts if set("\x1b\x07\r\u202e") & set(text)] == []
