@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import pexpect
 
+from real_world import put_program
+
 Child: TypeAlias = "pexpect.spawn[str]"
 Spawn: TypeAlias = Callable[..., Child]
 
@@ -38,7 +40,4 @@ def interrupt(child: Child) -> tuple[int | None, str]:
 
 def editor(folder: Path, script: str) -> str:
     """An editor that does what the shell script says to the file `$1`."""
-    file = folder / "editor.sh"
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    return str(file)
+    return str(put_program(folder / "editor.sh", f"#!/bin/sh\n{script}\n"))

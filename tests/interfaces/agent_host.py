@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from interfaces.world import environment, run_inside
+from real_world import put_file
 
 EVENTS = Path(__file__).parent / "agent_events"
 COMMAND = "ai-lessons admin agent-hook"
@@ -69,6 +70,5 @@ def context(out: str) -> str:
 
 
 def add(knowledge: Path, path: str, tail: str, title: str, more: str = "", body: str = "Seen.") -> None:
-    file = knowledge / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(LESSON.format(id=f"01JD3Z8QK5W7M2X9V4T6{tail}", title=title, more=more, body=body))
+    text = LESSON.format(id=f"01JD3Z8QK5W7M2X9V4T6{tail}", title=title, more=more, body=body)
+    put_file(knowledge / path, text)

@@ -46,8 +46,7 @@ def knowledge(
         shutil.copytree(git_repo, made)
     shutil.rmtree(git_repo)
     at_rest(shutil.copytree(made, git_repo, copy_function=shutil.copy))
-    (hermetic / "source").mkdir()
-    (hermetic / "source/workflows-api.md").write_text("# Workflows API\n\nAs it stands today.\n")
+    put_file(hermetic / "source/workflows-api.md", "# Workflows API\n\nAs it stands today.\n")
     monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     monkeypatch.chdir(git_repo.parent)
@@ -70,10 +69,7 @@ def proposal(knowledge: Path, git: Git) -> str:
 @pytest.fixture
 def transcript(knowledge: Path) -> Path:
     """The session of a real Claude Code, where it would have put it: a push that failed, and one that worked."""
-    file = Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl"
-    file.parent.mkdir(parents=True)
-    shutil.copy(RECORDED, file)
-    return file
+    return put_file(Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl", RECORDED.read_bytes())
 
 
 @pytest.fixture

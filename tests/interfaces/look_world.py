@@ -10,7 +10,7 @@ from types import MappingProxyType
 from urllib.parse import urlencode
 
 from interfaces.world import FILES, PROGRAM, PROPOSAL, environment
-from real_world import AGENTS
+from real_world import AGENTS, put_file
 
 HOSTILE = "01JD3Z8QK5W7M2X9V4T6HSTKE1"
 START, SETUP = "01JD3Z8QK5W7M2X9V4T6START1", "01JD3Z8QK5W7M2X9V4T6SETP11"
@@ -139,8 +139,7 @@ class Served:
 def serve(folder: Path, *args: str) -> Served:
     """A repository with entries of each kind, a hostile one and three proposals, and the program that serves it."""
     repo, home = folder / "repo", folder / "home"
-    home.mkdir(parents=True)
-    (home / ".gitconfig").write_text("[user]\n\tname = Test Person\n\temail = person@example.com\n")
+    put_file(home / ".gitconfig", "[user]\n\tname = Test Person\n\temail = person@example.com\n")
     left_out = [name for name in os.environ if name.startswith(("GIT_", "XDG_", "AI_LESSONS_")) or name in AGENTS]
     more = {"HOME": str(home), "AI_LESSONS_OFFLINE": "1", "AI_LESSONS_WARM": "0", "AI_LESSONS_REPO": str(repo)}
     environ = {name: value for name, value in environment().items() if name not in left_out} | more
@@ -150,8 +149,7 @@ def serve(folder: Path, *args: str) -> Served:
 
     def put(files: dict[str, str]) -> None:
         for name, text in files.items():
-            (repo / name).parent.mkdir(parents=True, exist_ok=True)
-            (repo / name).write_text(text)
+            put_file(repo / name, text)
 
     repo.mkdir()
     git("init", "-qb", "main")

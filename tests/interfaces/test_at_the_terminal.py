@@ -8,7 +8,7 @@ import pytest
 
 from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
 from interfaces.world import PROGRAM, Run, environment
-from real_world import Git
+from real_world import Git, put_file
 
 
 def test_an_entry_is_edited_in_the_users_editor(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
@@ -119,9 +119,8 @@ def test_an_interrupted_import_leaves_nothing_half_done(
     spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git, run: Run
 ) -> None:
     many = tmp_path / "many"
-    many.mkdir()
     for n in range(4000):
-        (many / f"n{n}.md").write_text(f"# Note {n}\n\n" + "word " * 300)
+        put_file(many / f"n{n}.md", f"# Note {n}\n\n" + "word " * 300)
     child = spawn("contribute", "add-resource", "--type", "doc", "--path", shlex.quote(str(many)), "--recursive")
     child.expect(r"\[#*-+\]")
     child.sendintr()

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.world import LESSON_PROGRAM, PROGRAM, Run, environment
+from real_world import put_file
 
 
 def complete(line: str, kind: str = "bash", **environ: str) -> tuple[list[str], str]:
@@ -87,9 +88,7 @@ def test_the_shell_may_be_taken_from_the_environment(run: Run, monkeypatch: pyte
     ("shell", "file"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/ai-lessons.fish")]
 )
 def test_set_up_twice_it_stands_there_once(run: Run, hermetic: Path, shell: str, file: str) -> None:
-    start = hermetic / file
-    start.parent.mkdir(parents=True, exist_ok=True)
-    start.write_text("alias ll='ls -l'\n")
+    start = put_file(hermetic / file, "alias ll='ls -l'\n")
     places = [start, *([start.with_name("lesson.fish")] if shell == "fish" else [])]
     done = run("admin", "completion", shell, "--install").out.splitlines()
     assert done == [f"{start}: added", *(f"{place}: written" for place in places[1:])]

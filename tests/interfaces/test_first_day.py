@@ -95,8 +95,7 @@ def test_docs_take_their_versions_from_the_names_of_their_folders_where_that_is_
     run: Run, knowledge: Path
 ) -> None:
     for folder in ("v1/guide", "2.4.x", "drafts"):
-        Path(folder).mkdir(parents=True)
-        Path(folder, "page.md").write_text(NOTES)
+        put_file(Path(folder, "page.md"), NOTES)
     words = ("contribute", "add-resource", "--recursive", "--project", "n", "--version", "auto", "--json")
     done = run(*words, "v1", "2.4.x", "drafts")
     assert [entry["path"] for entry in done.json["written"]] == [

@@ -72,9 +72,8 @@ def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_u
 ) -> None:
     closing.enter_context(instead("shutil.which", lambda *_, **__: None))  # no program zstd
     folder = Path.home() / ".codex/sessions/2026/11/01"
-    folder.mkdir(parents=True)
     for number in (1, 2, 3):
-        (folder / f"rollout-{number}.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+        put_file(folder / f"rollout-{number}.jsonl.zst", b"\x28\xb5\x2f\xfd")
     (folder / "rollout-3.jsonl").write_text("")
     for command in (("contribute", "harvest"), ("recall", "replay")):
         done = run(*command)
@@ -376,7 +375,6 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
 ) -> None:
     kept_by_a_team(tmp_path / "till", git)
     folder = Path.home() / ".claude/projects/till"
-    folder.mkdir(parents=True)
     text = git(tmp_path / "till", "show", "entire/checkpoints/v1:aa/1/0/full.jsonl")
     for day, session in enumerate(("s1", "s2", "s3"), 1):
         lines = text.replace('"s1"', f'"{session}"').replace("11-20T", f"11-2{day}T").splitlines()
@@ -385,7 +383,7 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
         lines.append(json.dumps({"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at}))
         done = {"type": "tool_result", "tool_use_id": "2", "content": "3 passed", "is_error": False}
         lines.append(json.dumps({"type": "user", "message": {"role": "user", "content": [done]}, **at}))
-        (folder / f"{session}.jsonl").write_text("\n".join(lines if day < 3 else lines[1:]))
+        put_file(folder / f"{session}.jsonl", "\n".join(lines if day < 3 else lines[1:]))
     rule = ("contribute", "suggest-rule", "--project", "till", "--rationale", "said twice", "--json", "--title")
     made = run(*rule, "Use tox, because make hides which test failed", "--applies-to", "tox.ini").json
     assert made["past"] == {

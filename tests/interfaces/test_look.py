@@ -218,8 +218,7 @@ def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, propos
     assert run("contribute", "delete", LESSON, "--yes").code == 0
     assert run("admin", "export", site, "--to", "site").code == 0
     assert not (site / f"entry/{LESSON}.html").exists()
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/index.html").write_text("mine")
+    put_file(tmp_path / "mine/index.html", "mine")
     assert run("admin", "export", tmp_path / "mine", "--to", "site").code == 8
     assert (tmp_path / "mine/index.html").read_text() == "mine"
 

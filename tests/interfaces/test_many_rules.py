@@ -6,7 +6,7 @@ import pytest
 
 from interfaces.a_terminal import Spawn, finish, reply
 from interfaces.world import Run
-from real_world import Git
+from real_world import Git, put_file
 
 COUNT = 5
 
@@ -15,9 +15,8 @@ COUNT = 5
 def batch(knowledge: Path, run: Run, tmp_path: Path) -> str:
     """Five rules of the project `shop` that one import proposed; what names them together."""
     rules = tmp_path / "code/.cursor/rules"
-    rules.mkdir(parents=True)
     for n in range(COUNT):
-        (rules / f"topic{n}.mdc").write_text(f"# Rule {n}: mind topic{n}\n\nDo thing {n}, because of outcome{n}.\n")
+        put_file(rules / f"topic{n}.mdc", f"# Rule {n}: mind topic{n}\n\nDo thing {n}, because of outcome{n}.\n")
     done = run("admin", "import", "--from", "agents-md", str(rules.parents[1]), "--project", "shop")
     assert done.code == 0, done.err
     (pending, *_) = run("admin", "pending-rules", "--json").json
@@ -50,9 +49,8 @@ def test_a_trailer_brings_nobody_into_the_batch_of_another(
     mine = git(knowledge, "for-each-ref", "--format=%(refname:short)", "refs/heads/rules").split()
     first = next(name for name in mine if "mind-topic" in name)
     git(knowledge, "switch", "-q", "-c", "rules/R-BBBBBB-x", "main")
-    rule = knowledge / "shop/rules/x.md"
-    rule.parent.mkdir(parents=True, exist_ok=True)
-    rule.write_text("---\nid: 01M82H56GFBPYC5697MCBBBBBB\nkind: rule\ntitle: B\nrationale: r\n---\nEVIL\n")
+    rule = "---\nid: 01M82H56GFBPYC5697MCBBBBBB\nkind: rule\ntitle: B\nrationale: r\n---\nEVIL\n"
+    put_file(knowledge / "shop/rules/x.md", rule)
     git(knowledge, "add", "-A")
     who = ("-c", "user.name=mallory", "-c", "user.email=mallory@x", "-c", "core.hooksPath=/dev/null")
     git(knowledge, *who, "commit", "-qm", f"Propose rule: B\n\nBatch: {batch}")

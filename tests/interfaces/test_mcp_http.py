@@ -21,6 +21,7 @@ from ai_lessons.errors import Refused, StorageFailed, UsageError
 from ai_lessons.interfaces.mcp import server
 from interfaces.mcp_world import PROGRAM, connected
 from interfaces.world import Run, environment
+from real_world import put_file
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -103,8 +104,7 @@ def open_(knowledge: Path, kept: tuple[ExitStack, list[Served]]) -> Served:
 
 def test_two_clients_work_at_once_with_files_from_below_the_root_until_ctrl_c(knowledge: Path, tmp_path: Path) -> None:
     folder = tmp_path / "callers"
-    folder.mkdir()
-    (folder / "guide.md").write_text("# Guide\n\nText.\n")
+    put_file(folder / "guide.md", "# Guide\n\nText.\n")
     (tmp_path / "diary.md").write_text("# Diary\n\nMine.\n")
     (folder / "link.md").symlink_to(tmp_path / "diary.md")
     with serving("--http", "127.0.0.1:0", "--root", str(folder)) as served:

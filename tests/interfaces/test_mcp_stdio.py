@@ -120,9 +120,8 @@ def ended(peer: Peer) -> int:
 def pages(knowledge: Path) -> Path:
     """A folder of many small docs."""
     folder = knowledge.parent / "pages"
-    folder.mkdir()
     for number in range(MANY):
-        (folder / f"page-{number}.md").write_text(f"# Page {number}\n\nText {number}.\n")
+        put_file(folder / f"page-{number}.md", f"# Page {number}\n\nText {number}.\n")
     return folder
 
 

@@ -255,9 +255,8 @@ def test_all_problems_of_a_lesson_are_told(agent: Agent) -> None:
 
 def test_a_file_and_a_folder_become_resources(agent: Agent, knowledge: Path, git: Git) -> None:
     folder = knowledge.parent / "notes"
-    folder.mkdir()
     for name in ("one", "two"):
-        (folder / f"{name}.md").write_text(f"# {name}\n\nText of {name}.\n")
+        put_file(folder / f"{name}.md", f"# {name}\n\nText of {name}.\n")
     one = agent.call("add_resource", type="doc", path=str(folder / "one.md"), versions=["v1"], title="First")
     assert one["written"][0]["path"].endswith("docs/v1/one.md")
     both = agent.call("add_resource", type="doc", path=str(folder), recursive=True, project="notes")

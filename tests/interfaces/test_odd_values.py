@@ -7,6 +7,7 @@ import pytest
 from ai_lessons.errors import EXIT_BUG
 from ai_lessons.interfaces import lesson
 from interfaces.world import Run
+from real_world import put_file
 
 KEYS = (
     "title", "tags", "confidence", "source", "from", "status", "category", "contexts", "applies_to", "pattern", "links",
@@ -15,11 +16,8 @@ KEYS = (
 )  # fmt: skip
 VALUES = ("[[1, 2]]", "[{a: [b]}]", "{type: [x], how: {a: 1}}", "1e400", "null", "2026-13-45")
 PLACES = {
-    "lesson": "p/lessons/{}.md",
-    "rule": "p/rules/{}.md",
-    "doc": "p/docs/v1/{}.md",
-    "script": "p/scripts/v1/{}.sh.md",
-}
+    "lesson": "p/lessons/{}.md", "rule": "p/rules/{}.md", "doc": "p/docs/v1/{}.md", "script": "p/scripts/v1/{}.sh.md",
+}  # fmt: skip
 READS = (
     ("recall", "list"), ("recall", "list", "--json"), ("recall", "tags"), ("recall", "versions"), ("recall", "graph"),
     ("recall", "search", "zanzibar", "--explain", "--limit", "50"), ("recall", "search", "zanzibar", "--json"),
@@ -37,9 +35,8 @@ def test_values_of_any_shape_stop_no_reader(kind: str, knowledge: Path, run: Run
         head = {
             "id": f"01JD3Z8QK5W7M2X9V4T68F3K{name}", "kind": kind, "title": f"T {name}", "rationale": "r", key: value,
         }  # fmt: skip
-        file = knowledge / PLACES[kind].format(name.lower())
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("---\n" + "".join(f"{k}: {v}\n" for k, v in head.items()) + "---\nzanzibar\n")
+        text = "---\n" + "".join(f"{k}: {v}\n" for k, v in head.items()) + "---\nzanzibar\n"
+        file = put_file(knowledge / PLACES[kind].format(name.lower()), text)
         if kind == "script":
             file.with_suffix("").write_text("#!/bin/sh\necho zanzibar\n")
         paths += [str(file.relative_to(knowledge))] if value == VALUES[len(kind) % 2] else []

@@ -12,7 +12,7 @@ import pytest
 from interfaces.agent_host import Host, add
 from interfaces.test_rule_checks import HANDLE, checked, enforced  # noqa: F401  # a fixture
 from interfaces.world import Run, environment
-from real_world import put_file
+from real_world import put_file, put_program
 
 MODULE = Path(__file__).parents[2] / "hooks/opencode/ai-lessons.js"
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node here, which plays opencode")
@@ -33,11 +33,10 @@ SESSION = {"sessionID": "ses_1"}
 def play(host: Host, *steps: tuple[str, dict[str, Any], Any], programs: Path | None = None) -> list[Any]:
     """What each hook made of its output, or the message of the error by which it refuses."""
     folder = host.code.parent / "opencode"
-    folder.mkdir(exist_ok=True)
     module = MODULE.read_text()
     assert ", 2000)" in module  # Milliseconds for the program; a busy machine gets more, but one that hangs less
-    (folder / "ai-lessons.mjs").write_text(module.replace(", 2000)", ", 500)" if programs else ", 60_000)"))
-    (folder / "play.mjs").write_text(PLAY)
+    put_file(folder / "ai-lessons.mjs", module.replace(", 2000)", ", 500)" if programs else ", 60_000)"))
+    put_file(folder / "play.mjs", PLAY)
     node = os.path.realpath(shutil.which("node") or "")
     done = subprocess.run(
         [node, folder / "play.mjs", json.dumps([str(host.code), *steps])],
@@ -112,9 +111,8 @@ def test_whatever_becomes_of_the_program_nothing_is_refused_or_changed(
     host: Host, tmp_path: Path, body: str | None
 ) -> None:
     programs = tmp_path / "broken"
-    programs.mkdir()
     if body is not None:
-        put_file(programs / "ai-lessons", f"#!/bin/sh\n{body}\n").chmod(0o755)
+        put_program(programs / "ai-lessons", f"#!/bin/sh\n{body}\n")
     parts = [{"id": "p", "type": "text", "text": "Push this branch"}]
     steps = [
         ("experimental.chat.system.transform", SESSION, {"system": []}),

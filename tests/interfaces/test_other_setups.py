@@ -150,8 +150,7 @@ def test_an_entry_by_hand_that_git_ignores_is_named_by_the_doctor(user: Path, gi
     (user / ".gitignore").write_text("notes/\n")
     git(user, "add", "-A")
     git(user, "commit", "-q", "-m", "ignore")
-    (user / "global/docs/notes").mkdir(parents=True)
-    (user / "global/docs/notes/hand.md").write_text("# By hand\n")
+    put_file(user / "global/docs/notes/hand.md", "# By hand\n")
     (row,) = (row for row in program("admin", "doctor", "--json", cwd=user).json if row["name"] == "files")
     assert "git ignores global/docs/notes/hand.md (.gitignore line 1: notes/)" in row["detail"]
     assert row["remedy"] == ""

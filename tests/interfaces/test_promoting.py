@@ -21,9 +21,8 @@ def three(knowledge: Path, hermetic: Path, run: Run, git: Git, monkeypatch: pyte
     knowledge.rename(desk / ".ai/reference")
     monkeypatch.chdir(desk)
     for place in (hermetic / ".ai/reference", hermetic / "acme"):
-        place.mkdir(parents=True)
+        put_file(place / "README.md", "# Knowledge\n")
         git(place, "init", "-q")
-        (place / "README.md").write_text("# Knowledge\n")
         commit_all(git, place, "first")
     put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
     return desk

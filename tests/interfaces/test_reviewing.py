@@ -10,7 +10,7 @@ import pytest
 
 from interfaces.a_terminal import Child, Spawn, editor, finish, interrupt, reply
 from interfaces.world import Run, environment
-from real_world import Git
+from real_world import Git, put_file
 
 QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[v\]iew, \[s\]kip, \[q\]uit, \[\?\]: "
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
@@ -181,8 +181,7 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     matter = "id: 01JD3Z8QK5W7M2X9V4T6AB7K2M\nkind: lesson\ntitle: Carts expire\ncreated: 2026-11-21T20:14:00Z\n"
     text = f"---\n{matter}---\nSoon.\n"
     git(knowledge, "switch", "-q", "-c", "proposals/L-AB7K2M-carts-expire")
-    (knowledge / path).parent.mkdir(parents=True, exist_ok=True)
-    (knowledge / path).write_text(text)
+    put_file(knowledge / path, text)
     git(knowledge, "add", path)
     report = "Looks \x1b[2Jgood.\n\nApproved [L-AB7K2M]"
     git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@x", "commit", "-qm", f"Carts\n\n{report}\n\nEntry: x")

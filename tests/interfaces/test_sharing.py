@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.world import LESSON, Run, program_in
-from real_world import Git
+from real_world import Git, put_file
 
 PATH = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
 
@@ -153,8 +153,7 @@ def clones(tmp_path: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", f"{program_in(tmp_path / 'programs')}{os.pathsep}{os.environ['PATH']}")
     ann, bob = tmp_path / "ann", tmp_path / "bob"
     assert run("--repo", ann, "admin", "init", "--no-hooks").code == 0
-    (ann / NOTE).parent.mkdir(parents=True, exist_ok=True)
-    (ann / NOTE).write_text(BASE)
+    put_file(ann / NOTE, BASE)
     git(ann, "add", NOTE)
     git(ann, "commit", "-qm", "Note")
     git(tmp_path, "clone", "-q", str(ann), str(bob))

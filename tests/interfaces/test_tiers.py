@@ -6,7 +6,7 @@ import pytest
 
 from ai_lessons.interfaces import lesson
 from interfaces.world import Run, run_inside
-from real_world import Git
+from real_world import Git, put_file
 
 
 @pytest.fixture
@@ -22,9 +22,8 @@ def shop(hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch, tm
     assert run("--repo", acme, "admin", "init", "--no-hooks").code == 0
     assert run("admin", "init", "--no-hooks").code == 0
     assert run("--tier", "project", "admin", "init", "--no-hooks").code == 0
-    config = hermetic / ".config/ai-lessons/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(f'[enterprise.acme]\npath = "{acme}"\nsync_url = "https://git.example/acme.git"\n')
+    config = f'[enterprise.acme]\npath = "{acme}"\nsync_url = "https://git.example/acme.git"\n'
+    put_file(hermetic / ".config/ai-lessons/config.toml", config)
     (code / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     for tier, colour in (("project", "blue"), ("user", "red"), ("enterprise:acme", "green")):
         title = f"Frobnicate widgets with the {colour} lever"

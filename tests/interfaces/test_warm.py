@@ -341,7 +341,6 @@ def test_off_by_environment_by_settings_and_in_ci(
     run: Run, knowledge: Path, state: Path, hermetic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = hermetic / ".config/ai-lessons/config.toml"
-    file.parent.mkdir(parents=True)
     for environ, toml, expected in (
         ({"AI_LESSONS_WARM": "0"}, "", "off"),
         ({}, "[warm]\nenabled = false\n", "off"),
@@ -351,7 +350,7 @@ def test_off_by_environment_by_settings_and_in_ci(
         ({"XDG_STATE_HOME": "/" + "x" * 90}, "", "off"),
         ({"XDG_STATE_HOME": "/" + "x" * 90, "XDG_RUNTIME_DIR": str(state)}, "", "none"),
     ):
-        file.write_text(toml)
+        put_file(file, toml)
         with monkeypatch.context() as patch:
             for name in ("AI_LESSONS_WARM", "CI"):
                 patch.delenv(name, raising=False)

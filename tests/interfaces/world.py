@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.interfaces import cli
-from real_world import typed
+from real_world import put_program, typed
 
 PROGRAM = (sys.executable, "-m", "ai_lessons")
 _PATIENTLY = (
@@ -31,11 +31,7 @@ LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.lesson impor
 
 def program_in(folder: Path) -> Path:
     """The folder, made, with our program in it for a PATH."""
-    folder.mkdir()
-    program = folder / "ai-lessons"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(PATIENT)} "$@"\n')
-    program.chmod(0o755)
-    return folder
+    return put_program(folder / "ai-lessons", f'#!/bin/sh\nexec {shlex.join(PATIENT)} "$@"\n').parent
 
 
 def environment(**more: str) -> dict[str, str]:
