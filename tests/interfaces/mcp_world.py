@@ -94,9 +94,9 @@ def talking(log: Path, session: str | None = "s", **options: Any) -> Iterator[Ag
 
 
 @contextmanager
-def over_stdio(*args: str, mode: Any = "auto", **environ: str) -> Iterator[Agent]:
+def over_stdio(*args: str, **environ: str) -> Iterator[Agent]:
     """A client on the program, started as hosts start it."""
     with open("/dev/null", "w") as nobody:  # the client wants a file
         named = StdioServerParameters(command=PROGRAM[0], args=[*PROGRAM[1:], *args], env=environment(**environ))
-        with connected(stdio_client(named, errlog=nobody), mode=mode) as agent:
+        with connected(stdio_client(named, errlog=nobody)) as agent:
             yield agent

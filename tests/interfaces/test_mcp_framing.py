@@ -22,7 +22,7 @@ from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool
 from ai_lessons.interfaces.output import BARE
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
-from interfaces.mcp_world import inside, over_stdio
+from interfaces.mcp_world import inside
 from interfaces.world import DOC, LESSON, SCRIPT, Run
 from real_world import put_program
 
@@ -190,15 +190,6 @@ def test_any_other_beginning_is_for_the_sdk_and_what_another_program_kept_or_bro
     for data in (b"", b"{", b"[]", b'{"program": "another", "answers": {}}', b'{"answers": 1}'):
         file.write_bytes(data)
         assert talk(FirstAnswers(file), INITIALIZE) == (False, []), data
-
-
-def test_a_second_start_says_the_same_and_works_on(knowledge: Path, hermetic: Path) -> None:
-    with over_stdio(mode="legacy") as agent:
-        tools = agent.tools()
-    assert (hermetic / ".cache/ai-lessons/mcp-default.json").exists()
-    with over_stdio(mode="legacy") as agent:
-        assert agent.tools() == tools
-        assert agent.call("search", query="workflows")["lessons"]
 
 
 WAITING = """#!/bin/sh

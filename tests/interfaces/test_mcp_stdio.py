@@ -380,14 +380,20 @@ def hello(**capabilities: Any) -> str:
     return begins + message(None, "notifications/initialized")
 
 
-def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_done(knowledge: Path, run: Run) -> None:
+def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_done_also_by_a_second_start(
+    knowledge: Path, hermetic: Path, run: Run
+) -> None:
+    tools = []
     for turn in range(2):  # the second start answers the first messages before the SDK is loaded
         lessons = {number: {"title": f"Bear {turn} {number}", "content": "C."} for number in range(3, 8)}
         calls = [message(number, "tools/call", name="add_lesson", arguments=one) for number, one in lessons.items()]
         answers = piped(hello() + message(2, "tools/list") + "".join(calls).rstrip("\n"))
         assert {number for number, answer in answers.items() if "result" in answer} == {0, *range(2, 8)}
+        assert (hermetic / ".cache/ai-lessons/mcp-default.json").exists()
+        tools.append(answers[2]["result"]["tools"])
         titles = [entry["title"] for entry in run("recall", "list", "--json").json]
         assert sum(title.startswith(f"Bear {turn}") for title in titles) == 5
+    assert tools[0] == tools[1]
 
 
 def test_a_client_that_has_closed_its_side_cannot_be_asked_and_a_cancelled_request_is_not_waited_for(

@@ -35,7 +35,7 @@ def play(host: Host, *steps: tuple[str, dict[str, Any], Any], programs: Path | N
     folder = host.code.parent / "opencode"
     module = MODULE.read_text()
     assert ", 2000)" in module  # Milliseconds for the program; a busy machine gets more, but one that hangs less
-    put_file(folder / "ai-lessons.mjs", module.replace(", 2000)", ", 500)" if programs else ", 60_000)"))
+    put_file(folder / "ai-lessons.mjs", module.replace(", 2000)", ", 100)" if programs else ", 60_000)"))
     put_file(folder / "play.mjs", PLAY)
     node = os.path.realpath(shutil.which("node") or "")
     done = subprocess.run(
