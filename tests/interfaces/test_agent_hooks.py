@@ -52,22 +52,21 @@ def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
     assert len(told) <= 1500
 
 
-def test_a_session_begins_with_the_number_of_proposals(host: Host, proposal: str) -> None:
-    told = host.hear("session_start")
-    assert "1 proposal for the user to decide" in told
-    assert "GET a workflow before you PUT it" not in told
+def test_a_session_begins_with_the_number_of_proposals_also_in_a_worktree_of_the_project(
+    host: Host, proposal: str, git: Git, tmp_path: Path
+) -> None:
+    git(host.code, "commit", "-q", "--allow-empty", "-m", "first")
+    git(host.code, "worktree", "add", "-q", str(tmp_path / "brave-otter"))
+    for number, folder in enumerate((host.code, tmp_path / "brave-otter")):
+        told = host.hear("session_start", cwd=str(folder), session_id=str(number))
+        assert "for the project jira-api" in told
+        assert "1 proposal for the user to decide" in told
+        assert "GET a workflow before you PUT it" not in told
 
 
 def test_where_nothing_is_known_of_the_folder_the_agent_still_learns_that_it_can_ask(host: Host) -> None:
     told = host.hear("session_start", cwd=str(host.code.parent))
-    assert "ai-lessons recall search" in told
-    assert len(told.splitlines()) == 1
-
-
-def test_a_worktree_belongs_to_the_project_of_its_repository(host: Host, git: Git, tmp_path: Path) -> None:
-    git(host.code, "commit", "-q", "--allow-empty", "-m", "first")
-    git(host.code, "worktree", "add", "-q", str(tmp_path / "brave-otter"))
-    assert "for the project jira-api" in host.hear("session_start", cwd=str(tmp_path / "brave-otter"))
+    assert ("ai-lessons recall search" in told, len(told.splitlines())) == (True, 1)
 
 
 def test_the_commands_of_a_session_say_that_an_agent_calls(host: Host, tmp_path: Path) -> None:
@@ -93,18 +92,15 @@ def test_a_rule_about_a_file_comes_when_it_is_touched_once_to_each_session_and_s
     assert host.hear("before_edit", session_id="before_edit", agent_id="agent-7") == ""
 
 
-def test_what_the_session_began_with_is_not_repeated_unless_it_was_forgotten(host: Host, approved: str) -> None:
+def test_what_the_session_began_with_is_not_repeated_unless_it_was_forgotten_or_to_a_subagent(
+    host: Host, approved: str
+) -> None:
     assert (lesson := "L-8F3K2A") in host.hear("session_start")
     assert approved in host.hear("before_edit")
     assert host.hear("before_edit") == ""
     assert host.hear("session_start", source="resume") == ""
     assert lesson in host.hear("session_start", source="compact")
     assert lesson in host.hear("session_start", source="clear")
-    assert approved in host.hear("before_edit")
-
-
-def test_a_subagent_begins_with_the_same_for_itself(host: Host, approved: str) -> None:
-    assert (lesson := "L-8F3K2A") in host.hear("session_start")
     assert approved in host.hear("before_edit")
     event = {"hook_event_name": "SubagentStart", "agent_id": "agent-7", "agent_type": "Explore", "source": None}
     out = run_inside(["admin", "agent-hook"], host.code, host.event("session_start", **event)).out
