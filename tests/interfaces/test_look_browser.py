@@ -472,6 +472,7 @@ def test_the_search_of_a_site_of_files_leads_to_an_entry(
             assert "statuses" in page.locator("#results mark").all_inner_texts()
             page.click("#results a")
             assert "PUT /workflows replaces" in page.inner_text("h1")
+            page.wait_for_load_state()  # with its style sheet
             assert page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight") == "600"
             page.goto(page.url.replace(LESSON, START))
             page.click(".body a:has-text('setup')")
