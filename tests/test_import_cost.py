@@ -95,8 +95,10 @@ def test_reading_loads_nothing_slow_once_the_catalog_is_there(reviewed: Path) ->
     assert loaded(calling("--repo", str(reviewed), "load", program="lesson")) & {*SLOW, *WRITING} == set()
 
 
-def test_review_loads_no_index(reviewed: Path) -> None:
-    assert loaded(calling("--repo", str(reviewed), "admin", "pending-rules")) & set(SLOW) == set()
+def test_review_init_hosts_and_save_load_no_index(reviewed: Path) -> None:
+    for command in ("pending-rules", "init", "hosts", "save"):
+        names = loaded(calling("--repo", str(reviewed), "admin", command))
+        assert names & set(SLOW) == set(), command
 
 
 def test_a_hook_loads_no_command_line() -> None:

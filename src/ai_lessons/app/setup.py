@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ai_lessons.app import write_checks
-from ai_lessons.app.resources import known_sources, refresh, source_mark, source_of
 from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.approval.decisions import propose_starters
 from ai_lessons.connectors import agent_hosts
@@ -46,7 +45,6 @@ from ai_lessons.model.config import GROUP, set_value
 from ai_lessons.model.entries import Filter
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 from ai_lessons.model.texts import decode
-from ai_lessons.search.index import SharedIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
     from ai_lessons.model.config import Migration
     from ai_lessons.model.entries import Kind
+    from ai_lessons.search.index import SharedIndex
     from ai_lessons.search.ranking import IndexRefresh, IndexStatus
 
 
@@ -381,6 +380,8 @@ def reindex(
     seconds: float | None = None,
 ) -> IndexRefresh:
     """Bring the index up to date now; `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached)."""
+    from ai_lessons.app.resources import known_sources, refresh, source_mark, source_of
+
     repo = library.primary
     catalog = repo.current()
     summaries = [repo.resolve(ref) for ref in refs]
@@ -473,6 +474,8 @@ def index_pull(library: Library, uri: str) -> Pulled:
 
 
 def _place(repo: RepositorySession, uri: str) -> SharedIndex:
+    from ai_lessons.search.index import SharedIndex  # LanceDB takes half a second, and `init` needs none
+
     if not uri.strip():
         raise UsageError("no address is given", hint="a folder, or what LanceDB takes: s3://bucket/path")
     if "://" not in uri:
