@@ -203,6 +203,7 @@ def test_approvals_for_a_list_of_another_name_are_told_and_count_once_that_is_sa
     assert bob.in_force() == []
     assert "for the list of signers forge.example/acme/kb/main" in bob.problems()[0]
     review.signers(bob.fresh(), alice.folder / "team.signers", yes, name="forge.example/acme/kb/main")
+    assert len(bob.pinned()) == 1, "under its earlier name it would be found as well"
     assert bob.in_force() == [TITLE]
 
 

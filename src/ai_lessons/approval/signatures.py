@@ -213,15 +213,17 @@ class PinnedSigners:
         """
         listed, by_address = self.matching()
         replaced = listed if listed and (by_address or copy) else self._new(data)
-        replaced = replaced._replace(name=name) if name else replaced
         address = self._address()
         addresses = tuple(dict.fromkeys((*replaced.addresses, *([address] if address else []))))
-        listed = replaced._replace(addresses=addresses, data=data)
-        file, old = self._folder / listed.file_name(), self._folder / f"{listed.name}.allowed"
+        listed = replaced._replace(name=name or replaced.name, addresses=addresses, data=data)
+        file = self._folder / listed.file_name()
+        # under its earlier name it would still be found by its address, and perhaps first
+        earlier = {self._folder / replaced.file_name(), self._folder / f"{replaced.name}.allowed"}
         with translated(str(file), writing=True):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(file, listed.render(), 0o600, durable=True)
-            old.unlink(missing_ok=True)
+            for old in earlier - {file}:
+                old.unlink(missing_ok=True)
         self._match = None
 
     def refuse_copy(self) -> None:
