@@ -269,6 +269,7 @@ SIMILARITY = "semantic_similarity_threshold"
 ASSESSMENT = "assessment_sample_rate"
 ABLATION = "ablation_frequency"
 
+# No bench sets it: how soon a parameter comes to rest depends on it, and not where.
 REACH = 0.25  # How far an outcome moves the position that was used, at most: it says only which way is better
 
 

@@ -392,6 +392,7 @@ _CUES = (
 )  # fmt: skip
 """What each adds, once; by its words in English, in German, French or Spanish, and in Chinese, without blanks."""
 
+# Words and lines of a prompt: set with those of `SAID_BAR`, but for the last, which nobody types.
 _FEW, _SHORT, _LONG, _LINES, _TYPED = 6, 12, 80, 15, 150
 _PASTED = expression(
     r"(?im)^\s*>|\b(?:feedback|review(?:er)?|comments?|copilot|coderabbit|bugbot) (?:said|says|wrote|from|on|in|for)\b"

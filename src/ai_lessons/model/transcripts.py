@@ -24,7 +24,7 @@ BAR, SECOND = 0.25, 0.5  # Chance from which one lesson is told at a failure, an
 _BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
 _WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from words alone
 
-_FEW, _LINE, _OUTPUT = 6, 300, 20_000
+_FEW, _LINE, _OUTPUT = 6, 300, 20_000  # Lines that are all read; characters of a line, and of each end of an output
 SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
 ENTIRE = "entire/checkpoints/v1"  # The branch on which Entire keeps the sessions of a team
