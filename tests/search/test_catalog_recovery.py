@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import sqlite3
@@ -143,6 +144,13 @@ def test_a_lock_that_is_never_released_does_not_stop_an_answer(world: World, mon
     assert "in memory" in done.rebuilt
     assert "New" in world.titles()
     holder.close()
+    world.catalog.close()
+    with open(f"{world.path}.lock", "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        world.catalog = world.open()
+    assert world.catalog.in_memory
+    assert "another process holds its lock" in world.refresh().rebuilt
+    assert "New" in world.titles()
 
 
 def test_a_reader_is_not_blocked_by_a_writer(world: World) -> None:

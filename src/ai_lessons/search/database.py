@@ -6,7 +6,8 @@ import fcntl
 import json
 import os
 import sqlite3
-from contextlib import ExitStack, closing, contextmanager, suppress
+import time
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.errors import StorageFailed
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WAIT_SECONDS = 20.0  # How long another process may hold the write lock before we go on in memory
+WAIT_SECONDS = 20.0  # How long another process may hold a lock before we go on in memory
 
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT))
 _MISTAKE = frozenset((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_MISMATCH))
@@ -174,12 +175,28 @@ def _remove(path: Path, *suffixes: str) -> None:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """One process at a time puts a new file at `path`; the system frees the lock when the process ends."""
+    """One process at a time puts a new file at `path`; the system frees the lock when the process ends.
+
+    Raises TimeoutError: another process, perhaps one that Ctrl-Z stopped, holds it for `WAIT_SECONDS`.
+    """
     with ExitStack() as stack:
-        with suppress(OSError):  # where no lock can be made no file can be written either; an existing one is read
+        try:
             descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:  # where no lock can be made no file can be written either; an existing one is read
+            yield
+            return
+        stack.callback(os.close, descriptor)
+        until = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise TimeoutError("another process holds its lock") from None
+                time.sleep(0.01)
+            except OSError:  # this file system knows no locks
+                break
         yield
 
 
