@@ -121,13 +121,13 @@ def what_there_is(query: Query, stored: Stored) -> list[str]:
 
 def not_here(catalog: CatalogReader, asked: Mapping[str, Iterable[str]]) -> list[str]:
     """A line for each project, tag or version that no entry has: what may have been meant, else what there is."""
-    from difflib import get_close_matches
-
     counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
     lines = []
     for what, name in ((what, name) for what, names in asked.items() for name in names if name):
         names = [tally.name for tally in counted[what]()]
         if name not in names:
+            from difflib import get_close_matches  # only for a name that is nowhere
+
             stored = catalog.versions_of_projects() if what == "project" else {}
             near = [f"{x}{_having(stored.get(x, ()))}" for x in get_close_matches(name, names, 3, 0.5)]
             other = f"the {what}s here: {', '.join(names[:NAMED_IN_NOTE])}" if names else "there is none yet"

@@ -7,14 +7,12 @@ import fcntl
 import json
 import os
 import re
-import signal
 import sqlite3
 import stat
 import threading
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
@@ -39,6 +37,8 @@ if TYPE_CHECKING:
 @contextmanager
 def held_back() -> Iterator[None]:
     """Ctrl-C during the block takes effect right after it, in the main thread and where Python handles it."""
+    import signal
+
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -448,6 +448,8 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
 
 def named(pattern: str, cwd: Path) -> list[Path]:
     """What a path or a glob names, in order; no links that lead out of a glob's folder. Raises NotFound, Refused."""
+    from glob import has_magic
+
     path = expanded(pattern)
     if (cwd / path).exists():
         return [typed(path, cwd)]
@@ -487,6 +489,8 @@ def kept(file: Path) -> Path:
 
 def matches(folder: Path, parts: Sequence[str], *, hidden: bool = False, top: Path | None = None) -> Iterator[Path]:
     """What the parts of a glob match below a folder, but for links that lead out of it (of `top`); `**` enters none."""
+    from glob import has_magic
+
     top = top or folder
     if not parts:
         yield folder

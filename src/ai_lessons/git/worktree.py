@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import GitMissing, NoRepository, NotFound, Refused, StorageFailed, UnsupportedRepository
@@ -569,6 +568,8 @@ def branch_of(ref: str) -> str:
 
 def passed_over(ref: str, commit: str) -> str:
     """The message about the ref of a proposal that cannot be read."""
+    from shlex import quote
+
     why = f"its commit {commit[:10]}, or an object behind it, is missing, damaged or no commit"
     return f"{branch_name(ref)} cannot be read and is passed over: {why}; to remove it: git update-ref -d {quote(ref)}"
 
