@@ -8,7 +8,7 @@ import pytest
 from ai_lessons.app import editing, entries, health, lessons, search
 from ai_lessons.app.answers import Answer, LessonDraft, Query
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.model.entries import Filter, Kind
+from ai_lessons.model.entries import LESSONS, Filter, Kind
 from ai_lessons.model.lessons import ScopePlace, parse, place_of
 from app.world import LESSON, OTHER, SCRIPT, World, lesson, listed_lessons
 from real_world import put_file
@@ -224,7 +224,7 @@ READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wro
 def searched(world: World, text: str, scope: str | None = None) -> Answer:
     """As `lesson search` searches."""
     at = place_of(scope) if scope else ScopePlace("")
-    return search.search(world.library, Query(text, Filter(lessons.LESSONS, at.project or None, scopes=at.scopes)))
+    return search.search(world.library, Query(text, Filter(LESSONS, at.project or None, scopes=at.scopes)))
 
 
 def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> None:

@@ -10,13 +10,12 @@ from typing import Any
 from ai_lessons.app import editing, entries, resources, review
 from ai_lessons.app import search as app_search
 from ai_lessons.app.answers import Answer, Imported, LessonDraft, Listing, Query, ResourceDraft, Written
-from ai_lessons.app.lessons import LESSONS
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.learning.statistics import UsageTally
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL
-from ai_lessons.model.entries import Filter, Kind
+from ai_lessons.model.entries import LESSONS, Filter, Kind
 from hash_embedder import HashEmbedder
 from real_world import Git, commit_all, put_file
 

@@ -24,6 +24,7 @@ from ai_lessons.model.anchors import LARGEST, SILENCED, Anchor, anchors_of, brin
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     KINDS,
+    LESSONS,
     Confidence,
     EntrySummary,
     Filter,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.links import Edge
     from ai_lessons.search.catalog import CatalogReader
 
-_LESSONS = frozenset({Kind.LESSON})
 SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
 
 
@@ -626,7 +626,7 @@ class _Asked:
 
     def lessons(self) -> list[EntrySummary]:
         """The lessons, nearest first, then the surest, then the newest."""
-        catalog, kinds = self._repo.catalog, _LESSONS
+        catalog, kinds = self._repo.catalog, LESSONS
         candidates = {summary.id: summary for summary in catalog.about_files(kinds)} if self._paths else {}
         if self._query.query.strip():
             named = self._nearest(summary for summary in candidates.values() if self._names_a_path(summary))
@@ -773,7 +773,7 @@ class Injecting:
         return [ASKING] if self._session and self._chance("question").random() < rate else []
 
 
-def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = _LESSONS) -> dict[str, float]:
+def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = LESSONS) -> dict[str, float]:
     """Cosine similarity of the best passage of each entry that the vectors found."""
     filter_ = Filter(kinds=kinds)
     best: dict[str, float] = {}

@@ -31,6 +31,7 @@ from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
     KINDS,
+    LESSONS,
     UNVERSIONED,
     Entry,
     EntrySummary,
@@ -102,7 +103,6 @@ def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
     return title, below if title == heading else body, frontmatter.listed(fields.get("tags"))
 
 
-_LESSONS = frozenset({Kind.LESSON})
 FEW_COPIES = 2  # So many entries that say the same as a new lesson are named
 COMPARED = 20  # So many entries of alike titles are read and compared
 
@@ -111,7 +111,7 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     """Raises Conflict: an active lesson says this in the same words."""
     repo = opened.primary
     repo.current()
-    active = repo.catalog.select(Filter(kinds=_LESSONS))
+    active = repo.catalog.select(Filter(kinds=LESSONS))
     parts = draft.when, draft.do, draft.dont, draft.because
     pattern = ""
     with suppress(UsageError):  # none, or the write says what is wrong with it
@@ -173,7 +173,7 @@ def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
     new = repo.catalog.many([written]).get(written)
     if new is None:
         return []
-    filters = (Filter(kinds=_LESSONS, project=project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
+    filters = (Filter(kinds=LESSONS, project=project) for project in dict.fromkeys((new.project, GLOBAL_PROJECT)))
     active = [summary for query in filters for summary in repo.catalog.select(query) if summary.id != written]
     return [
         f"[{summary.handle}] says the opposite for the same case; if so, say it: "
@@ -184,7 +184,7 @@ def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
 
 def namesakes(repo: Reading, written: str, title: str) -> list[str]:
     """A suggestion for each active lesson of the same title."""
-    summaries = repo.catalog.select(Filter(kinds=_LESSONS, title=title))
+    summaries = repo.catalog.select(Filter(kinds=LESSONS, title=title))
     return [
         f"[{summary.handle}] has the same title; to change that one: ai-lessons contribute update {summary.handle}"
         for summary in summaries

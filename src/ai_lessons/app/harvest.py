@@ -27,7 +27,7 @@ from ai_lessons.model import expression, lessons
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
+from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, check_path
 from ai_lessons.model.texts import one_line
 from ai_lessons.model.transcripts import READER, Transcript, base_name
@@ -551,7 +551,7 @@ def _output_lines(candidate: HarvestedLesson) -> list[str]:
 def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[HarvestedLesson], bool]:
     """A test whether a candidate says what a stored lesson says, or was decided about."""
     catalog = repo.current()
-    lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    lessons = catalog.select(Filter(kinds=LESSONS))
     stated = [lesson.pattern for lesson in lessons]
     forms = {form for text in stated for form in commands.forms_of(text)}
     every = catalog.select(Filter(kinds=frozenset({Kind.LESSON, Kind.RULE})))

@@ -13,7 +13,7 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import held
 from ai_lessons.learning.selection import harmful
-from ai_lessons.model.entries import EntrySummary, Filter, Kind, Pattern, Status, pattern_of
+from ai_lessons.model.entries import LESSONS, EntrySummary, Filter, Kind, Pattern, Status, pattern_of
 from ai_lessons.model.layout import plain_name, project_name
 from ai_lessons.model.lessons import CONFIDENCE, named, place_of, title_of
 from ai_lessons.model.texts import decode
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Shown
     from ai_lessons.app.workspace import Library, RepositorySession
-
-LESSONS = frozenset({Kind.LESSON})
 
 
 def lesson(

@@ -28,7 +28,17 @@ from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, tracking
 from ai_lessons.learning import statistics
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, config, expression, frontmatter, layout, lessons, markdown
-from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, EntrySummary, Filter, Kind, Link, Relation, json_fields
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    LESSONS,
+    Entry,
+    EntrySummary,
+    Filter,
+    Kind,
+    Link,
+    Relation,
+    json_fields,
+)
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.lessons import original_of, promoted
@@ -743,7 +753,7 @@ def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
         yield f"it contradicts {_name(summary)}"
     if pattern is None:
         return
-    for summary in opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
+    for summary in opposed(catalog.select(Filter(kinds=LESSONS)), pattern):
         if summary.id not in linked:
             yield f"{_name(summary)} says the opposite for the same case"
     for summary in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):

@@ -14,7 +14,7 @@ from ai_lessons.interfaces import agent_text, cli, text
 from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, read_input, show_version
 from ai_lessons.interfaces.cli.options import ORIGINS, id_argument, limit_option, offer, origin_option
 from ai_lessons.model import lessons
-from ai_lessons.model.entries import Filter
+from ai_lessons.model.entries import LESSONS, Filter
 from ai_lessons.model.lessons import ScopePlace, place_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
     """List lessons, oldest first."""
     listing = app.entries.list_entries(
         call.library,
-        kinds=app.lessons.LESSONS,
+        kinds=LESSONS,
         scope=scope,
         origin=origin,
         status=None if every else "active",
@@ -140,7 +140,7 @@ def promote(call: Call, ref: str, to: str) -> None:
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
     at = place_of(scope) if scope else ScopePlace("")
-    filters = Filter(app.lessons.LESSONS, at.project or None, scopes=at.scopes)
+    filters = Filter(LESSONS, at.project or None, scopes=at.scopes)
     query = Query(" ".join(words), filters, limit=limit)
     result = call.ask("search", query)
     lessons = [app.lessons.lesson_json(hit.entry, scored=True) for hit in result.lessons]

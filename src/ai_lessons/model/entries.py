@@ -207,6 +207,7 @@ KINDS: Mapping[Kind, KindFacts] = {
     ),
 }  # fmt: skip
 """Every kind, in the order of the groups of an answer. All other tables by kind derive from this one."""
+LESSONS = frozenset({Kind.LESSON})
 
 
 class Relation(StrEnum):
