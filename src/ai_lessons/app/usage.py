@@ -53,7 +53,7 @@ CREATE TABLE tallies (
     {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-SCHEMA = Schema("usage cache", _TABLES, 12)  # raised when the tables change, or what is counted
+SCHEMA = Schema("usage cache", _TABLES, 13)  # raised when the tables change, or what is counted
 _LAST = "(SELECT coalesce(max(id), '') FROM events WHERE entry = :entry AND word IN ({}) AND clone = '')"
 _USED = f"'{statistics.HELPFUL}', '{statistics.FOLLOWED}', '{statistics.HELD}', '{statistics.RESTORED}'"
 _AGAINST = f"'{statistics.IGNORED}', '{statistics.CONTRADICTED}', '{statistics.RECURRED}'"

@@ -25,12 +25,19 @@ FOLLOWED, RECURRED = "followed", "recurred"  # Seen in a session, not stated by 
 HELD, PASSED = "held", "passed"  # The command that a lesson says will fail did fail, or worked
 NEEDED = "needed"  # A prompt, an edit or a command of a session was about it, by its words
 UNHEEDED = "unheeded"  # A person said again what the session had been told
+IN_SCOPE, BROKEN, STOPPED, ALLOWED = "in_scope", "broken", "stopped", "allowed"
+"""What a check saw in a session, each once a session and rule.
+
+Something that the rule is about; a breach of it; a breach at which the host was to ask, refuse or hold the end; and
+what would be a breach, had a person not allowed it.
+"""
+
 OBSERVED, RESET = "observed", "reset"
 
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can state of an entry that was shown
 USES = (
     INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
-    FOLLOWED, RECURRED, HELD, PASSED, NEEDED, UNHEEDED,
+    FOLLOWED, RECURRED, HELD, PASSED, NEEDED, UNHEEDED, IN_SCOPE, BROKEN, STOPPED, ALLOWED,
 )  # fmt: skip
 """Words about an entry. Their order is that of `Tallies`."""
 
@@ -185,6 +192,10 @@ class Tallies(NamedTuple):
     passed: int = 0
     needed: int = 0
     unheeded: int = 0
+    in_scope: int = 0
+    broken: int = 0
+    stopped: int = 0
+    allowed: int = 0
     last_used: str = ""
     unused: int = 0
     local: Tallies | None = None
