@@ -199,6 +199,9 @@ def test_no_lesson_is_asked_for_where_none_is_missing(host: Host) -> None:
     assert play(host, "make_test_failed", "make_test_failed_again", "stop", session_id="ends failing") == {}
     assert play(host, "git_push_failed", "make_test_done", "stop", session_id="never tried again") == {}
     host.hear("make_test_failed", session_id="stopped by the user", is_interrupt=True)
+    host.hear("make_test_failed", session_id="stopped by the user", error="[Request interrupted by user for tool use]")
+    aborted = {"stdout": "", "stderr": "Error: killed", "interrupted": True}
+    host.hear("make_test_done", session_id="stopped by the user", tool_response=aborted)
     assert play(host, "make_test_done", "stop", session_id="stopped by the user") == {}
     for command in ("grep -r x .", "ls missing", "git diff --exit-code"):  # a question that is answered by failing
         for name in ("make_test_failed", "make_test_done"):

@@ -82,7 +82,7 @@ def test_an_export_of_opencode_is_read_part_by_part_and_what_an_agent_asks_a_sub
 
 
 def test_what_a_script_did_in_the_code_mode_of_codex_is_read_from_the_items_that_it_left() -> None:
-    *_, changed, added = read(RECORDED / "codex-code-mode.jsonl").steps  # a third patch was refused
+    *_, changed, added = (step for step in read(RECORDED / "codex-code-mode.jsonl").steps if step.sort == "edit")
     assert (changed.text, changed.output) == ("/home/ann/shop/notes.txt", "@@ -1 +1 @@\n-one\n+two\n")
     assert (added.text, added.output) == ("/home/ann/shop/src/new.py", "x = 1\n")
 
@@ -320,6 +320,32 @@ def test_people_are_left_out_of_what_is_quoted() -> None:
     )
 
 
+REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, …"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        REFUSED,
+        f"Error: {REFUSED}",
+        "[Request interrupted by user for tool use]",
+        "Exit code 137\n[Request interrupted by user for tool use]\n=== RUN   TestCart",
+        "Permission to use Bash with command terraform apply has been denied.",
+    ],
+)
+def test_a_call_that_a_person_refused_or_interrupted_is_no_failed_command(output: str) -> None:
+    went = Session().runs("terraform apply", output).edits("a.py", failed=output)
+    assert [(step.sort, step.text) for step in went.transcript.steps] == [
+        ("stopped", "terraform apply"), ("stopped", "/home/ann/shop/a.py"),
+    ]  # fmt: skip
+    assert proposed(*(Session(f"s{n}").runs("terraform apply", output) for n in range(3))) == []
+
+
+def test_a_command_that_only_speaks_of_an_interruption_has_failed() -> None:
+    for output in ("Error: aborted by the server", "KeyboardInterrupt: interrupted by user", "error: rejected by user"):
+        assert [step.sort for step in Session().runs("make test", output).transcript.steps] == ["command"]
+
+
 @pytest.mark.parametrize(("failed", "worked"), [("mise run lint", "mise run test"), ("make lint", "make fmt")])
 def test_an_unlike_command_is_no_way_out(failed: str, worked: str) -> None:
     drafted = proposed(*thrice(failed, "error: unused variable in the code", worked))
@@ -430,6 +456,59 @@ def test_what_other_hosts_keep_is_read_and_another_form_is_counted(host: str, ro
     assert (edit.sort, edit.text, edit.output) == ("edit", "a.py", "x = 1")
     assert (transcript.known, transcript.unknown) == (len(rows), 1)
     assert ("", "2026-11-28")[host != "qwen"] == failed.at[:10]
+
+
+def _codex(**payload: object) -> Row:
+    return {"type": "response_item", "payload": payload}
+
+
+def _completed(item: Row) -> Row:
+    return {"type": "event_msg", "payload": {"type": "item_completed", "item": item}}
+
+
+_SHELL: Row = {"type": "function_call", "call_id": "a", "name": "exec_command", "arguments": '{"cmd": "git push"}'}
+_DONE: Row = {"type": "CommandExecution", "id": "a", "command": ["bash", "-lc", "git push"], "cwd": "/home/ann/shop"}
+_ASKED: Row = {"id": "a", "callID": "a", "name": "run_shell_command", "tool": "bash", "type": "tool"}
+_PUSH = {"command": "git push"}
+STOPPED: dict[str, list[Row]] = {
+    "claude": [
+        {"message": {"content": [{"type": "tool_use", "id": "a", "name": "Bash", "input": _PUSH}]}},
+        {"type": "user", "toolUseResult": {"stdout": "", "stderr": "", "interrupted": True},
+         "message": {"content": [{"type": "tool_result", "tool_use_id": "a", "content": "", "is_error": False}]}},
+    ],
+    "codex, refused": [
+        _codex(**_SHELL), _codex(type="function_call_output", call_id="a", output="exec command rejected by user"),
+    ],
+    "codex, interrupted": [
+        _codex(**_SHELL),
+        _codex(type="function_call_output", call_id="a", output="Wall time: 5.0 seconds\naborted by user"),
+    ],
+    "codex, item": [_completed(_DONE | {"status": "declined"})],
+    "codex, item interrupted": [_completed(_DONE | {"status": "failed", "exit_code": -1})],
+    "gemini": [{"type": "gemini", "toolCalls": [_ASKED | {"args": _PUSH, "status": "cancelled"}]}],
+    "qwen": [
+        _call("a", "run_shell_command", command="git push"),
+        _message("tool_result", functionResponse={"id": "a", "response": {
+            "error": "[Operation Cancelled] Reason: User denied execution."}}),
+    ],
+    "copilot": [
+        _row("tool.execution_start", toolCallId="a", toolName="bash", arguments=_PUSH),
+        _row("tool.execution_complete", toolCallId="a", success=False, error={"code": "rejected", "message": "no"}),
+    ],
+    "opencode": [
+        {"session": "s", "part": _ASKED | {"state": {"status": "error", "input": _PUSH,
+         "error": "The user rejected permission to use this specific tool call."}}},
+    ],
+    "opencode, interrupted": [
+        {"session": "s", "part": _ASKED | {"state": {"status": "completed", "input": _PUSH, "metadata": {"exit": None},
+         "output": "<bash_metadata>\nUser aborted the command\n</bash_metadata>"}}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", STOPPED.values(), ids=STOPPED)
+def test_what_a_person_refused_or_interrupted_is_told_from_a_failure_in_each_host(rows: list[Row]) -> None:
+    assert [(step.sort, step.text) for step in taken(*rows).closed().steps] == [("stopped", "git push")]
 
 
 def test_a_compressed_rollout_is_read_like_the_same_one_unpacked(tmp_path: Path) -> None:

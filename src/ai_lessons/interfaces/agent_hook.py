@@ -23,7 +23,7 @@ from ai_lessons.interfaces import agent_text, hook, library_options
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
-from ai_lessons.model.transcripts import looks_failed, patched_files
+from ai_lessons.model.transcripts import did_not_end, looks_failed, patched_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -236,6 +236,8 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
     text = _about(moment, raw, tool, answered)
     if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
         moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
+    if _was_stopped(raw, moment, text):
+        return None
     return AgentEvent(
         moment,
         session=_text(raw, "session_id") or "unnamed",
@@ -297,6 +299,14 @@ def _of_no_interest(host: str, moment: Moment, raw: Mapping[str, Any]) -> bool:
     if host == VSCODE:
         return moment is Moment.PROMPT
     return host == COPILOT and moment in {Moment.PROMPT, Moment.STOP} and bool(_text(raw, "parent_agent_id"))
+
+
+def _was_stopped(raw: Mapping[str, Any], moment: Moment, text: str) -> bool:
+    """Whether the user refused the call or interrupted it, so that the command itself has not failed."""
+    response = raw.get("tool_response")
+    if moment in {Moment.TOOL_DONE, Moment.TOOL_FAILED}:
+        return did_not_end(text) or (isinstance(response, dict) and response.get("interrupted") is True)
+    return False
 
 
 def _of_copilot(raw: Mapping[str, Any]) -> dict[str, Any]:

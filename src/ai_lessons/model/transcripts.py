@@ -27,7 +27,6 @@ _WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from w
 _FEW, _LINE, _OUTPUT = 6, 300, 20_000  # Lines that are all read; characters of a line, and of each end of an output
 SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
-ENTIRE = "entire/checkpoints/v1"  # The branch on which Entire keeps the sessions of a team
 _ERROR = expression(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
     r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
@@ -57,6 +56,13 @@ _HOST = expression(
     r"requires? approval|permission to use|was (?:blocked|denied) by|cancelled: parallel tool call|"
     r"running in (?:the )?background|hook (?:error|blocked)"
 )
+_DID_NOT_END = expression(
+    r"(?i)\A\s*(?:error: )?(?:exit code -?\d+\s+|wall time: [\d.]+ seconds\s+)?(?:\[request interrupted by user"
+    r"|the user doesn['\u2019]t want to (?:proceed|take this action)|user rejected tool use"
+    r"|the user rejected (?:this tool call|permission to use)|(?:exec )?(?:command|patch) rejected by user"
+    r"|(?:command |tool execution )?aborted by user\b|tool execution aborted\b|command was cancelled by user"
+    r"|\[operation cancelled\] reason|permission to use \w+ (?:with command .{0,2000}? )?has been denied)"
+)
 _ESCAPES = expression(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 NAMES = expression(
     r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|“[^”\n]*”"  # quoted
@@ -80,6 +86,15 @@ def telling(output: str) -> str:
 def is_host(output: str) -> bool:
     """Whether the agent host wrote this in place of the output: no lesson about the command."""
     return bool(_HOST.search(output))
+
+
+def did_not_end(output: str) -> bool:
+    """Whether a host wrote this of a call that a person refused or interrupted: the command itself has not failed.
+
+    >>> did_not_end("The user doesn't want to proceed with this tool use."), did_not_end("error: aborted by user")
+    (True, False)
+    """
+    return bool(_DID_NOT_END.match(output))
 
 
 def parted(error: str) -> tuple[str, str]:
@@ -316,7 +331,7 @@ def base_name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2] or program
 
 
-READER = 11
+READER = 12
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -334,8 +349,9 @@ _GEMINI = expression(
     r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
 )
 _PATCHED = expression(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.+?)\s*$")
+_INTERRUPTED = "[Request interrupted"  # as Claude Code writes it in the user's name
 _NOT_SAID = (
-    "<", "[Request interrupted", "Caveat:", "# AGENTS.md", "Stop hook feedback",
+    "<", _INTERRUPTED, "Caveat:", "# AGENTS.md", "Stop hook feedback",
     "This session is being continued from a previous", "Another language model started to solve this problem",
     "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
@@ -348,7 +364,7 @@ class Step(NamedTuple):
 
     `text` is what was said, the command line, or the file; `output` that of the command, or what the edit wrote.
     `failed` is None where nothing more is known of a call; `at` is in ISO 8601, `line` that of the transcript, `cwd`
-    the folder that it was called in.
+    the folder that it was called in. A call that the user refused or interrupted is `stopped`, and a turn (no text).
     """
 
     sort: str
@@ -400,6 +416,8 @@ class Transcript:
     def add_remark(self, text: str) -> None:
         """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
         words = _TAGS.sub("", text).strip()
+        if words.startswith(_INTERRUPTED):
+            self.steps.append(Step("stopped", "", line=self._line, at=self._at))
         if words and not words.startswith(_NOT_SAID):
             self.closed()
             self.steps.append(Step("said", words, line=self._line, at=self._at))
@@ -421,9 +439,16 @@ class Transcript:
             step = Step("edit", "", text[:_KEPT], None, self._line, self._at, self.cwd)
             self._calls[str(call)] = [step._replace(text=file) for file in files]
 
-    def end_call(self, call: Any, output: str, failed: bool | None) -> None:
-        """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed."""
+    def end_call(self, call: Any, output: str, failed: bool | None, *, stopped: bool = False) -> None:
+        """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed.
+
+        `stopped`: its record says that the user refused or interrupted it; the output may say so, too.
+        """
+        stopped = stopped or (failed is not False and did_not_end(output))
         for step in self._calls.pop(str(call), ()):
+            if stopped:
+                self.steps.append(step._replace(sort="stopped", output=""))
+                continue
             if step.sort == "edit" and failed:
                 continue
             # the exit code of a pipe is that of its last command
@@ -473,8 +498,10 @@ def _messages(to: Transcript, record: Json) -> None:
         if part.get("type") == "tool_use":
             to.add_call(part.get("id") or part, part.get("name"), part["input"])
         elif part.get("type") == "tool_result":
+            result = record.get("toolUseResult")
+            stopped = isinstance(result, dict) and result.get("interrupted") is True
             output = _text(part.get("content"))
-            to.end_call(part.get("tool_use_id"), output, bool(part.get("is_error")))
+            to.end_call(part.get("tool_use_id"), output, bool(part.get("is_error")), stopped=stopped)
         elif part.get("type") == "text" and user and not record.get("isSidechain"):
             to.add_remark(str(part["text"]))
 
@@ -522,17 +549,20 @@ def _codex_output(to: Transcript, call: str, output: Any) -> None:
 def _codex_item(to: Transcript, item: Json) -> bool:
     """What a tool did. Of one that no script called, the call and its output have records of their own, too."""
     sort, to.itemized = item.get("type"), True
-    if sort == "CommandExecution" and item.get("status") != "declined":
+    declined = item.get("status") == "declined"
+    if sort == "CommandExecution":
         to.begins(None, _folder(str(item.get("cwd") or "")))
         to.add_call(item["id"], sort, {"command": item["command"]})
-        code = item.get("exit_code")
-        to.end_call(item["id"], str(item.get("aggregated_output") or ""), None if code is None else code != 0)
+        code, output = item.get("exit_code"), str(item.get("aggregated_output") or "")
+        # a command that is interrupted has no code of its own
+        stopped = declined or (code == -1 and not output.strip())
+        to.end_call(item["id"], output, None if code is None else code != 0, stopped=stopped)
     elif sort == "FileChange":
         for file, change in item["changes"].items():
             if change.get("type") != "delete":
                 text = change.get("content") or change.get("unified_diff") or ""
                 to.add_call(item["id"], "edit", {"path": change.get("move_path") or file, "content": text})
-                to.end_call(item["id"], "", item.get("status") != "completed")
+                to.end_call(item["id"], "", item.get("status") != "completed", stopped=declined)
     return sort in _CODEX_ITEMS
 
 
@@ -565,14 +595,14 @@ def _gemini(to: Transcript, record: Json) -> None:
     if record.get("type") == "user":
         to.add_remark(_text(record.get("content")))
     for call in record.get("toolCalls") or ():
-        if call.get("status") not in {"success", "error"}:
+        if call.get("status") not in {"success", "error", "cancelled"}:
             continue
         to.add_call(call["id"], call.get("name"), call["args"])
         outputs = (str(result["functionResponse"]["response"].get("output", "")) for result in call.get("result") or ())
         output = "\n".join(outputs)
         code, inner = _CODE.search(output), _GEMINI.search(output)
         failed = call["status"] == "error" or bool(code and code[1] != "0")
-        to.end_call(call["id"], inner[1] if inner else output, failed)
+        to.end_call(call["id"], inner[1] if inner else output, failed, stopped=call["status"] == "cancelled")
 
 
 def _qwen(to: Transcript, record: Json) -> None:
@@ -605,11 +635,13 @@ def _copilot(to: Transcript, record: Json) -> bool:
             arguments = {**arguments, "content": text} if isinstance(text, str) else arguments
         to.add_call(data["toolCallId"], data.get("toolName"), arguments)
     elif sort == "tool.execution_complete":
-        output = _text((data.get("result") or {}).get("content")) or str((data.get("error") or {}).get("message") or "")
+        error = data.get("error") or {}
+        output = _text((data.get("result") or {}).get("content")) or str(error.get("message") or "")
         ended = _COPILOT_ENDED.search(output)
         code = (data.get("shellExecution") or {}).get("exitCode", int(ended[1]) if ended else None)
         failed = data.get("success") is False if code is None else code != 0
-        to.end_call(data["toolCallId"], _COPILOT_ENDED.sub("", output), failed)
+        stopped = error.get("code") in {"rejected", "denied"}
+        to.end_call(data["toolCallId"], _COPILOT_ENDED.sub("", output), failed, stopped=stopped)
     return sort in _COPILOT_EVENTS
 
 
@@ -653,9 +685,13 @@ def _opencode(to: Transcript, record: Json) -> None:
         state = part["state"]
         done = state.get("metadata") or {}
         if state.get("status") == "completed":
-            code = done.get("exit")
+            code, output = done.get("exit"), str(state.get("output") or "")
             to.add_call(part["callID"], part.get("tool"), state["input"])
-            to.end_call(part["callID"], str(state.get("output") or ""), None if code is None else code != 0)
+            stopped = "User aborted the command\n</bash_metadata>" in output
+            to.end_call(part["callID"], output, None if code is None else code != 0, stopped=stopped)
+        elif state.get("status") == "error" and did_not_end(str(state.get("error") or "")):
+            to.add_call(part["callID"], part.get("tool"), state["input"])
+            to.end_call(part["callID"], "", None, stopped=True)
 
 
 _GEMINI_KEYS = frozenset({"projectHash", "$set"})
