@@ -435,12 +435,13 @@ class Harvest(NamedTuple):
 
 def harvest(
     opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = "",
-    team: str = "", ref: str = model_transcripts.ENTIRE,
+    team: str = "", ref: str = "",
 ) -> Harvest:  # fmt: skip
     """What happened in the sessions of agents that could become a lesson: of all hosts, in `folder`, or of a `team`.
 
-    A team keeps them at a `ref` of its code. Left out: what a stored entry is about, and what was kept or turned down
-    for ever. A transcript on this machine that did not change is not read again. Raises NotFound: no such folder, ref.
+    A team keeps them at a `ref` of its code; without one, where Entire does. Left out: what a stored entry is about,
+    and what was kept or turned down for ever. A transcript on this machine that did not change is not read again.
+    Raises NotFound: no such folder, ref.
     """
     repo = opened.reading
     memory = _Memory(repo.options.state_dir / FOLDER)
@@ -486,11 +487,11 @@ def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> N
 
 def _of_team(folder: Path, ref: str) -> Iterator[TranscriptContents]:
     """What the sessions hold that a team keeps at a ref of its code; the project is that code's."""
-    from ai_lessons.git import objects
+    from ai_lessons.git import checkpoints
 
     project = next(iter(git_files.names_of(folder)), "")
-    for name, file, data in objects.transcripts(folder, ref):
-        yield _contents(_sessions(git_files.records_in(data), Transcript(name, "", f"{ref}:{file}")), project, folder)
+    for name, place, data in checkpoints.transcripts(folder, ref):
+        yield _contents(_sessions(git_files.records_in(data), Transcript(name, "", place)), project, folder)
 
 
 AT_A_DECISION = 50 << 20  # Bytes of transcripts that were not read before and are read for the evidence of a proposal

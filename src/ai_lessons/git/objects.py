@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import secrets
@@ -72,7 +71,6 @@ TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
 Version = TreeEntry | None  # None: no such file
 PACK_FROM: Final = 100  # So many objects become a pack, which a disk syncs in a tenth of the time of as many files
 PACK_SECONDS: Final = 600.0
-_LONGEST_TRANSCRIPT: Final = 64 << 20
 
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
 
@@ -141,36 +139,8 @@ def data_of(repo: Repo, blob: str) -> bytes:
     return stored.data if isinstance(stored, Blob) else b""
 
 
-def transcripts(folder: Path, ref: str) -> Iterator[tuple[str, str, bytes]]:
-    """The sessions that a team keeps at a ref, as Entire does: the name of each, its file, and what that holds.
-
-    `metadata.json` beside a file names its session; of several files of one session the longest counts.
-    Raises NotFound: no such ref. NoRepository and its like: see `worktree.locate`.
-    """
-    worktree = _repository(folder)
-    tries = (f"refs/heads/{ref}", f"refs/remotes/origin/{ref}", ref)
-    answers = (plumbing.run(worktree, "rev-parse", "--verify", "-q", f"{name}^{{commit}}") for name in tries)
-    commit = next((done.text for done in answers if not done.code), "")
-    if not commit:
-        raise NotFound("ref", ref, hint=f"git -C {folder} fetch origin {ref}:{ref}")
-    rows = plumbing.output(worktree, "ls-tree", "-r", "-l", "-z", commit).decode("utf-8", "replace").split("\0")
-    blobs = {path: head.split()[2:] for head, _, path in (row.partition("\t") for row in rows if row)}
-    longest = dict[str, tuple[int, str, str]]()
-    with opened(worktree) as repo:
-        for path, (blob, size) in blobs.items():
-            if not path.endswith(".jsonl") or not size.isdigit() or int(size) > _LONGEST_TRANSCRIPT:
-                continue  # a clone without all files does not say how long those are
-            beside = blobs.get(f"{path.rpartition('/')[0]}/metadata.json", ("", ""))
-            name = path.removesuffix(".jsonl")
-            if beside[1].isdigit():
-                with suppress(ValueError, RecursionError, KeyError, TypeError):
-                    name = str(json.loads(data_of(repo, beside[0]))["session_id"])
-            longest[name] = max(longest.get(name, (0, "", "")), (int(size), path, blob))
-        for name, (_, path, blob) in sorted(longest.items()):
-            yield name, path, data_of(repo, blob)
-
-
-def _repository(folder: Path) -> Worktree:
+def repository(folder: Path) -> Worktree:
+    """The repository that a folder lies in, or that it is, as on a server. Raises: see `worktree.locate`."""
     bare = all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
     return as_hub(folder.resolve()) if bare else locate(folder)
 
@@ -178,7 +148,7 @@ def _repository(folder: Path) -> Worktree:
 def authors(folder: Path) -> frozenset[str]:
     """The names under which the last 5,000 commits of all branches were made; none where no git is."""
     try:
-        listed = plumbing.output(_repository(folder), "log", "--all", "--max-count=5000", "--format=%an%n%cn")
+        listed = plumbing.output(repository(folder), "log", "--all", "--max-count=5000", "--format=%an%n%cn")
     except AiLessonsError:
         return frozenset()
     return frozenset(listed.decode("utf-8", "replace").splitlines())

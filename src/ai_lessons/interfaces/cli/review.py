@@ -26,7 +26,6 @@ from ai_lessons.interfaces.cli import command, options
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal, line
 from ai_lessons.model.entries import Kind
-from ai_lessons.model.transcripts import ENTIRE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -431,7 +430,7 @@ HARVEST_PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
 @options.several("--keep", "keep", metavar="all|ID", text="Add these drafts as they are; for people only;")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @click.option("--from", "team", metavar="REPO", help="Read the sessions that a team keeps in the git of its code.")
-@click.option("--ref", default=ENTIRE, show_default=True, help="Where in it: a branch or another ref.")
+@click.option("--ref", default="", help="Where in it: a branch, a ref, or all below a name; else where Entire does.")
 @options.several("--propose", "propose", metavar="all|ID", text="Propose these statements as rules; all: said twice;")
 def harvest(
     call: Call, folder: str, since: datetime | None, project: str | None, keep: tuple[str, ...], yes: bool,
