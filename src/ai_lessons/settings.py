@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ai_lessons.errors import NotFound, StorageFailed, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace, Where
 
 PROGRAM = "ai-lessons"
@@ -202,6 +202,14 @@ def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tu
     if configured:
         return configured, str(file)
     return next(((host, name) for name, host in AGENT_HOSTS.items() if name in values), (None, ""))
+
+
+def is_agent(environ: Mapping[str, str]) -> bool:
+    """Whether an agent calls, by the variables of hosts or by settings that can be read."""
+    try:
+        return load(environ).agent is not None
+    except AiLessonsError:
+        return _agent(environ, None, Path())[0] is not None
 
 
 def current_folder() -> Path:

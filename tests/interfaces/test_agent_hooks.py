@@ -16,6 +16,7 @@ import pytest
 
 from ai_lessons.app import hints
 from ai_lessons.interfaces import agent_hook
+from ai_lessons.interfaces.output import DATA
 from interfaces.a_terminal import Spawn, finish
 from interfaces.agent_host import EVENTS, Host, add, context
 from interfaces.world import environment, run_inside
@@ -66,7 +67,7 @@ def test_a_session_begins_with_the_number_of_proposals_also_in_a_worktree_of_the
 
 def test_where_nothing_is_known_of_the_folder_the_agent_still_learns_that_it_can_ask(host: Host) -> None:
     told = host.hear("session_start", cwd=str(host.code.parent))
-    assert ("ai-lessons recall search" in told, len(told.splitlines())) == (True, 1)
+    assert ("ai-lessons recall search" in told, len(told.splitlines())) == (True, 3)
 
 
 def test_the_commands_of_a_session_say_that_an_agent_calls(host: Host, tmp_path: Path) -> None:
@@ -184,8 +185,9 @@ def test_attempts_that_failed_before_one_worked_are_iteration(host: Host) -> Non
         "make_test_failed_again", "git_push_failed", "before_make_test_fixed", "make_test_done", "stop", "stop_again",
     )  # fmt: skip
     assert list(said) == ["session_start", "stop"]
-    assert said["stop"].startswith("`make test` failed, then `printf 'test:")
-    assert "&& make test` worked, and no lesson says so." in said["stop"]
+    assert said["stop"].startswith("A command failed, then another worked, and no lesson says so.")
+    assert f"{DATA}\n`make test` failed, then `printf 'test:" in said["stop"]
+    assert said["stop"].endswith("&& make test` worked")
     assert "add-lesson --when … --do … --because …" in said["stop"]
     assert len(said["stop"]) <= 400
     assert play(host, "stop") == {}

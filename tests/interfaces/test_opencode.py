@@ -85,7 +85,8 @@ def test_the_lesson_that_is_missing_is_asked_for_when_a_command_worked(host: Hos
         host, tool("bash", "before", failed), tool("bash", "after", failed, "fatal: no upstream branch", 128),
         tool("bash", "before", fixed), tool("bash", "after", fixed, "pushed", 0),
     )  # fmt: skip
-    assert done["output"].startswith("pushed\n\n`git push` failed, then `git push -u origin HEAD` worked")
+    assert done["output"].startswith("pushed\n\nA command failed, then another worked")
+    assert done["output"].endswith("\n`git push` failed, then `git push -u origin HEAD` worked")
 
 
 def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(checked: Host, run: Run) -> None:  # noqa: F811

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Context
     from ai_lessons.app.open_repository import Options
+    from ai_lessons.interfaces.output import AgentText
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
@@ -157,10 +158,10 @@ def respond(
         hints = handle_event(asking(terms), event._replace(moment=Moment.STOP), fitting, explain=explain)
     if explain:
         return agent_text.explained(hints)
-    text = draw(hints, most=most) if hints.moment else ""
+    text = draw(hints, most=most) if hints.moment else None
     # no rule fits into the text as a whole, but the host has to ask or refuse all the same
     if hints.decision and not text:
-        text = "; ".join(hints.offered.why[rule] for rule in hints.offered.breaks)
+        text = agent_text.broken(hints)
     return answer(event, text, hints.decision) if text else ""
 
 
@@ -438,7 +439,7 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def answer(event: AgentEvent, text: str, decision: str = "") -> str:
+def answer(event: AgentEvent, text: AgentText, decision: str = "") -> str:
     """The JSON that adds `text` to the context of the agent. At a stop it makes the agent go on, once.
 
     `decision`: the host shall `ask` its user whether to do what it is about to do, or refuse it (`deny`).

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library
+    from ai_lessons.interfaces.output import AgentText
     from ai_lessons.model.entries import Kind
     from ai_lessons.settings import Settings
 
@@ -117,12 +118,17 @@ def _refuse_bytes(args: Sequence[str]) -> None:
 
 
 def _print_error(error: AiLessonsError, args: Sequence[str], code: int) -> int:
+    from ai_lessons.settings import is_agent
+
     if "--json" in takewhile(lambda word: word != "--", args):  # what follows is for the script
         error.hint = next_step(error)
         click.echo(output.dump(output.error(error)), err=True)
         return code
     # a crash is one line
-    remark("error: " + (f"{clean(error.message)}; {error.hint}" if code == EXIT_BUG else in_words(error)))
+    words = "error: " + (f"{clean(error.message)}; {error.hint}" if code == EXIT_BUG else in_words(error))
+    if is_agent(os.environ):
+        words = output.refused(words)
+    remark(words)
     return code
 
 
@@ -358,10 +364,6 @@ class Tool(NamedTuple):
     destroys: bool = False
     repeatable: bool = False  # Calling it once more with the same arguments changes nothing more
     alone: bool = False  # It may take long and shares nothing with other calls
-
-    def headline(self, root: str) -> str:
-        """The first line of an answer from this repository; empty for a tool without a notice."""
-        return f"From the knowledge repository {line(root)}. {self.notice}" if self.notice else ""
 
 
 class HelpfulCommand(click.Command):
@@ -679,7 +681,7 @@ class Call:
     ) -> None:
         """Print a value as text or, with `--json`, as `data`; notes go to stderr.
 
-        Agents get the text below the notice of the command's tool, if it has one.
+        An agent that calls a command that is a tool, too, gets text and notes behind the line that says what is data.
         """
         if self.bars:
             self.bars.finish()
@@ -687,12 +689,18 @@ class Call:
             click.echo(output.dump(data(value) if data else value))
             return
         tool = getattr(click.get_current_context().command, "tool", None)
-        if tool and tool.notice and self.settings.agent:
-            head = "" if is_nothing(value) else f"{tool.headline(self.settings.whereabouts)}\n\n"
-            click.echo(f"{head}{text(value, BARE)}")
+        if tool and self.settings.agent:
+            click.echo(self.for_agents(tool, value, text))
         else:
             self.say(self.view.fit(text(value, self.view)), paged=paged)
-        self.note(notes_of(value))
+            self.note(notes_of(value))
+
+    def for_agents(self, tool: Tool, value: T, text: Callable[[T, View], str]) -> AgentText:
+        """The text of an answer and its notes behind the line that says what is data."""
+        words, notes = text(value, BARE if tool.notice else self.view), [] if self.quiet else notes_of(value)
+        if is_nothing(value) and not notes:
+            return output.behind("", words)
+        return output.answered(tool.notice, self.settings.whereabouts, words, notes)
 
     def interrupted(self) -> None:
         """Raise if the caller has cancelled the call."""
@@ -711,10 +719,12 @@ class Call:
         click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
 
     def note(self, notes: Iterable[str]) -> None:
-        """Print notes on stderr, unless `-q`."""
-        if not self.quiet:
-            for note in dict.fromkeys(notes):
-                remark(f"note: {line(note)}")
+        """Print notes on stderr, unless `-q`; for agents below the line that says what is data."""
+        rows = [] if self.quiet else [f"note: {line(note)}" for note in dict.fromkeys(notes)]
+        if rows and self.settings.agent:
+            rows = [output.behind(output.DATA, *map(output.short_note, rows))]
+        for row in rows:
+            remark(row)
 
     def edit_until_valid(self, job: Callable[[Edits], T], nothing: str = "nothing was changed") -> T:
         """Run a job that edits, until its text is accepted or the user gives up: then the text is saved.

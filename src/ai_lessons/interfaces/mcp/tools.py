@@ -33,20 +33,18 @@ from ai_lessons.app.answers import Answer, Shown
 from ai_lessons.app.open_repository import Limits, Options, Progress, silent
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
-from ai_lessons.interfaces import agent_text, library_options
+from ai_lessons.interfaces import agent_text, library_options, output
 from ai_lessons.interfaces.cli import command, root
 from ai_lessons.interfaces.cli.command import (
     Argument,
     Call,
     Command,
     Tool,
-    is_nothing,
-    notes_of,
     walk,
 )
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.lesson import lesson
-from ai_lessons.interfaces.output import BARE, clean, encode, line
+from ai_lessons.interfaces.output import clean, encode, line
 from ai_lessons.model.entries import Kind, fields_of
 
 if TYPE_CHECKING:
@@ -393,11 +391,7 @@ class ToolCall(Call):
 
     def answer(self, value: Any, text: Any, data: Any = None, **_terminal: Any) -> None:
         """Keep what the agent reads, and the same as data; agents have no pager."""
-        notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
-        root = self.settings.whereabouts
-        head = "" if is_nothing(value) else self.served.headline(root)
-        blocks = head, text(value, BARE if self.served.notice else self.view), notes
-        whole = "\n\n".join(filter(None, blocks))
+        whole, root = self.for_agents(self.served, value, text), self.settings.whereabouts
         structured = agent_text.data(value, self.served, root, encode(data(value)) if data else None)
         self.result = CallToolResult(content=[TextContent(type="text", text=whole)], structured_content=structured)
 
@@ -435,7 +429,7 @@ class CommandTool(ServedTool):
         try:
             return await anyio.to_thread.run_sync(self.fn, arguments, context)
         except AiLessonsError as error:
-            raise ToolError(command.in_words(error)) from error
+            raise ToolError(output.refused(command.in_words(error))) from error
         except Exception as error:
             LOG.exception("tool %s", self.name)
             raise ToolError(agent_text.bug(error, self.log)) from error
@@ -519,7 +513,11 @@ def links_of(answer: Data) -> list[ResourceLink]:
         [answer] if "path" in answer and "text" not in answer else []
     )
     return [
-        ResourceLink(uri=ENTRY_URI.format(id=entry["handle"]), name=entry["handle"], title=entry.get("title"))
+        ResourceLink(
+            uri=ENTRY_URI.format(id=entry["handle"]),
+            name=entry["handle"],
+            title=output.short_name(entry.get("title") or "") or None,
+        )
         for entry in entries[:LINKS]
     ]
 
