@@ -84,19 +84,19 @@ def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_u
 
 
 def test_only_what_is_new_is_read_again(run: Run, transcript: Path, closing: ExitStack) -> None:
-    from ai_lessons.git import files
+    from ai_lessons.git import transcript_files
 
     first = run("contribute", "harvest", "--json").json
     kept = Path.home() / ".local/state/ai-lessons/harvest"
     assert (kept.stat().st_mode & 0o777, "git push" in (kept / "seen.json").read_text()) == (0o700, True)
     read: list[str] = []
-    every = files.records
+    every = transcript_files.records
 
     def noted(file: Path) -> Iterator[tuple[int, object]]:
         read.append(file.name)
         return every(file)
 
-    closing.enter_context(instead("ai_lessons.git.files.records", noted))
+    closing.enter_context(instead("ai_lessons.git.transcript_files.records", noted))
     shutil.copy(transcript, transcript.with_name("other.jsonl"))
     again = run("contribute", "harvest", "--json").json
     assert read == ["other.jsonl"]
@@ -155,22 +155,24 @@ def test_what_nobody_got_past_is_told_before_the_command_in_its_project_until_it
 
 
 def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path) -> None:
-    from ai_lessons.git import files
+    from ai_lessons.git import transcript_files
 
     shutil.copy(transcript, transcript.with_name("older.jsonl"))
     os.utime(transcript.with_name("older.jsonl"), (0, 0))
-    every, left = files.records, ["older.jsonl", "cb2cfbaf.jsonl"]
+    every, left = transcript_files.records, ["older.jsonl", "cb2cfbaf.jsonl"]
 
     def until_pressed(file: Path) -> Iterator[tuple[int, object]]:
         if left.pop() != file.name or file.name == "older.jsonl":
             raise KeyboardInterrupt
         return every(file)
 
-    with instead("ai_lessons.git.files.records", until_pressed):
+    with instead("ai_lessons.git.transcript_files.records", until_pressed):
         assert run("contribute", "harvest").code == 130
     assert left == []
     left[:] = ["older.jsonl"]
-    rest = instead("ai_lessons.git.files.records", lambda file: every(file) if file.name == left.pop() else iter(()))
+    rest = instead(
+        "ai_lessons.git.transcript_files.records", lambda file: every(file) if file.name == left.pop() else iter(())
+    )
     with rest:
         assert run("contribute", "harvest", "--json").json[0]["seen"]["sessions"] == 1
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, statements_of, without_people
 from ai_lessons.errors import StorageFailed
-from ai_lessons.git.files import records, records_in
+from ai_lessons.git.transcript_files import records, records_in
 from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
 
@@ -523,3 +523,47 @@ def test_a_compressed_rollout_is_read_like_the_same_one_unpacked(tmp_path: Path)
             list(records(tmp_path / "codex.jsonl.zst"))
     else:
         assert list(records(tmp_path / "codex.jsonl.zst")) == list(records(RECORDED / "codex.jsonl"))
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just([]), st.just({}), st.just([[]]),
+    st.just({"type": "text"}), st.just("{"), st.just("[" * 3),
+)  # fmt: skip
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where the values in a record stand."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return (
+        [at, *(place for key, part in inner for place in places(part, (*at, key)))]
+        if at
+        else [place for key, part in inner for place in places(part, (key,))]
+    )
+
+
+RECORDS = [
+    record
+    for name in ("claude-code", "codex", "codex-code-mode", "gemini")
+    for _, record in records(RECORDED / f"{name}.jsonl")
+]
+
+
+@given(st.data())
+def test_a_value_of_another_sort_anywhere_in_a_record_stops_nothing(data: st.DataObject) -> None:
+    record = json.loads(json.dumps(data.draw(st.sampled_from(RECORDS))))
+    for _ in range(data.draw(st.integers(1, 3))):
+        every = places(record)
+        if not every:
+            break
+        *way, last = data.draw(st.sampled_from(every))
+        holder = record
+        for key in way:
+            holder = holder[key]
+        if data.draw(st.booleans()):
+            holder[last] = data.draw(ODD)
+        elif isinstance(holder, dict):
+            del holder[last]
+    transcript = taken(record)
+    assert transcript.known + transcript.unknown == 1
+    list(happened(transcript.closed().steps, "s", "p", "h", "f"))
+    statements_of(transcript, "p")

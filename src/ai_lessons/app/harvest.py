@@ -18,10 +18,12 @@ from ai_lessons.app import secrets
 from ai_lessons.app.answers import LessonDraft, PastSessions, RuleDraft, Suggested, Written
 from ai_lessons.app.contexts import named_commands
 from ai_lessons.connectors import agent_hosts
-from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.git import files as git_files
+from ai_lessons.git import transcript_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.selection import carried_out
+from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import expression, lessons
 from ai_lessons.model import transcripts as model_transcripts
@@ -29,7 +31,7 @@ from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, check_path
-from ai_lessons.model.texts import one_line
+from ai_lessons.model.texts import one_line, printable
 from ai_lessons.model.transcripts import READER, Transcript, base_name
 from ai_lessons.search import terms
 
@@ -45,12 +47,12 @@ if TYPE_CHECKING:
 
 MOST_EDITED = 2  # Files of a draft that were edited after its failure, the most frequent first
 PER_SESSION, PER_PROJECT = 2, 5  # Statements of a session that are quoted, and failures of a project that are drafted
-_TITLE = 100  # Characters of a title
+_TITLE, _QUOTED = 100, 400  # Characters of a title and of a quote
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
 _QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")  # As `draft` writes it
 _MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
 _PEOPLE = expression(
-    r"[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
+    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
     r"|(?<=\\Users\\)[^\\\s]+"
 )
 
@@ -491,7 +493,8 @@ def _of_team(folder: Path, ref: str) -> Iterator[TranscriptContents]:
 
     project = next(iter(git_files.names_of(folder)), "")
     for name, place, data in checkpoints.transcripts(folder, ref):
-        yield _contents(_sessions(git_files.records_in(data), Transcript(name, "", place)), project, folder)
+        records = transcript_files.records_in(data)
+        yield _contents(_sessions(records, Transcript(name, "", place)), project, folder)
 
 
 AT_A_DECISION = 50 << 20  # Bytes of transcripts that were not read before and are read for the evidence of a proposal
@@ -714,7 +717,7 @@ def transcripts(
 def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
     root = git_files.beginning(file.parents[1] / ".project_root").strip()  # most hosts say it in the records
-    yield from _sessions(git_files.records(file), Transcript(file.stem, root, str(file)))
+    yield from _sessions(transcript_files.records(file), Transcript(file.stem, root, str(file)))
 
 
 def _sessions(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[Transcript]:
@@ -738,10 +741,16 @@ def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
     return people.sub(_UNKNOWN, text) if people else text
 
 
+def cleaned(text: str) -> str:
+    """What a transcript holds (words, names of sessions and files, outputs) as a draft may: printable, no secrets."""
+    return secrets.masked(printable(text))
+
+
 def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
     """Words of a person as they are stored and shown: in short, without secrets and people."""
     # a quote that is longer is no statement, and review shows several
-    return without_people(secrets.masked(" ".join(text.split())), people)[:400]
+    begin = " ".join(text[: 10 * _QUOTED].split())
+    return without_people(cleaned(begin), people)[:_QUOTED]
 
 
 def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
@@ -768,8 +777,9 @@ def _masked(command: Happened) -> Happened:
     if not command.failed:
         short = (word if len(word) <= _WORD else _UNKNOWN for word in command.words[:_WORDS])
         return command._replace(words=tuple(short))
-    words, output, done = map(secrets.masked, ("\n".join(command.words), command.output, command.done[:_LINE]))
-    return command._replace(words=tuple(words.split("\n")), output=output, done=done)
+    every = "\n".join(command.words), command.output, command.done[:_LINE], command.folder
+    words, output, done, folder = map(cleaned, every)
+    return command._replace(words=tuple(words.split("\n")), output=output, done=done, folder=folder)
 
 
 def project_of(cwd: str) -> str:
@@ -818,6 +828,8 @@ def _contents(played: Iterable[Transcript], project: str = "", code: Path | None
     seen = TranscriptContents(0, 0, [], [], [])
     for session in played:
         name = project or name_of(session.first_cwd)
+        session.session = clean_session(cleaned(session.session))
+        session.file = " ".join(cleaned(session.file).splitlines())
         events = commands.happened(session.steps, session.session, name, session.host, session.file)
         seen.happened.extend(map(_masked, events))
         speaks = any(step.sort == "said" for step in session.steps)
@@ -838,6 +850,9 @@ def _remembered(row: list[Any]) -> Happened:
     return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), done, *where)
 
 
+_FAULTY = 3  # Values that are remembered of a transcript that is too large: the last says so
+
+
 class _Memory:
     """What was seen in transcripts, by file; what was decided about candidates; and which sessions taught entries."""
 
@@ -853,10 +868,16 @@ class _Memory:
     def seen(self, file: Path, status: os.stat_result) -> TranscriptContents:
         """What a file holds; it is read again only if it has changed."""
         if self.has(file, status):
+            if len(self._files[str(file)]) == _FAULTY:
+                raise StorageFailed(self._files[str(file)][-1])
             read, unread, events, stated, moments = self._files[str(file)][2:]
             rows = (Statement._make(row)._replace(files=tuple(row[3])) for row in stated)
             return TranscriptContents(read, unread, [*map(_remembered, events)], [*rows], [*map(Moment._make, moments)])
-        seen = _contents(sessions(file))
+        try:
+            seen = _contents(sessions(file))
+        except transcript_files.TranscriptTooLarge as error:
+            self._files[str(file)] = [status.st_size, status.st_mtime_ns, error.message]
+            raise
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen
 

@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 from collections import defaultdict
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +29,9 @@ from ai_lessons.connectors.exporters import (
     word_of,
 )
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.git import databases
 from ai_lessons.git import files as git_files
-from ai_lessons.git.files import READ_LIMIT, translated
+from ai_lessons.git.files import translated
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
 from ai_lessons.model.frontmatter import read_entry
@@ -548,9 +549,6 @@ def _logged(where: str, first: Row, last: Row) -> Item:
 
 # --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
 
-STEPS, PATIENCE = 1_000_000, 2_000
-"""A query is cut off after so many times so many steps of SQLite's machine; a full table scan takes far fewer."""
-
 _MAIN = ("lessons", "rules", "resources")
 _LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
 """What has a table of its own for each main table (`lesson_tags`), and the column of it."""
@@ -598,26 +596,14 @@ def read_database(file: Path, now: datetime) -> Bundle:
 
 def _tables(file: Path) -> dict[str, list[Row]]:
     """All rows of the tables that we know, with lower-case columns, in the order of their ids."""
-    left = [PATIENCE]
-
-    def over() -> int:
-        left[0] -= 1
-        return left[0] < 0
-
-    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as db:
-        db.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        db.row_factory = sqlite3.Row
-        db.set_progress_handler(over, STEPS)
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, READ_LIMIT)
-        for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
-            db.execute(f"PRAGMA {setting}")
-        tables = {}
-        for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
-            if name.lower() in _TABLES and not str(sql).upper().lstrip().startswith("CREATE VIRTUAL"):
-                quoted = name.replace('"', '""')
-                rows = [{k.lower(): row[k] for k in row.keys()} for row in db.execute(f'SELECT * FROM "{quoted}"')]  # noqa: S608, SIM118 - quoted; a Row iterates over values
-                tables[name.lower()] = sorted(rows, key=lambda row: str(row.get("id")))
-        return tables
+    rows_of = dict[str, list[Row]]()
+    with databases.foreign(file) as db:
+        for table, (quoted, columns) in databases.tables(db).items():
+            if table in _TABLES and columns:
+                rows = db.execute(f"SELECT {', '.join(columns.values())} FROM {quoted}")  # noqa: S608 - quoted
+                every = [dict(zip(columns, row, strict=True)) for row in rows]
+                rows_of[table] = sorted(every, key=lambda row: str(row.get("id")))
+    return rows_of
 
 
 def _links(

@@ -7,11 +7,9 @@ import fcntl
 import json
 import os
 import re
-import sqlite3
 import stat
 import threading
-from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
@@ -647,11 +645,6 @@ def same_name(first: str, second: str) -> bool:
 
 # --- transcripts of agent hosts ---
 
-_RECORD_LIMIT = 32 << 20  # Bytes of one record; what is longer is read in pieces, none of which is one
-_PARTS = """SELECT part.data, message.data, session.id, session.directory, part.time_created FROM part
-JOIN message ON message.id = part.message_id JOIN session ON session.id = part.session_id
-ORDER BY session.id, part.time_created, part.id"""
-
 
 def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.stat_result]]:
     """The files that globs below folders match and their status, newest first. Raises nothing."""
@@ -665,91 +658,3 @@ def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.sta
             if stat.S_ISREG(status.st_mode):
                 files[file] = status
     return sorted(files.items(), key=lambda row: -row[1].st_mtime)
-
-
-def records(file: Path) -> Iterator[tuple[int, Any]]:
-    """The records of a transcript with their line: of JSON lines, of one JSON text with `messages`, or of a database.
-
-    None stands for a line that is no JSON. Raises StorageFailed, also where it is compressed and nothing here can read
-    that, and NotFound: it is gone.
-    """
-    if file.suffix == ".zst":  # Codex keeps them so after a week
-        if not file.with_suffix("").exists():
-            yield from _uncompressed(file)
-        return
-    with opened(file) as lines:
-        if file.suffix == ".db":
-            yield from _parts(file)
-            return
-        if file.suffix == ".json":
-            yield from records_in(lines.read(_RECORD_LIMIT))
-            return
-        for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
-            yield number, _json(line)
-
-
-def records_in(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The records of JSON lines, or of one JSON text with `messages`; see `records`."""
-    whole = _json(data)
-    if not isinstance(whole, dict):
-        yield from ((number, _json(line)) for number, line in enumerate(data.splitlines(), 1))
-        return
-    messages = whole.get("messages")
-    messages = messages if isinstance(messages, list) else []
-    if isinstance(info := whole.get("info"), dict) and "directory" in info:
-        yield from ((1, record) for message in messages for record in _exported(info, message))
-        return
-    for record in (whole, *messages):
-        yield 1, record
-
-
-def _exported(info: dict[str, Any], message: Any) -> Iterator[Any]:
-    """The parts of a message as `opencode export` writes them, in the form of `_parts`; a subagent is asked by one."""
-    try:
-        stated, parts = message["info"], [*message["parts"]]
-        at = datetime.fromtimestamp(stated["time"]["created"] / 1000, UTC).isoformat()
-        role = "agent" if info.get("parentID") else stated["role"]
-        where = {"session": info.get("id"), "cwd": info["directory"], "at": at, "role": role}
-    except (TypeError, KeyError, ValueError, OverflowError):  # its form is not known
-        yield None
-        return
-    yield from ({"part": part, **where} for part in parts)
-
-
-def _uncompressed(file: Path) -> Iterator[tuple[int, Any]]:
-    """The records of a file compressed by Zstandard, by the program for it: Python has none before 3.14."""
-    import shutil  # only here, as a list loads this module, too
-    import subprocess
-
-    program = shutil.which("zstd")
-    if program is None:
-        raise StorageFailed("compressed, not read; to have it read install the program zstd")
-    argv = [program, "-dcq", "--", str(file.absolute())]
-    nothing = subprocess.DEVNULL
-    with subprocess.Popen(argv, cwd="/", stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as reader:
-        lines = reader.stdout
-        if lines is not None:
-            for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
-                yield number, _json(line)
-    if reader.returncode:
-        raise StorageFailed("compressed, and damaged")
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _parts(file: Path) -> Iterator[tuple[int, Any]]:
-    """The parts of the messages in a database of opencode. It is another program's: nothing in it is changed."""
-    try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            for number, (part, message, session, folder, at) in enumerate(db.execute(_PARTS), 1):
-                inner, outer = _json(part), _json(message)
-                role = outer.get("role") if isinstance(outer, dict) else None
-                stamp = datetime.fromtimestamp(at / 1000, UTC).isoformat()
-                yield number, {"part": inner, "role": role, "session": session, "cwd": folder, "at": stamp}
-    except sqlite3.Error:  # another version, or being made: there is nothing in it that we can read
-        yield 0, None

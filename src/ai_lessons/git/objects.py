@@ -149,7 +149,7 @@ def authors(folder: Path) -> frozenset[str]:
     """The names under which the last 5,000 commits of all branches were made; none where no git is."""
     try:
         listed = plumbing.output(repository(folder), "log", "--all", "--max-count=5000", "--format=%an%n%cn")
-    except AiLessonsError:
+    except (AiLessonsError, OSError, ValueError):  # as of a path that no folder can have
         return frozenset()
     return frozenset(listed.decode("utf-8", "replace").splitlines())
 

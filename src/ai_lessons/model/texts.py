@@ -329,6 +329,17 @@ def first_of(values: Sequence[str], most: int) -> str:
     return ", ".join(values[:most]) + (f" and {len(values) - most} more" if len(values) > most else "")
 
 
+def printable(text: str) -> str:
+    r"""Text of many lines with a blank in the place of each sign that is neither shown nor a tab or the end of a line.
+
+    >>> printable("a\x1b]0;b\x07\n\tc")
+    'a ]0;b \n\tc'
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else " " for sign in text)
+
+
 def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
     """A title: one line without control characters, cut between words where it is too long."""
     line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())

@@ -12,6 +12,7 @@ from math import exp, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.model import expression
+from ai_lessons.model.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -331,7 +332,7 @@ def base_name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2] or program
 
 
-READER = 12
+READER = 13
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -355,8 +356,16 @@ _NOT_SAID = (
     "This session is being continued from a previous", "Another language model started to solve this problem",
     "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
+_STAMP = expression(r"\d{4}-\d\d-\d\d(?:[T ][\d:.,Zz+-]{1,30})?", re.ASCII)
+_LONGEST_PATH = 4096  # Characters
+_OTHER_VALUES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, OSError, RecursionError)
+"""What reading a record of a known form raises where it holds values of another."""
 _TAGS = expression(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 _SHELL = expression(r"(?:/\S*/)?(?:ba|z|da)?sh")
+
+
+def _is_path(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_PATH and text.isprintable()
 
 
 class Step(NamedTuple):
@@ -392,7 +401,7 @@ class Transcript:
     def take(self, line: int, record: object) -> None:
         """One record of the file, at this line; what is not known is counted and left."""
         self._line, is_known = line, False
-        with suppress(TypeError, ValueError, AttributeError, RecursionError):  # of a known form, with other values
+        with suppress(*_OTHER_VALUES):
             is_known = isinstance(record, dict) and self._read(record)
         self.known += is_known
         self.unknown += not is_known
@@ -404,18 +413,18 @@ class Transcript:
             stamp = record.get("timestamp") or record.get("at") or ""
             if isinstance(stamp, int) and 0 < stamp < 1e13:  # Milliseconds since 1970 that a year of four digits has
                 stamp = datetime.fromtimestamp(stamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self._at = stamp if isinstance(stamp, str) and stamp else self._at
+            self._at = stamp if isinstance(stamp, str) and _STAMP.fullmatch(stamp) else self._at
         return read is not None and read(self, record) is not False
 
     def begins(self, session: Any, cwd: Any) -> None:
         """What a record says of the session that it belongs to."""
         self.session = session if isinstance(session, str) and session else self.session
-        self.cwd = cwd if isinstance(cwd, str) and cwd else self.cwd
+        self.cwd = cwd if isinstance(cwd, str) and _is_path(cwd) else self.cwd
         self.first_cwd = self.first_cwd or self.cwd
 
     def add_remark(self, text: str) -> None:
         """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
-        words = _TAGS.sub("", text).strip()
+        words = _TAGS.sub("", printable(text[:_OUTPUT])).strip()
         if words.startswith(_INTERRUPTED):
             self.steps.append(Step("stopped", "", line=self._line, at=self._at))
         if words and not words.startswith(_NOT_SAID):
@@ -431,13 +440,14 @@ class Transcript:
             inner = len(command) > 2 and _SHELL.fullmatch(str(command[0]))
             command = command[2] if inner else " ".join(map(str, command))
         if isinstance(command, str) and not command.startswith("apply_patch"):
+            command = printable(command[:_OUTPUT])
             self._calls[str(call)] = [Step("command", command, line=self._line, at=self._at, cwd=self.cwd)]
         elif str(tool).lower() in EDITORS or command:
             patch = next((str(arguments[key]) for key in _PATCH if arguments.get(key)), str(command or ""))
             files = [arguments[key] for key in _FILE if isinstance(arguments.get(key), str)][:1] or patched_files(patch)
             text = next((arguments[key] for key in _NEW if isinstance(arguments.get(key), str)), patch)
             step = Step("edit", "", text[:_KEPT], None, self._line, self._at, self.cwd)
-            self._calls[str(call)] = [step._replace(text=file) for file in files]
+            self._calls[str(call)] = [step._replace(text=file) for file in files if _is_path(file)]
 
     def end_call(self, call: Any, output: str, failed: bool | None, *, stopped: bool = False) -> None:
         """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed.
@@ -675,7 +685,7 @@ _CODEBUDDY_ITEMS = frozenset({"message", "function_call", "function_call_result"
 
 
 def _opencode(to: Transcript, record: Json) -> None:
-    """opencode: parts of messages, as `git.files.records` reads them from its database."""
+    """opencode: parts of messages, as `git.transcript_files.records` reads them from its database."""
     part = record["part"]
     to.begins(record.get("session"), record.get("cwd"))
     if part.get("type") == "text" and record.get("role") == "user" and not part.get("synthetic"):

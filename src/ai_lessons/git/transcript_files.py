@@ -1,0 +1,208 @@
+"""The records of transcripts that agent hosts keep: JSON lines, one JSON text, compressed lines, a database.
+
+What comes out of a file is limited, not what goes in: a small file can hold much.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import StorageFailed
+from ai_lessons.git.databases import foreign, tables
+from ai_lessons.git.files import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    Record = tuple[int, Any]
+    Tables = Mapping[str, tuple[str, Mapping[str, str]]]
+
+MOST_BYTES, MOST_RECORDS = 1 << 30, 2_000_000  # of one file, as they come out of it
+_RECORD_LIMIT = 32 << 20  # Bytes of one record; what is longer is read in pieces, none of which is one
+_MOST_VALUES = 2_000_000  # Values of one record: each takes some sixty bytes of memory and may be written with two
+
+
+class TranscriptTooLarge(StorageFailed):
+    """More comes out of a transcript than is read of one."""
+
+    def __init__(self) -> None:
+        most = f"{MOST_BYTES >> 20:,} MB or {MOST_RECORDS:,} records"
+        super().__init__(f"not read, because it holds more than {most}")
+
+
+def records(file: Path) -> Iterator[Record]:
+    """The records of a transcript with their line: of JSON lines, of one JSON text with `messages`, or of a database.
+
+    None stands for a line that is no JSON. Raises StorageFailed: it is compressed and nothing here can read that, or
+    is damaged. TranscriptTooLarge, after those that were read. NotFound: it is gone.
+    """
+    if file.suffix == ".zst":  # Codex keeps them so after a week
+        if not file.with_suffix("").exists():
+            yield from _uncompressed(file)
+        return
+    with opened(file) as lines:
+        if file.suffix == ".db":
+            yield from _parts(file)
+        elif file.suffix == ".json":
+            yield from records_in(lines.read(_RECORD_LIMIT))
+        else:
+            yield from _lines(lines)
+
+
+def records_in(data: bytes) -> Iterator[Record]:
+    """The records of JSON lines, or of one JSON text with `messages`; see `records`."""
+    whole = _json(data)
+    if not isinstance(whole, dict):
+        yield from ((number, _json(line)) for number, line in enumerate(data.splitlines(), 1))
+        return
+    messages = whole.get("messages")
+    messages = messages if isinstance(messages, list) else []
+    if isinstance(info := whole.get("info"), dict) and "directory" in info:
+        yield from ((1, record) for message in messages for record in _exported(info, message))
+        return
+    for record in (whole, *messages):
+        yield 1, record
+
+
+def _lines(lines: IO[bytes]) -> Iterator[Record]:
+    """The records of JSON lines. Raises TranscriptTooLarge."""
+    size = 0
+    for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
+        size += len(line)
+        if size > MOST_BYTES or number > MOST_RECORDS:
+            raise TranscriptTooLarge
+        yield number, _json(line)
+
+
+def _exported(info: dict[str, Any], message: Any) -> Iterator[Any]:
+    """The parts of a message as `opencode export` writes them, in the form of `_parts`; a subagent is asked by one."""
+    try:
+        stated, parts = message["info"], [*message["parts"]]
+        role = "agent" if info.get("parentID") else stated["role"]
+        at = _moment(stated["time"]["created"])
+        where = {"session": info.get("id"), "cwd": info["directory"], "at": at, "role": role}
+    except (TypeError, KeyError, ValueError, OverflowError, OSError):  # its form is not known
+        yield None
+        return
+    yield from ({"part": part, **where} for part in parts)
+
+
+def _moment(milliseconds: Any) -> str:
+    """A time in ISO 8601. Raises TypeError, ValueError, OverflowError, OSError: it is none."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+
+
+def _uncompressed(file: Path) -> Iterator[Record]:
+    """The records of a file compressed by Zstandard, by the program for it: Python has none before 3.14."""
+    import shutil  # only here, as a list loads this module, too
+    import subprocess
+
+    program = shutil.which("zstd")
+    if program is None:
+        raise StorageFailed("compressed, not read; to have it read install the program zstd")
+    argv = [program, "-dcq", "--", str(file.absolute())]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(argv, cwd="/", stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as reader:
+        if reader.stdout is not None:
+            yield from _lines(reader.stdout)
+    if reader.returncode:
+        raise StorageFailed("compressed, and damaged")
+
+
+def _json(data: bytes | str) -> Any:
+    data = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    if sum(data.count(sign) for sign in (b",", b"[", b"{")) > _MOST_VALUES:
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+# --- the database of opencode: it is another program's, and nothing in it is changed ---
+
+
+class _Part(NamedTuple):
+    """A part of a message in the order in which parts are told: where it stands, and what it belongs to."""
+
+    session: str
+    at: float
+    name: str
+    row: int
+    message: str
+
+
+def _parts(file: Path) -> Iterator[Record]:
+    """The parts of the messages, session by session; None for one that cannot be read. Raises TranscriptTooLarge."""
+    try:
+        with foreign(file) as db:
+            yield from _parts_in(db)
+    except sqlite3.Error:  # another version, or being made: there is nothing in it that we can read
+        yield 0, None
+
+
+def _parts_in(db: sqlite3.Connection) -> Iterator[Record]:
+    layout = tables(db)
+    roles, folders, parts = dict[Any, Any](), dict[Any, Any](), list[_Part]()
+    for _, name, message in _rows(db, layout, "message", "id", "data"):
+        outer = _json(message) if isinstance(message, str) else None
+        roles[name] = outer.get("role") if isinstance(outer, dict) else None
+    for _, name, folder in _rows(db, layout, "session", "id", "directory"):
+        folders[name] = folder
+    for row, name, message, session, at in _rows(db, layout, "part", "id", "message_id", "session_id", "time_created"):
+        moment = at if isinstance(at, (int, float)) else 0
+        parts.append(_Part(str(session), moment, str(name), row, str(message)))
+    parts.sort()
+    texts = _texts(db, layout, parts)
+    for number, (part, text) in enumerate(zip(parts, texts, strict=True), 1):
+        try:
+            where = {"role": roles[part.message], "cwd": folders[part.session], "at": _moment(part.at)}
+        except (KeyError, ValueError, OverflowError, OSError):  # it belongs to nothing, or to no time
+            yield number, None
+            continue
+        yield number, {"part": _json(text), "session": part.session, **where}
+
+
+def _texts(db: sqlite3.Connection, layout: Tables, parts: Iterable[_Part]) -> Iterator[str]:
+    """The JSON text of each part; none where it is longer than we read. Raises TranscriptTooLarge."""
+    table, columns = layout["part"]
+    query = f"SELECT {columns.get('data', 'NULL')} FROM {table} WHERE rowid = ?"  # noqa: S608 - quoted
+    size = 0
+    for part in parts:
+        row = _row(db, query, part.row)
+        text = str(row[0]) if row else ""
+        size += len(text)
+        if size > MOST_BYTES:
+            raise TranscriptTooLarge
+        yield text
+
+
+def _rows(db: sqlite3.Connection, layout: Tables, table: str, *names: str) -> Iterator[tuple[Any, ...]]:
+    """The number of each row of a table and these columns of it, but for rows that are longer than we read.
+
+    Raises sqlite3.Error: it has no such table or column. TranscriptTooLarge.
+    """
+    quoted, columns = layout.get(table, ("", {}))
+    if not columns.keys() >= set(names):
+        raise sqlite3.OperationalError(f"no table {table} as we know it")
+    every = [row for (row,) in db.execute(f"SELECT rowid FROM {quoted} LIMIT {MOST_RECORDS + 1}")]  # noqa: S608 - quoted
+    if len(every) > MOST_RECORDS:
+        raise TranscriptTooLarge
+    selected = ", ".join(columns[name] for name in names)
+    query = f"SELECT rowid, {selected} FROM {quoted} WHERE rowid = ?"  # noqa: S608 - quoted
+    for number in every:
+        row = _row(db, query, number)
+        if row:
+            yield row
+
+
+def _row(db: sqlite3.Connection, query: str, number: int) -> tuple[Any, ...]:
+    """One row; empty where it is gone, or longer than we read."""
+    try:
+        return db.execute(query, (number,)).fetchone() or ()
+    except sqlite3.DataError:
+        return ()
