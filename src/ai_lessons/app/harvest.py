@@ -449,7 +449,7 @@ def harvest(
     memory = _Memory(repo.options.state_dir / FOLDER)
     seen, unread_files = list[TranscriptContents](), dict[str, list[Path]]()
     if team:
-        seen += _of_team(git_files.typed(git_files.expanded(team), repo.options.cwd), ref)
+        seen += _of_team(git_files.typed(git_files.expanded(team), repo.options.cwd), ref, unread_files)
     files = [] if team else transcripts(where, repo.options.cwd, folder, since)
     try:
         for file, status in repo.options.each("reading transcripts", files):
@@ -487,14 +487,17 @@ def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> N
     git_files.write_json(state_dir / app.hints.WALLS, list(walls))
 
 
-def _of_team(folder: Path, ref: str) -> Iterator[TranscriptContents]:
+def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[TranscriptContents]:
     """What the sessions hold that a team keeps at a ref of its code; the project is that code's."""
     from ai_lessons.git import checkpoints
 
     project = next(iter(git_files.names_of(folder)), "")
     for name, place, data in checkpoints.transcripts(folder, ref):
         records = transcript_files.records_in(data)
-        yield _contents(_sessions(records, Transcript(name, "", place)), project, folder)
+        try:
+            yield _contents(_sessions(records, Transcript(name, "", place)), project, folder)
+        except AiLessonsError as error:  # the others can be read
+            unread.setdefault(error.message, []).append(Path(" ".join(cleaned(place).splitlines())))
 
 
 AT_A_DECISION = 50 << 20  # Bytes of transcripts that were not read before and are read for the evidence of a proposal

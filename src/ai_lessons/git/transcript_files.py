@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from datetime import UTC, datetime
+from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import StorageFailed
@@ -57,7 +58,7 @@ def records_in(data: bytes) -> Iterator[Record]:
     """The records of JSON lines, or of one JSON text with `messages`; see `records`."""
     whole = _json(data)
     if not isinstance(whole, dict):
-        yield from ((number, _json(line)) for number, line in enumerate(data.splitlines(), 1))
+        yield from _lines(BytesIO(data))
         return
     messages = whole.get("messages")
     messages = messages if isinstance(messages, list) else []
