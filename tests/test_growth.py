@@ -157,7 +157,7 @@ def approval() -> None:
 
 
 def others() -> None:
-    from ai_lessons.connectors import exporters, importers, packages
+    from ai_lessons.connectors import importers, instruction_files, packages
 
     for text in (
         "*a " * 100_000,
@@ -169,7 +169,7 @@ def others() -> None:
     ours = "<!-- >>> ai-lessons >>> -->\n" * 20_000
     globs = f"---\nglobs: {'{' * 60_000}\n---\ntext\n"
     for text in (ours, globs, "[[" * 100_000, "[[a|" * 100_000, "because " * 20_000):
-        exporters.instructions("AGENTS.md", f"{text}\ntext\n".encode(), split_up=True)
+        instruction_files.instructions("AGENTS.md", f"{text}\ntext\n".encode(), split_up=True)
         with suppress(AiLessonsError):
             importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
     with pytest.raises(ValueError, match="parts"):

@@ -33,9 +33,12 @@ TREE = {
 
 
 TITLES = {
-    "copilot": ["House style", "Types"], "cursor": ["From .cursorrules", "Transactions"], "claude": ["API", "Tests"],
-    "windsurf": ["From .windsurfrules"], "gemini": ["Gemini"],
-    "agents-md": ["API", "Agents", "From .cursorrules", "Gemini", "House style", "Tests", "Transactions", "Types"],
+    "copilot": ["House style: Tabs never.", "Types: No any."], "cursor": ["Be short.", "Transactions: Use them."],
+    "claude": ["API: Check input.", "Tests: Run them."], "windsurf": ["Be short."], "gemini": ["Gemini"],
+    "agents-md": [
+        "API: Check input.", "Be short.", "Build with make — Agents", "Gemini", "House style: Tabs never.",
+        "Tests: Run them.", "Transactions: Use them.", "Types: No any.",
+    ],
 }  # fmt: skip
 
 
@@ -138,14 +141,14 @@ def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules
     })  # fmt: skip
     done = transfer.import_files(world.library, [tmp_path / "code"], "qwen", project="shop")
     assert [(one.title, one.kind.value) for one in done.written] == [("Use pnpm: not npm", "lesson")]
-    assert [one.title for one in done.queued] == ["Build"]
+    assert [rule.title for rule in done.queued] == ["Build: Run make."]
     assert {seen.where: seen.became for seen in done.seen}[".qwen/team-memory/MEMORY.md"] == "skipped"
     alone = transfer.import_files(world.library, [tmp_path / "code/.qwen/team-memory"], "qwen", project="shop")
     assert (alone.written, alone.unchanged) == ((), 1)
 
 
 def test_what_a_caller_names_is_taken_whatever_it_is_called(world: World, tmp_path: Path) -> None:
-    put_files(tmp_path, {"a.txt": b"# One\n\nDo it.\n", "b.txt": b"# Two\n\nAnd that.\n"})
+    put_files(tmp_path, {"a.txt": b"# One\n\nThis.\n", "b.txt": b"# Two\n\nAnd that.\n"})
     done = transfer.import_files(world.library, [tmp_path / "a.txt", tmp_path / "b.txt"], "cursor")
     assert sorted(one.title for one in done.queued) == ["One", "Two"]
     with pytest.raises(InvalidEntry, match="no instructions for agents"):
@@ -445,18 +448,71 @@ def test_what_came_from_a_file_does_not_go_into_it_twice(
     assert "Use transactions" in written
 
 
-def test_a_file_that_came_by_sections_or_as_a_whole_comes_so_again(world: World, tmp_path: Path) -> None:
+def test_a_file_that_came_by_statements_or_as_a_whole_comes_so_again(world: World, tmp_path: Path) -> None:
     text = b"# Shop\n\nThe web layer talks to services.\n\n## Money\n\nNever use floats.\n"
     put_files(tmp_path, {"CLAUDE.md": text, "AGENTS.md": b"# Build\n\nAlways with make.\n"})
 
     def taken(name: str, *, split_up: bool) -> tuple[list[str], bool]:
         done = transfer.import_files(world.library, [tmp_path / name], "agents-md", split_up=split_up)
-        titles = [*(entry.title for entry in done.written), *(rule.title for rule in done.queued)]
-        return sorted(titles), bool(done.notes)
+        assert done.written == ()
+        return sorted(rule.title for rule in done.queued), bool(done.notes)
 
-    assert taken("CLAUDE.md", split_up=True) == (["Money", "Shop"], False)
+    assert taken("CLAUDE.md", split_up=True) == (["From CLAUDE.md", "Never use floats."], False)
     assert taken("CLAUDE.md", split_up=False) == ([], True)
     put_files(tmp_path, {"CLAUDE.md": text + b"\n## Lint\n\nAlways lint.\n"})
-    assert taken("CLAUDE.md", split_up=False) == (["Lint"], True)
-    assert taken("AGENTS.md", split_up=False) == (["Build"], False)
+    assert taken("CLAUDE.md", split_up=False) == (["Lint: Always lint."], True)
+    assert taken("AGENTS.md", split_up=False) == (["Always with make — Build"], False)
     assert taken("AGENTS.md", split_up=True) == ([], True)
+
+
+def test_what_a_file_imports_comes_with_it_or_is_named(world: World, tmp_path: Path) -> None:
+    put_files(tmp_path / "home", {"mine.md": b"Never read this.\n"})
+    put_files(tmp_path / "code", {
+        "AGENTS.md": b"# House\n\n- Never push to main.\n\n@docs/names.md\n@docs/gone.md\n@../home/mine.md\n"
+        b"@out/mine.md\n",
+        "docs/names.md": b"Name tests after the behaviour.\n\n@more.md\n",
+        "docs/more.md": b"Use pathlib always.\n\n@names.md\n\nRun @README.md.\n",
+        "docs/other.md": b"Other.\n",
+        "web/.claude/rules/py.md": b"---\npaths:\n  - src/*.py\n---\n@../../../docs/python.md\n",
+        "docs/python.md": b"Always annotate.\n",
+    })  # fmt: skip
+    (tmp_path / "code/out").symlink_to(tmp_path / "home")
+    done = transfer.import_files(world.library, [tmp_path / "code"], "agents-md", project="shop", split_up=True)
+    assert sorted(rule.title for rule in done.queued) == [
+        "Always annotate.", "Name tests after the behaviour.", "Never push to main.", "Run @README.md.",
+        "Use pathlib always.",
+    ]  # fmt: skip
+    fates = {part.where: (part.became, part.about) for part in done.seen}
+    assert fates["docs/python.md:1"][0] == "proposed"
+    assert fates["docs/other.md"] == ("not recognised", "")
+    assert "docs/names.md" not in fates, "it is no longer a file that nobody reads"
+    assert fates["AGENTS.md: @../home/mine.md"] == ("skipped", "it lies outside of the code")
+    assert fates["AGENTS.md: @docs/gone.md"][0] == "skipped"
+    assert fates["AGENTS.md: @out/mine.md"][0] == "skipped"
+    assert fates["docs/more.md: @README.md"] == ("skipped", "the text only mentions it: name it to import it")
+    (annotate,) = (pending for pending in review.pending_rules(world.library) if pending.title == "Always annotate.")
+    assert annotate.applies_to == ("web/src/*.py",)
+
+
+def test_an_import_says_how_its_files_are_written_from_here(world: World, tmp_path: Path) -> None:
+    put_files(tmp_path / "a b", {
+        "AGENTS.md": b"Never push.\n", ".cursor/rules/db.mdc": b"Use transactions.\n", "notes.txt": b"Always.\n",
+    })  # fmt: skip
+    places = [tmp_path / "a b", tmp_path / "a b/notes.txt"]
+    done = transfer.import_files(world.library, places, "agents-md", project="shop")
+    assert [old.command for old in done.old_files] == [
+        "rm 'a b/AGENTS.md' && ai-lessons admin export 'a b/AGENTS.md' --project shop",
+        "rm 'a b/.cursor/rules/db.mdc' && ai-lessons admin export 'a b/.cursor/rules' --project shop",
+    ]
+    assert transfer.import_files(world.library, places, "agents-md", project="shop").old_files == ()
+
+
+def test_what_is_taken_in_stands_in_the_file_it_came_from(world: World, tmp_path: Path) -> None:
+    text = b"# Shop\n\nIt sells.\n\n- Use pnpm,\n  never npm.\n  - Pin it\n\n## Layers\n\nThe web talks to services.\n"
+    put_files(tmp_path, {"CLAUDE.md": text})
+    transfer.import_files(world.library, [tmp_path / "CLAUDE.md"], "claude", project="shop", split_up=True)
+    for pending in review.pending_rules(world.library):
+        review.approve_rule(world.library, pending.id)
+    done = transfer.export_file(world.library, tmp_path / "CLAUDE.md", "agents-md")
+    assert [why for _, why in done.skipped] == ["CLAUDE.md says it already"] * 3
+    assert (tmp_path / "CLAUDE.md").read_bytes() == text

@@ -209,7 +209,7 @@ def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_pa
         "GEMINI.md": b"@AGENTS.md\n",
     })  # fmt: skip
     done = transfer.import_files(world.library, [tmp_path / "code"], "agents-md")
-    assert sorted(one.title for one in done.queued) == ["Build", "Sources", "Transactions"]
+    assert sorted(one.title for one in done.queued) == ["Build", "Sources", "Transactions: Use them."]
     assert [(one.where, one.became, one.about) for one in done.seen if one.became != "proposed"] == [
         ("CLAUDE.md", "joined", "AGENTS.md"),
         ("GEMINI.md", "skipped", "it says nothing of its own"),

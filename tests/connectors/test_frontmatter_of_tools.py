@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors import exporters, importers, packages
+from ai_lessons.connectors import importers, instruction_files, packages
 from ai_lessons.connectors.packages import manifests
 from ai_lessons.model.frontmatter import listed, read_entry
 from real_world import Git, put_file
@@ -28,7 +28,7 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
     ],
 )  # fmt: skip
 def test_a_text_over_several_lines_is_one(matter: str, values: dict[str, list[str]]) -> None:
-    assert exporters.matter_of(matter) == values
+    assert instruction_files.matter_of(matter) == values
 
 
 @pytest.mark.parametrize(

@@ -140,15 +140,17 @@ def test_without_a_terminal_or_for_an_agent_there_is_no_batch_and_what_names_not
     assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
 
 
-def test_a_section_that_only_describes_becomes_a_lesson(run: Run, knowledge: Path, tmp_path: Path) -> None:
+def test_what_only_describes_stays_together_as_one_rule(run: Run, knowledge: Path, tmp_path: Path) -> None:
     described = "# Shop\n\nA Django project of 2019.\n\n## Layers\n\nThe web layer talks to services.\n"
     (tmp_path / "AGENTS.md").write_text(f"{described}\n## Money\n\n- Amounts are whole cents, never floats\n")
-    for fresh in ("2 entries added", "0 entries added, 3 here already"):
+    for fresh in ("2 rules proposed", "2 here already"):
         done = run("admin", "import", str(tmp_path / "AGENTS.md"), "--project", "shop", "--split")
         assert fresh in done.out
-    assert [rule["title"] for rule in run("admin", "pending-rules", "--json").json] == ["Money"]
-    lessons = run("recall", "list", "--type", "lesson", "--project", "shop", "--json").json
-    assert {"Shop", "Layers"} <= {lesson["title"] for lesson in lessons}
+    pending = {rule["title"]: rule["body"] for rule in run("admin", "pending-rules", "--json").json}
+    assert pending == {
+        "Amounts are whole cents, never floats": "## Money\n\n- Amounts are whole cents, never floats\n",
+        "AGENTS.md of shop": described,
+    }
 
 
 def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(
@@ -159,13 +161,52 @@ def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(
     assert run("admin", "pending-rules").out.count("no reason is stated: edit it and say why") == 1
     assert run("admin", "approve-rule", "--project", "shop", "--yes").code == 0
     listed = {one["title"]: one["rationale"] for one in run("recall", "list", "--type", "rule", "--json").json}
-    assert listed == {"Tests": "", "Types": "they drift."}
+    assert listed == {"Tests: Run them all.": "", "Types: Check them.": "they drift."}
     for words in (("recall", "context", "--project", "shop"), ("recall", "search", "run tests", "--json")):
         assert "does not say why" not in run(*words).out
     (tmp_path / "out").mkdir()
     exported = tmp_path / "out/out.md"  # in a folder whose AGENTS.md does not say it already
     assert run("admin", "export", str(exported), "--to", "agents-md", "--project", "shop").code == 0
     assert exported.read_text().count("Because: ") == 1
+
+
+@pytest.fixture
+def without_a_reason(run: Run, knowledge: Path, tmp_path: Path) -> str:
+    """The handle of an imported rule that states none."""
+    (tmp_path / "AGENTS.md").write_text("- Never push to main\n")
+    assert run("admin", "import", str(tmp_path / "AGENTS.md"), "--project", "shop").code == 0
+    (pending,) = run("admin", "pending-rules", "--json").json
+    assert pending["rationale"] == ""
+    return str(pending["handle"])
+
+
+def test_a_reason_is_given_with_the_approval_else_the_rule_counts_without(
+    run: Run, knowledge: Path, tmp_path: Path, without_a_reason: str
+) -> None:
+    refused = run("admin", "approve-rule", "--project", "shop", "--rationale", "Two did it", "--yes")
+    assert (refused.code, "a reason is that of one rule" in refused.err) == (2, True)
+    done = run("admin", "approve-rule", without_a_reason, "--rationale", "Two did it", "--yes")
+    assert (done.code, "rationale: Two did it" in done.out) == (0, True), done.err
+    (tmp_path / "AGENTS.md").write_text("- Pin each version\n")
+    assert run("admin", "import", str(tmp_path / "AGENTS.md"), "--project", "shop").code == 0
+    done = run("admin", "approve-rule", "--project", "shop", "--yes")
+    assert "warning: no reason is stated" in done.out
+    listed = {rule["title"]: rule["rationale"] for rule in run("recall", "list", "--type", "rule", "--json").json}
+    assert listed == {"Never push to main": "Two did it", "Pin each version": ""}
+    report = run("admin", "validate")
+    assert report.code == 0
+    assert "no reason is stated (rationale): shop/rules/pin-each-version" in report.out + report.err
+
+
+def test_a_review_asks_for_the_reason_that_is_not_stated(run: Run, spawn: Spawn, without_a_reason: str) -> None:
+    child = spawn("admin", "review-rules", PAGER="cat")
+    child.expect(r"\[b\]atch, .*: |\[s\]kip, .*: ")
+    child.send("a")
+    reply(child, "Why is it so .*: ", "Two did it")
+    code, text = finish(child)
+    assert (code, "1 approved" in text) == (0, True), text
+    (rule,) = run("recall", "list", "--type", "rule", "--json").json
+    assert rule["rationale"] == "Two did it"
 
 
 def test_a_review_takes_all_of_one_import_with_one_key_but_what_something_else_was_chosen_for(

@@ -24,10 +24,14 @@ def test_an_import_tells_what_it_did_and_what_it_left_out(run: Run, knowledge: P
     text = run("admin", "import", "AGENTS.md", "--dry-run").out
     assert text.startswith("0 entries added, 1 rule proposed")
     assert text.endswith("Nothing was written. Without --dry-run this is what would be done.\n")
+    told = run("admin", "import", "AGENTS.md").out
+    assert "What was taken in may stay: what an agent reads there word by word is told once." in told
+    assert "  rm AGENTS.md && ai-lessons admin export AGENTS.md\n" in told
+    (knowledge.parent / "AGENTS.md").write_text("# Build\n\nWith ninja.\n")
     data = json.loads(run("admin", "import", "AGENTS.md", "--json").out)
     assert set(data) == {
-        "written", "unchanged", "skipped", "relations", "params", "events", "queued", "batch", "seen", "commit",
-        "dry_run", "notes",
+        "written", "unchanged", "skipped", "relations", "params", "events", "queued", "batch", "seen", "old_files",
+        "commit", "dry_run", "notes",
     }  # fmt: skip
     assert [one["title"] for one in data["queued"]] == ["Build"]
     (knowledge.parent / "bad.json").write_text('{"version": 1, "learnings": [7, 8]}')

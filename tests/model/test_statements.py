@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model import statements
-from ai_lessons.model.statements import decision, is_heading, prescribes, sentences, shortened
+from ai_lessons.model.prescribing import prescribes
+from ai_lessons.model.statements import decision, is_heading, sentences, shortened
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
 from ai_lessons.model.rule_checks import EXTRA, check_of, runs
-from ai_lessons.model.texts import decode, is_english, one_line
+from ai_lessons.model.texts import decode, first_of, is_english, one_line
 from ai_lessons.search.catalog_update import join, units
 
 if TYPE_CHECKING:
@@ -171,8 +171,17 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
     rules = ((entry, check_of(entry.fields)) for entry in entries if entry.kind is Kind.RULE)
     unproven = [entry.path for entry, check in rules if check and not runs(check) and _concerns(entry.path, places)]
-    notes = (f"not proven, {EXTRA}: {', '.join(unproven)}",) if unproven else ()
-    return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), notes)
+    notes = [f"not proven, {EXTRA}: {', '.join(unproven)}"] if unproven else []
+    notes += _unreasoned([entry for entry in entries if _concerns(entry.path, places)])
+    return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), tuple(notes))
+
+
+def _unreasoned(entries: Sequence[Entry]) -> Iterator[str]:
+    """Names the rules that came in without a reason, which nobody stated since."""
+    rules = (entry for entry in entries if entry.kind is Kind.RULE and "rationale" in entry.fields)
+    paths = [rule.path for rule in rules if not rule.rationale]
+    if paths:
+        yield f"no reason is stated (rationale): {first_of(paths, 3)}"
 
 
 def _of_attributes(store: Store, paths: Sequence[str]) -> Iterator[Problem]:

@@ -44,11 +44,11 @@ from ai_lessons.git.commits import contained
 from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
-from ai_lessons.model import frontmatter
+from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, BranchView, UnapprovedChange, Verdict, moment
 from ai_lessons.model.entries import Kind, handle, id_end
 from ai_lessons.model.layout import place, side_of
-from ai_lessons.model.texts import decode
+from ai_lessons.model.texts import decode, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -417,6 +417,12 @@ def edit_proposal(
         )
         made = decisions.amend(repo.store, at.git, proposal, wish)
     return Suggested(proposal.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))
+
+
+def state_reason(opened: Library, ref: str, reason: str, expect: str | None = None) -> Suggested | None:
+    """One more commit on a proposal that says why; None if it says so already. Raises as `edit_proposal`."""
+    words = one_line(reason, 1_000)
+    return edit_proposal(opened, ref, lambda text, _: markdown.edit(text, {"rationale": words}), expect)
 
 
 @plumbing.once()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -18,7 +19,7 @@ from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.app.write_checks import Planned, checked, new_files
-from ai_lessons.connectors import exporters
+from ai_lessons.connectors import exporters, instruction_files
 from ai_lessons.connectors.exporters import ADDED, KNOWN, QUEUED, SKIPPED, Bundle, Item, beside, noting
 from ai_lessons.connectors.importers import LIMIT, read_source
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
@@ -127,10 +128,10 @@ _BESIDE = ("*", ".*/*.md", ".*/rules/**/*.md*", ".*/instructions/**/*.md", ".*/t
 def _texts_of_people(place: Path, form: str) -> dict[str, str]:
     """What people wrote there, a file or the Markdown in a folder, and beside it for the same tool; by name."""
     files = sorted(place.glob("**/*.md*")) if place.is_dir() else [place]
-    host = (exporters.host_of(place.as_posix()) or (form.removesuffix("-rules"), ""))[0]
+    host = (instruction_files.host_of(place.as_posix()) or (form.removesuffix("-rules"), ""))[0]
     root = next((path.parent for path in (place, *place.parents) if path.name in _OF_HOSTS), place.parent)
     beside = (path for pattern in _BESIDE for path in sorted(root.glob(pattern)))
-    files += [path for path in beside if (exporters.host_of(path.as_posix()) or ("", ""))[0] == host]
+    files += [path for path in beside if (instruction_files.host_of(path.as_posix()) or ("", ""))[0] == host]
     texts = {}
     for file in dict.fromkeys(files):
         if file.is_file() and file.stat().st_size <= git_files.READ_LIMIT:
@@ -144,7 +145,7 @@ def _without_said(
     entries: Sequence[ExportedEntry], texts: Mapping[str, str]
 ) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
     """The entries that none of these texts has: what was taken in from a file is not written beside itself."""
-    says = {x.id: next((name for name in texts if exporters.stands_in(x, texts[name])), "") for _, x in entries}
+    says = {x.id: next((name for name in texts if instruction_files.stands_in(x, texts[name])), "") for _, x in entries}
     left_out = [(entry.path, f"{says[entry.id]} says it already") for _, entry in entries if says[entry.id]]
     return [pair for pair in entries if not says[pair[1].id]], left_out
 
@@ -431,11 +432,22 @@ class Seen(NamedTuple):
     about: str = ""
 
 
+class OldFile(NamedTuple):
+    """A file of instructions that was taken in, and the command that writes it from here once its rules are approved.
+
+    It may stay as it is: what an agent reads there word by word is not told again.
+    """
+
+    path: str
+    command: str
+
+
 class Ported(NamedTuple):
     """What an import of another tool's file did, or would do (`dry_run`).
 
     `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals; `batch` names
-    several of them together; `seen` says of each part, or file that holds none, what became of it.
+    several of them together; `seen` says of each part, or file that holds none, what became of it. `old_files` are the
+    files of instructions that rules came from.
     """
 
     written: tuple[Written, ...]
@@ -449,6 +461,7 @@ class Ported(NamedTuple):
     queued: tuple[Suggested, ...] = ()
     batch: str = ""
     seen: tuple[Seen, ...] = ()
+    old_files: tuple[OldFile, ...] = ()
     dry_run: bool = False
 
 
@@ -475,7 +488,7 @@ def import_files(
 ) -> Ported:
     """Take over what files or folders of another tool hold: entries in one commit, rules as proposals.
 
-    `form` is one that `importers` reads; `split_up` makes a rule of each section. What is here already stays as it
+    `form` is one that `importers` reads; `split_up` makes a rule of each statement. What is here already stays as it
     is; damaged parts are left out and named. Raises as `importers.read_source`; InvalidEntry also if all is damaged.
     """
     repo = library.primary
@@ -500,10 +513,27 @@ def import_files(
         queued=tuple(queued),
         batch=batch if len(queued) > 1 else "",
         seen=seen,
+        old_files=tuple(_old_files(bundle.stating, project, repo.options.cwd)) if queued else (),
         commit=done.commit,
         dry_run=dry_run,
         notes=(*bundle.notes, *notes, *done.notes),
     )
+
+
+def _old_files(stating: Iterable[Path], project: str | None, cwd: Path) -> Iterable[OldFile]:
+    """The files that rules came from, with the commands that write them from here; paths as seen from `cwd`."""
+    for path in stating:
+        target = instruction_files.export_place(path.as_posix())
+        if not target:
+            continue
+        file, place = (shlex.quote(_from(cwd, name)) for name in (path.as_posix(), target))
+        of_project = f" --project {shlex.quote(project)}" if project else ""
+        yield OldFile(str(path), f"rm {file} && ai-lessons admin export {place}{of_project}")
+
+
+def _from(cwd: Path, path: str) -> str:
+    below = f"{cwd.as_posix()}/"
+    return path.removeprefix(below)
 
 
 def _here(repo: RepositorySession) -> set[str]:

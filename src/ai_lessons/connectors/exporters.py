@@ -16,190 +16,12 @@ from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
-from ai_lessons.model.chunks import blocks, lines_of
-from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Category, Entry, Kind, Relation, ulid
-from ai_lessons.model.texts import decode, escaped, mapping_lines, one_line, split
+from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Category, Entry, Kind, Relation, ulid
+from ai_lessons.model.texts import escaped, mapping_lines, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-# --- in: what a file of instructions states ---
-
-HOSTS = {
-    "agents-md": r"AGENTS(?:\.override)?\.md",
-    "copilot": r"\.github/copilot-instructions\.md|[^/]+\.instructions\.md",
-    "cursor": r"[^/]*\.cursorrules|[^/]+\.mdc|\.cursor/rules/.+\.mdx?",
-    "qwen": r"(?:\.qwen/)?QWEN(?:\.local)?\.md|\.qwen/team-memory/.+\.md",
-    "claude": r"(?:\.claude/)?CLAUDE(?:\.local)?\.md|\.claude/rules/.+\.md|MEMORY\.md",
-    "windsurf": r"[^/]*\.windsurfrules|\.windsurf/rules/.+\.md",
-    "gemini": r"GEMINI\.md",
-}
-"""The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
-
-_FILES = {host: expression(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
-_OF_FOLDER = expression(r"(?:AGENTS|CLAUDE|GEMINI|QWEN)(?:\.\w+)?\.md")
-_ONE_RULE = expression(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
-_OURS = expression(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
-_IMPORT = expression(r"@\S+\s*")
-_WHY = expression(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
-_LINE = expression(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
-_BLOCK = expression(r":[ \t]*[>|][-+1-9]*[ \t]*(?=\n)")
-_CONTINUED = expression(r"(?:\n[ \t]*){0,3}\n[ \t]+(?!-[ \t])(?=\S)")
-
-
-def host_of(path: str) -> tuple[str, str] | None:
-    """The agent host whose instructions a file holds, by its path, and the part of the path that says so; else None."""
-    matches = ((host, files.search(path)) for host, files in _FILES.items())
-    return next(((host, match[1]) for host, match in matches if match), None)
-
-
-class MarkdownSection(NamedTuple):
-    """A part of a text with the headings above it, `line` (from 1) where it begins."""
-
-    title: str
-    body: str
-    line: int
-
-
-class Instruction(NamedTuple):
-    """One rule as a file, or a section of it, states it: `where` it stands, the files that it is about (none: all)."""
-
-    where: str
-    title: str
-    body: str
-    globs: tuple[str, ...] = ()
-    is_section: bool = False
-
-    @property
-    def words(self) -> str:
-        """The text with single spaces; equal for rules that say the same."""
-        return " ".join(self.body.split())
-
-    @property
-    def ids(self) -> set[str]:
-        """The id that it has as a rule, and as a lesson."""
-        return {made_id("instruction", self.words), made_id("memory", self.words)}
-
-
-def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Instruction]:
-    """The rules that a file states: one, or with `split_up` one for each section. `name` is its path.
-
-    Text between our own markers is left out. The rules of a file in a folder apply to that folder.
-    Raises InvalidEntry: not text.
-    """
-    text = _without_ours(decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
-    matter, body = split(text)
-    matter_fields = matter_of(matter or "")
-    folder, _, file = name.rpartition("/")
-    stated = (glob.lstrip("/") for key in ("globs", "paths", "applyTo") for glob in matter_fields.get(key, ()))
-    globs = tuple(glob for glob in stated if glob not in {"*", "**", "**/*"})
-    if matter_fields.get("alwaysApply") == ["true"]:  # Cursor looks at no globs then
-        globs = ()
-    if not globs and folder and _OF_FOLDER.fullmatch(file) and not folder.startswith("."):
-        globs = (f"{folder.removesuffix('/.claude')}/**",)
-    parts = sections(body)
-    described = matter_fields.get("description", [""])[0]
-    if split_up:
-        untitled = described or f"From {file}"
-        return [
-            Instruction(f"{name}:{part.line}", part.title or untitled, part.body, globs, is_section=True)
-            for part in parts
-        ]
-    body = body.strip("\n")
-    if not parts:
-        return []
-    stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
-    title = described or next((part.title for part in parts if part.title), "")
-    return [Instruction(name, title or (stem if _ONE_RULE.search(name) else f"From {file}"), body, globs)]
-
-
-def _without_ours(text: str) -> str:
-    """The text without the parts between a pair of our markers."""
-    kept, begin = 0, -1
-    parts: list[str] = []
-    for mark in _OURS.finditer(text):
-        if mark[1] == ">>>":
-            begin = mark.start() if begin < 0 else begin
-        elif begin >= 0:
-            parts.append(text[kept:begin])
-            kept, begin = mark.end(), -1
-    return "".join([*parts, text[kept:]])
-
-
-def stands_in(entry: Entry, text: str) -> bool:
-    """Whether a file says the entry already, line by line, outside of what we wrote into it."""
-    ours, whole = (
-        "\n".join(["", *(" ".join(row.split()) for row in part.split("\n") if row.strip()), ""])
-        for part in (entry.body if entry.body.strip() else entry.title, _without_ours(text))
-    )
-    return ours in whole
-
-
-def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
-    """Each rule once, with the globs of its duplicates; and the duplicates as (where, where the first one is)."""
-    kept: dict[str, Instruction] = {}
-    left = []
-    for instruction in instructions:
-        first = kept.setdefault(instruction.words, instruction)
-        if first is not instruction:
-            globs = tuple(dict.fromkeys(first.globs + instruction.globs)) if first.globs and instruction.globs else ()
-            kept[instruction.words] = first._replace(globs=globs)
-            left.append((instruction.where, first.where))
-    return list(kept.values()), left
-
-
-def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
-    """The rule as a file, not approved yet."""
-    why = _WHY.search(instruction.body)
-    file = instruction.where.rpartition(":")[0] if instruction.is_section else instruction.where
-    # in other people's instructions the paragraph of a reason may be the rest of the file
-    rationale = one_line(why[1], 1_000) if why else f"Stated in {file}, {UNSTATED}"
-    entry_id = made_id("instruction", instruction.words)
-    stated = {"title": one_line(instruction.title) or one_line(file), "rationale": rationale}
-    fields = frontmatter.rule_fields(entry_id, frontmatter.stamp(now), applies_to=instruction.globs, **stated)
-    return made(instruction.where, Kind.RULE, project or GLOBAL_PROJECT, instruction.body, fields)
-
-
-def sections(text: str) -> list[MarkdownSection]:
-    """The sections of a text that hold more than imports (`@docs/more.md`), titled by the headings from level 2 on."""
-    rows, headings = lines_of(text), [block for block in blocks(text) if block.level]
-    parts = []
-    above: list[tuple[int, str]] = []
-    title, line, start = "", 1, 0
-    for heading in [*headings, None]:
-        body = rows[start : heading.start if heading else len(rows)]
-        if not all(_IMPORT.fullmatch(row) or not row.strip() for row in body):
-            parts.append(MarkdownSection(title, "".join(body).strip("\n"), line))
-        if heading:
-            above = [*(higher for higher in above if higher[0] < heading.level), (heading.level, heading.heading)]
-            title = ": ".join(words for level, words in above if level > 1 or level == heading.level)
-            line, start = heading.start + 1, heading.end
-    return parts
-
-
-def matter_of(text: str) -> dict[str, list[str]]:
-    """Frontmatter of Cursor, which is no YAML (`globs: *.ts,*.tsx`): each key with its values.
-
-    A text over several lines (`>-`, `|`, or indented below its key) is one line.
-    """
-    values: dict[str, list[str]] = {}
-    key = ""
-    for row in _CONTINUED.sub(" ", _BLOCK.sub(":", text)).split("\n"):
-        line = _LINE.fullmatch(row)
-        if line:
-            key = line[1]
-            values[key] = [line[2].strip().strip("'\"")] if key == "description" else _values(line[2])
-        elif key and row.strip().startswith("- "):
-            values[key] += _values(row.strip()[2:])
-    return values
-
-
-def _values(text: str) -> list[str]:
-    """`a, b` or `["a", "b"]`; a comma inside braces divides nothing."""
-    inner = text.strip().removeprefix("[").removesuffix("]") if text.strip().endswith("]") else text
-    parts = re.findall(r"(?:\{[^}]*(?:\}|\Z)|[^,{])+", inner)
-    return [value for part in parts if (value := part.strip().strip("'\""))]
-
+    from pathlib import Path
 
 # --- out: rules in force and firm lessons ---
 
@@ -433,6 +255,7 @@ class Bundle(NamedTuple):
     """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects.
 
     `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it). `notes` are for people.
+    `stating` are the files of instructions for agents that rules came from.
     """
 
     items: Sequence[Item] = ()
@@ -440,6 +263,7 @@ class Bundle(NamedTuple):
     events: Sequence[Mapping[str, Any]] = ()
     left: Sequence[tuple[str, str, str]] = ()
     notes: Sequence[str] = ()
+    stating: Sequence[Path] = ()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.connectors import exporters
+from ai_lessons.connectors import exporters, instruction_files
 from ai_lessons.connectors.exporters import (
     JOINED,
     OTHER,
@@ -22,12 +22,11 @@ from ai_lessons.connectors.exporters import (
     Item,
     made,
     made_id,
-    matter_of,
     moment,
     noting,
-    sections,
     word_of,
 )
+from ai_lessons.connectors.instruction_files import AGENTS, HOSTS, InstructionReader, matter_of, sections
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.git import databases
 from ai_lessons.git import files as git_files
@@ -36,7 +35,7 @@ from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
-from ai_lessons.model.lessons import CONFIDENCE, place_of, prescribes, project_of
+from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, one_line, split
 
@@ -259,9 +258,9 @@ def _first_lines(text: str) -> str:
     return "" if paragraph.startswith(("- ", "* ", "1.", "```", "|", "#")) or paragraph.endswith(":") else paragraph
 
 
-MARKDOWN, BASIC_MEMORY, MEM0, SKILLS, AGENTS = "markdown", "basic-memory", "mem0", "skills", "agents-md"
+MARKDOWN, BASIC_MEMORY, MEM0, SKILLS = "markdown", "basic-memory", "mem0", "skills"
 COMPOUND, OKF = "compound", "okf"
-FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0, COMPOUND, OKF)
+FORMS = (*HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0, COMPOUND, OKF)
 _NOTES = {MARKDOWN: note, BASIC_MEMORY: note, COMPOUND: solution, OKF: concept}
 _NAMED = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill", COMPOUND: "solution", OKF: "concept"}
 _EXPORTED = "an export wrote it"
@@ -353,63 +352,50 @@ def _instructions(
     here: Collection[str],
 ) -> Bundle:
     items: list[Item] = []
-    rules: list[exporters.Instruction] = []
-    damaged, left, notes = list[tuple[str, str]](), list[tuple[str, str, str]](), list[str]()
+    damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    chosen, unread = _of_form(files, form)
+    stating = [file for file, is_memory in chosen if not is_memory]
+    reader = InstructionReader(stating, project, here, split_up=split_up)
+    by_path = {file.path: file for file, _ in chosen}
+    for _, path, is_memory in reading([(file.name, file.path, is_memory) for file, is_memory in chosen]):
+        file = by_path[path]
+        with noting(file.name, damaged):
+            data = git_files.read(path)[0]
+            if is_memory:
+                lessons = [] if exporters.is_exported_rule(data) else memory(file.name, data, project, now)
+                items += lessons
+                says = bool(lessons)
+            else:
+                says = reader.read(file, data)
+            if not says:
+                left.append((file.name, SKIPPED, "it says nothing of its own"))
+    left += [(below, OTHER, reader_of) for below, reader_of in unread if below not in reader.imported]
+    left += [(what, SKIPPED, reason) for what, reason in reader.left_out]
+    kept, like = instruction_files.joined(reader.rules)
+    left += [(where, JOINED, other) for where, other in like]
+    items += [instruction_files.rule(stated, project, now) for stated in kept]
+    return Bundle(items, damaged, left=left, notes=reader.notes, stating=reader.stating)
+
+
+def _of_form(
+    files: Sequence[FoundFile], form: str
+) -> tuple[list[tuple[instruction_files.FoundFile, bool]], list[tuple[str, str]]]:
+    """The files that hold instructions of a form, and whether it is a memory; others by name, with who reads them."""
+    chosen, unread = list[tuple[instruction_files.FoundFile, bool]](), list[tuple[str, str]]()
     homes = {path.parent for _, path, _ in files if path.name == MEMORY}
-    for below, path, named in reading(files):
-        host_file = exporters.host_of(path.absolute().as_posix())
+    for below, path, named in files:
+        host_file = instruction_files.host_of(path.absolute().as_posix())
         of_qwen = host_file is not None and "team-memory/" in host_file[1]
         is_memory = of_qwen or (path.parent in homes and layout.is_markdown(path.name))
         if is_memory and not of_qwen:
             host_file = ("claude", below)
         if not named and (host_file is None or form not in {host_file[0], AGENTS}):
-            left.append((below, OTHER, f"--from {host_file[0]} reads it" if host_file else ""))
+            unread.append((below, f"--from {host_file[0]} reads it" if host_file else ""))
             continue
         # a folder such as .claude/rules may itself be what was named
-        name = host_file[1] if host_file and not exporters.host_of(below) else below
-        with noting(name, damaged):
-            data = git_files.read(path)[0]
-            ours = of_qwen and exporters.is_exported_rule(data)
-            lessons = memory(name, data, project, now) if is_memory and not ours else []
-            parts, came = ([], []) if is_memory else _split_as_before(name, data, here, split_up=split_up)
-            items += lessons
-            rules += parts
-            notes += came
-            if not (lessons or parts):
-                left.append((name, SKIPPED, "it says nothing of its own"))
-    kept, like = exporters.joined(rules)
-    left += [(where, JOINED, other) for where, other in like]
-    items += [_rule_or_description(stated, project, now) for stated in kept]
-    return Bundle(items, damaged, left=left, notes=notes)
-
-
-_CAME_WHOLE = "came in as one entry before, and stays one; to split it, delete or reject that one first"
-_CAME_SPLIT = "came in by sections before, and does so again; to have it as one entry, delete or reject those first"
-
-
-def _split_as_before(
-    name: str, data: bytes, here: Collection[str], *, split_up: bool
-) -> tuple[list[exporters.Instruction], list[str]]:
-    """The parts of a file, whole or by sections as it came in before, else as asked; with a note if that differs."""
-    parts = exporters.instructions(name, data, split_up=split_up)
-    if parts and not _came_in(parts, here):
-        other_way = exporters.instructions(name, data, split_up=not split_up)
-        if _came_in(other_way, here):
-            return other_way, [f"{name} {_CAME_WHOLE if split_up else _CAME_SPLIT}"]
-    return parts, []
-
-
-def _came_in(parts: Sequence[exporters.Instruction], here: Collection[str]) -> bool:
-    """Whether most of these are here: a file in which one section is another file's, too, is none of those."""
-    return 2 * sum(not part.ids.isdisjoint(here) for part in parts) > len(parts)
-
-
-def _rule_or_description(stated: exporters.Instruction, project: str | None, now: datetime) -> Item:
-    """A rule; a section that only describes is nothing to follow, but may be found: it becomes a lesson."""
-    if not stated.is_section or prescribes(f"{stated.title}\n{stated.body}"):
-        return exporters.rule(stated, project, now)
-    place, globs = project or GLOBAL_PROJECT, list(stated.globs)
-    return _lesson(stated.where, stated.title, stated.body, place, now, applies_to=globs, source="documented")
+        name = host_file[1] if host_file and not instruction_files.host_of(below) else below
+        chosen.append((instruction_files.FoundFile(name, path.absolute(), below), is_memory))
+    return chosen, unread
 
 
 def _skills(

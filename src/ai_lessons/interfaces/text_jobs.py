@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
 BATCH = "ai-lessons admin approve-rule --batch"
+OLD_FILES = (
+    "What was taken in may stay: what an agent reads there word by word is told once."
+    " To have it written from here instead, once it is approved:"
+)
 REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."
 CHOOSE = "ai-lessons admin conflicts {} --take mine|theirs"
@@ -368,7 +372,12 @@ def ported(value: transfer.Ported, view: View) -> str:
         texts = (f"{fate} {line(part.where)}" + (f": {words}{line(part.about)}" if part.about else "") for part in seen)
         rows[-1] = block(rows[-1], first_rows(texts))
     batch = f"; all of them with one merge: {BATCH} {line(value.batch)}" if value.batch else ""
-    rows += [DRY] if value.dry_run else [REVIEW_RULES + batch] if value.queued else []
+    if value.dry_run:
+        return "\n".join([*rows, DRY])
+    if value.old_files:
+        commands = (line(file.command) for file in value.old_files)
+        rows.append(block(OLD_FILES, first_rows(commands)))
+    rows += [REVIEW_RULES + batch] if value.queued else []
     return "\n".join(rows)
 
 
@@ -595,7 +604,7 @@ def pending(values: Sequence[answers.Pending], view: View) -> str:
 def _doubts(proposal: answers.Pending) -> Iterator[str]:
     yield from map(line, proposal.conflicts)
     if proposal.kind == "rule" and proposal.change == "new" and not proposal.rationale:
-        yield "no reason is stated: edit it and say why"
+        yield "no reason is stated: edit it and say why, or approve it with --rationale"
     if proposal.similar:
         yield f"close to {', '.join(map(line, proposal.similar))}: update it?"
     if proposal.rejected_before:

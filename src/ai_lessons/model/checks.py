@@ -98,7 +98,8 @@ def _check_choices(entry: Entry) -> Iterator[Complaint]:
     facts = KINDS[entry.kind]
     for key in facts.required:
         value = entry.fields.get(key)
-        if not isinstance(value, str) or not value.strip():
+        # an imported rule may state that it has no reason yet: the person who approves it is asked for one
+        if not isinstance(value, str) or not (value.strip() or key == "rationale"):
             yield key, f"a {entry.kind} needs a {key}" + (": why it is so" if key == "rationale" else "")
     for key, allowed in facts.choices.items():
         value = entry.fields.get(key)

@@ -294,7 +294,7 @@ lines_of = expression(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
 """The lines of a text with their ends, as Markdown counts them: `str.splitlines` knows a dozen more line ends."""
 
 
-def _parsed(text: str) -> tuple[list[Token], list[str]]:
+def parsed(text: str) -> tuple[list[Token], list[str]]:
     """The tokens of what is read as Markdown, and the lines that follow, mostly none."""
     if len(text) <= _MOST_LINES or len(rows := lines_of(text)) <= _MOST_LINES:
         return _PARSER.parse(text), []
@@ -303,7 +303,7 @@ def _parsed(text: str) -> tuple[list[Token], list[str]]:
 
 def blocks(text: str) -> Iterator[_Block]:
     """The top-level blocks; a list is its items."""
-    tokens, unread = _parsed(text)
+    tokens, unread = parsed(text)
     for place, token in enumerate(tokens):
         is_item = token.type == "list_item_open" and token.level == 1
         if token.map is None or token.nesting < 0 or not (token.level == 0 or is_item):
@@ -395,7 +395,7 @@ def code_blocks(text: str) -> tuple[str, ...]:
 
     Code inside a sentence is none of them, and an empty block is left out. Lines that were not parsed count as code.
     """
-    tokens, unread = _parsed(text)
+    tokens, unread = parsed(text)
     code = (
         token.content.strip()
         for token in tokens

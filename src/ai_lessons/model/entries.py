@@ -181,7 +181,7 @@ _OF_PAGE = ("source_url", "source_date", "etag")
 
 KINDS: Mapping[Kind, KindFacts] = {
     Kind.RULE: KindFacts(
-        "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to", "check")),
+        "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to", "check", "source_path")),
         required=("rationale",), summarised=("rationale", "applies_to", *REVIEW_KEYS),
         in_results=("rationale", "applies_to"), opening="rationale",
     ),
@@ -273,7 +273,7 @@ class Pattern(NamedTuple):
 
 
 UNSTATED = "which does not say why: say it before you approve"
-"""End of the placeholder rationale of an imported rule whose source states none; the file format demands one."""
+"""End of the rationale that earlier versions wrote for an imported rule whose source states none."""
 
 
 class Entry(NamedTuple):
@@ -322,7 +322,7 @@ class Entry(NamedTuple):
 
     @property
     def rationale(self) -> str:
-        """Why a rule is so; empty for the placeholder of an import, see `UNSTATED`."""
+        """Why a rule is so; empty where an import found no reason, see also `UNSTATED`."""
         rationale = str(self.fields.get("rationale") or "")
         return "" if rationale.endswith(UNSTATED) else rationale
 

@@ -434,27 +434,6 @@ def stated(text: str) -> bool:
     return weight(text) >= SAID_BAR - 1.0
 
 
-_PRESCRIBES = expression(
-    r"(?im)\b(?:must|should|shall|never|always|avoid|prefer|don['\u2019]?t|do not|only|instead of|rather than|required?"
-    r"|forbidden|not allowed|nie(?:mals)?|immer|muss|müssen|soll(?:en|te)?|kein\w*|jamais|toujours|doit|il faut|nunca"
-    r"|siempre|hay que|deb\w+)\b|必须|不要|禁止|应该|务必|总是"
-    # a sentence or an item that begins with what to do
-    r"|(?:^[\s>*+\d.-]*(?:\*\*)?|[.!?;:]\s+)(?:add|ask|assert|call|check|choose|commit|cover|create|declare|delete|document"
-    r"|ensure|fix|follow|format|give|handle|import|include|install|keep|leave|limit|log|look|make|mark|mind|move|name|open|pass"
-    r"|pin|push|put|raise|read|rebase|remove|rename|return|review|run|say|send|set|sort|split|squash|start|store|take|test"
-    r"|treat|try|type|update|use|validate|verify|wait|wrap|write|nimm|nutze|schreib\w*|verwende|utilise[zr]?|usa|usar)\b"
-)
-
-
-def prescribes(text: str) -> bool:
-    """Whether some sentence says what to do or to leave, and not only how things are.
-
-    >>> prescribes("- Money is whole cents, never floats"), prescribes("The web layer talks to services.")
-    (True, False)
-    """
-    return bool(_PRESCRIBES.search(text))
-
-
 def is_pasted(text: str) -> bool:
     """Whether a person hands on what another wrote, such as a comment of a review or a page: nobody types so much."""
     return bool(_PASTED.search(text) or _QUOTES.search(text)) or len(text.split()) > _TYPED

@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-from ai_lessons.model import expression
+from ai_lessons.model import expression, prescribing
+from ai_lessons.model.prescribing import prescribes
 
 LINE = 80  # Characters of a decision in one line (design 17): a hundred of them fit into a start
 _HEADING_WORDS = 5  # A title of so many words, such as `Code Quality`, may name a subject and say nothing
 
-_IMPERATIVES = frozenset({
-    "add", "allow", "answer", "append", "apply", "ask", "assert", "assume", "avoid", "begin", "branch", "break",
-    "build", "call", "catch", "change", "check", "choose", "clean", "close", "commit", "compare", "confirm",
-    "convert", "copy", "cover", "create", "declare", "default", "define", "delete", "describe", "disable",
-    "document", "drop", "edit", "enable", "ensure", "exclude", "expect", "explain", "export", "extract", "fetch",
-    "find", "fix", "follow", "format", "generate", "get", "give", "group", "handle", "hide", "ignore", "implement",
-    "import", "include", "inject", "install", "inspect", "keep", "launch", "leave", "let", "limit", "link", "lint",
-    "list", "load", "log", "look", "make", "mark", "match", "measure", "merge", "mock", "move", "name", "note",
-    "omit", "open", "organize", "pass", "pin", "place", "plan", "prefer", "prefix", "provide", "pull", "push",
-    "put", "raise", "read", "rebase", "refer", "reject", "release", "remove", "rename", "repeat", "replace",
-    "report", "request", "require", "reset", "resolve", "return", "reuse", "review", "revert", "run", "save",
-    "search", "see", "send", "separate", "set", "show", "skip", "sort", "split", "squash", "start", "state",
-    "stay", "stick", "stop", "store", "structure", "submit", "sync", "tag", "take", "tell", "test", "throw", "treat",
-    "try", "turn", "type", "update", "use", "validate", "verify", "wait", "wrap", "write",
-})  # fmt: skip
-"""Words that an order begins with. Some are nouns, too (`Test coverage`): those count only before another word."""
-
-_NOUNS_TOO = frozenset({
-    "branch", "build", "change", "commit", "copy", "default", "document", "export", "format", "group", "import",
-    "link", "list", "log", "mark", "match", "name", "note", "place", "plan", "prefix", "release", "report",
-    "request", "review", "search", "state", "structure", "tag", "test", "type", "update",
-})  # fmt: skip
-
-_ORDERS = expression(
-    r"(?i)(?<![\w'])(?:must|should|shall|never|always|only|need(?:s|ed)? (?:to|a|an|tests?)|needs|required?|requires"
-    r"|do not|don['\u2019]t|cannot|can['\u2019]t|forbidden|prohibited|mandatory|not allowed|may not|no longer"
-    r"|instead of|rather than|prefer(?:red)?|avoid|make sure|at (?:most|least)"
-    r"|nie|niemals|immer|muss|müssen|soll(?:en)?|darf nicht|verboten|nur"
-    r"|jamais|toujours|doit|doivent|interdit|nunca|siempre|debe(?:n)?|prohibido|deve|devono|sempre|mai)(?!\w)"
-    r"|禁止|必须|不要|务必|应该|しないで|必ず|してください|すべき|반드시|하지 마"
-)
 _MARKS = expression(r"^(?:[-*+>]|\d{1,3}[.)]|#{1,6}|\[[ xX]\])\s+")
-_ENDS = expression(r"(?<=[.!?;])\s+(?=[\"'`(*_]*[A-Z0-9`\"'])|(?<=[\u3002\uff01\uff1f])")
-_FIRST_WORD = expression(r"[`*_\"'(]*([A-Za-z]+)(['\u2019]t)?\b")
 _MOST_ROWS = 2_000  # Rows of a text that are looked at: a longer one is no statement
 
 
@@ -54,14 +22,14 @@ def sentences(text: str) -> list[str]:
         fence = stripped.startswith(("```", "~~~"))
         item = _MARKS.match(stripped) is not None
         if fence or fenced or item or not stripped:
-            result += _parted(" ".join(paragraph))
+            result += prescribing.sentences(" ".join(paragraph))
             paragraph = []
         if fence:
             fenced = not fenced
         elif stripped and not fenced:
             paragraph.append(_unmarked(stripped))
             if stripped.startswith("#"):
-                result += _parted(paragraph.pop())
+                result += prescribing.sentences(paragraph.pop())
     return result
 
 
@@ -73,34 +41,6 @@ def _unmarked(row: str) -> str:
             break
         row = row[mark.end() :]
     return row
-
-
-def _parted(paragraph: str) -> list[str]:
-    parts = (part.strip() for part in _ENDS.split(paragraph))
-    return [part for part in parts if part]
-
-
-def prescribes(sentence: str) -> bool:
-    """Whether a sentence says what to do: it begins with an order, or has a word such as `must`, `never`, `only`.
-
-    >>> prescribes("Use uv"), prescribes("Functions must have type hints"), prescribes("Code Quality")
-    (True, True, False)
-    """
-    if sentence.rstrip().endswith("?"):
-        return False
-    if _ORDERS.search(sentence):
-        return True
-    first = _FIRST_WORD.match(sentence)
-    if first is None:
-        return False
-    word = first[1].lower()
-    if word not in _IMPERATIVES:
-        return False
-    after = sentence[first.end() :].strip(" *_")
-    if not after or after.startswith(":"):
-        return False  # `Note: …`, or a heading of one word
-    # `Test Coverage` is a heading, `Test each branch` an order
-    return word not in _NOUNS_TOO or (len(after.split()) > 1 and not after[:1].isupper())
 
 
 def is_heading(title: str) -> bool:

@@ -194,7 +194,7 @@ def target_of(place: Path) -> str:
     "--split",
     "split_up",
     is_flag=True,
-    help="Make a rule of each section that says what to do, a lesson of each other.",
+    help="Make a rule of each statement of a file of instructions, and one of what is left.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 def import_files(

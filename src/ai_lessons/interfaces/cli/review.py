@@ -132,6 +132,7 @@ CHOICES: Choices = {
 PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 STANDING = "standing"
 REASON = "Reason (shown when it is suggested again)"
+WHY = "It states no reason. Why is it so (Enter: approve it without)"
 BY_A_PERSON = "a proposal is approved by a person, who is asked on a terminal"
 NOT_APPROVED = "not approved; nothing was changed"
 NO_TERMINAL = "see review-rules --list, then approve-rule ID --yes or reject-rule ID"
@@ -217,6 +218,7 @@ class Review:
         """Approve or reject what was shown. Raises Conflict: it was changed meanwhile."""
         call = self.call
         if choice == "approve":
+            proposal = _with_reason(call, proposal)
             ref = proposal.id if proposal.change == STANDING else proposal.branch
             decided = app.review.approve_rule(call.library, ref, sign=self.sign, expect=proposal.commit)
         else:
@@ -291,7 +293,18 @@ def shown_and_confirmed(
     for proposal in proposals:
         if yes:
             _present(call, [proposal], "", yes=True)
+        else:
+            proposal = _with_reason(call, proposal)  # noqa: PLW2901
         yield proposal.id if proposal.change == STANDING else proposal.branch, proposal.commit
+
+
+def _with_reason(call: Call, proposal: Pending) -> Pending:
+    """A new rule with the reason that it lacks, which the person who approves it is asked for."""
+    if proposal.kind != Kind.RULE or proposal.change != "new" or proposal.rationale or not call.can_ask:
+        return proposal
+    reason = click.prompt(WHY, default="", show_default=False, err=True)
+    stated = app.review.state_reason(call.library, proposal.branch, reason, proposal.commit) if reason.strip() else None
+    return proposal._replace(branch=stated.branch, commit=stated.commit) if stated else proposal
 
 
 def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
@@ -574,15 +587,22 @@ def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> N
 @click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
 @click.option("--batch", default="", metavar="ID", help="All rules of one import; review-rules --list shows its ID.")
 @options.project_option
+@click.option("--rationale", default="", metavar="R", help="Why it is so, of one rule that states no reason.")
 @click.option("--yes", is_flag=True, help="Show it and do not ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Sign the merge, also where the policy does not require it.")
-def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | None, yes: bool, sign: bool) -> None:
+def approve_rule(
+    call: Call, refs: tuple[str, ...], batch: str, project: str | None, rationale: str, yes: bool, sign: bool
+) -> None:
     """Approve proposals by merging them; a rule is then in force. For people; agents are refused.
 
     One merge approves many rules: those of a project, of an import, or whose path or branch matches a GLOB.
     """
     refuse_agents(call)
     globs = tuple(ref for ref in refs if set("*?[") & set(ref))
+    if rationale:
+        if batch or project or globs or len(refs) != 1:
+            raise UsageError("a reason is that of one rule", hint="name its ID")
+        app.review.state_reason(call.library, refs[0], rationale)
     if batch or project or globs:
         if len(globs) < len(refs):
             raise UsageError("IDs cannot be given together with a GLOB, --project or --batch", hint="use two commands")
