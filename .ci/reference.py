@@ -18,10 +18,10 @@ import manifests
 
 from ai_lessons.app import (
     answers,
-    contexts,
     daemon_client,
     editing,
     health,
+    link_effects,
     promotion,
     resources,
     review,
@@ -32,8 +32,8 @@ from ai_lessons.app import (
     transfer,
     workspace,
 )
+from ai_lessons.app.agent_sessions import SessionTold
 from ai_lessons.app.harvest import HarvestedLesson
-from ai_lessons.app.hints import SessionTold
 from ai_lessons.errors import Problem
 from ai_lessons.git.objects import FileRevision
 from ai_lessons.git.sync import EntryConflict
@@ -215,7 +215,7 @@ COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
 }
 OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
     "applies_to": TEXTS,
-    "contexts": TEXTS,
+    "link_effects": TEXTS,
     "versions": TEXTS,
     "check": {"type": "object", "properties": CHECK, "additionalProperties": False, "required": ["bad", "good"]},
     "pattern": PATTERN,
@@ -282,7 +282,7 @@ ANSWERS: Mapping[str, Any] = {
     "`contribute harvest`": (HarvestedLesson,),
     "`contribute feedback`; of several an array": editing.Feedback,
     "`recall context`": answers.Context,
-    "`recall graph`": contexts.Graph,
+    "`recall graph`": link_effects.Graph,
     "`recall log`": (FileRevision,),
     "`recall run`": running.Ran,
     "`recall sessions`": (SessionTold,),

@@ -20,11 +20,12 @@ from pathlib import Path
 from statistics import quantiles
 from typing import NamedTuple
 
-from ai_lessons.app import hints, setup
+from ai_lessons.app import setup
 from ai_lessons.app.anchors import CodeFolder, stated
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.model.anchors import Anchor, Verdict, anchors_of
+from ai_lessons.telling import offers
 from bench.harness import Bar, Outcome, machine, number, table
 
 BASES, STEPS, SYMBOLS = 8, 10, 12  # Commits at which anchors are made, looks at each, anchors of each
@@ -179,7 +180,7 @@ def hook_times(home: Path) -> dict[str, list[float]]:
             gc.collect()  # a hook is a process of its own: it never pays for the rounds before it
             began = time.process_time()
             with Library(home / f"{name}-anchors", options(home, top)) as library:
-                context = hints.before_a_tool(library, [str(top / "shop.py")], "", [str(top)], ())
+                context = offers.before_a_tool(library, [str(top / "shop.py")], "", [str(top)], ())
             times.setdefault(name, []).append(time.process_time() - began)
             assert context.entries
     return {name: rows[WARM:] for name, rows in times.items()}

@@ -30,8 +30,8 @@ SAID = ("note: ", "error: ", "hint: ", "warning: ")
 
 TELLS_ALL = """
 from runpy import run_module
-from ai_lessons.app import contexts
-contexts.Injecting._ablation = lambda *_: frozenset()
+from ai_lessons.telling import filtering
+filtering.EntryFilter._ablation = lambda *_: frozenset()
 run_module("ai_lessons", run_name="__main__")
 """
 """Our program, without what it leaves out on purpose to measure it."""
@@ -184,7 +184,7 @@ class Session:
         """Go home; give the reader our programs."""
         programs = self.home.parent / f"{self.home.name}-bin"
         # one lesson in fifty is left out on purpose, which a page cannot show
-        self.monkeypatch.setattr("ai_lessons.app.contexts.Injecting._ablation", lambda *_: frozenset())
+        self.monkeypatch.setattr("ai_lessons.telling.filtering.EntryFilter._ablation", lambda *_: frozenset())
         for name, program in (("ai-lessons", [sys.executable, "-c", TELLS_ALL]), ("lesson", LESSON_PROGRAM)):
             put_program(programs / name, f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")

@@ -18,9 +18,13 @@ MAY_IMPORT = {
     "model": {"errors"}, "git": {"errors", "model"}, "search": {"errors", "model"}, "learning": {"errors", "model"},
     "approval": {"errors", "model", "git"}, "connectors": {"errors", "model", "git"},
     "app": {"errors", "model", "git", "search", "learning", "approval", "connectors"},
-    "interfaces": {"errors", "model", "app", "settings"},
+    "telling": {"errors", "model", "git", "search", "learning", "approval", "app"},
+    "interfaces": {"errors", "model", "app", "telling", "settings"},
 }  # fmt: skip
 """Layer: the layers that it may import, besides itself."""
+
+ABOVE_TELLING = {"app/harvest.py"}
+"""Features that still lie in `app` and ask what would have been told."""
 
 HOMES = {
     "lancedb": {"search/table.py"}, "pyarrow": {"search/table.py"}, "fastembed": {"search/embedding.py"},
@@ -135,7 +139,8 @@ def test_a_layer_imports_only_the_layers_below_it() -> None:
     assert {layer(name) for name in FILES} == set(MAY_IMPORT)
     for name in FILES:
         ours = {i.split(".")[1] for i in imports(parsed(name)) if i.startswith(PACKAGE + ".")} - {"submodules"}
-        assert ours <= MAY_IMPORT[layer(name)] | {layer(name)}, name
+        above = {"telling"} if name in ABOVE_TELLING else set()
+        assert ours <= MAY_IMPORT[layer(name)] | {layer(name)} | above, name
 
 
 def test_no_modules_import_each_other_in_a_circle_even_for_types() -> None:

@@ -14,8 +14,16 @@ SLOW = (
     "packaging", "detect_secrets", "requests", "starlette", "uvicorn", "jinja2", "nh3",
 )  # fmt: skip
 FIRST = {"app", "errors", "interfaces", "interfaces.cli", "interfaces.cli.command", "interfaces.output"}
+FIRST |= {"model", "model.plain"}
 """Modules of ours that may load before the command is known."""
-NOT_TO_LIST = {"app.contexts", "search.ranking", "search.terms", "learning.statistics", "learning.selection"}
+NOT_TO_LIST = {
+    "app.link_effects",
+    "telling.context",
+    "search.ranking",
+    "search.terms",
+    "learning.statistics",
+    "learning.selection",
+}
 NOT_TO_LIST |= {"model.anchors", "model.command_patterns", "model.rule_checks", "model.transcripts"}
 
 WRITING = ("dulwich", "yaml", "ulid", "filelock")

@@ -18,9 +18,12 @@ from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace, Where
 PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm", "agents")
-"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables), `warm` and `agents` are
-plain values."""
+KEYS = (
+    *("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm", "agents"),
+    "hooks",
+)
+"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables), `warm`, `agents` and `hooks`
+are plain values."""
 
 CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
@@ -49,15 +52,20 @@ class Folders(NamedTuple):
 
 
 class Agents(NamedTuple):
-    """Hooks: most characters at the start of a session and later; `outcomes`: whether they record outcomes.
+    """Hooks: most characters at any moment but the start; `outcomes`: whether they record outcomes.
 
     `measure`: whether a lesson is left out now and then, on purpose, to see whether it makes a difference.
     """
 
-    max_chars_at_start: int = 1500
     max_chars: int = 900
     outcomes: bool = True
     measure: bool = False
+
+
+class Hooks(NamedTuple):
+    """`start_characters`: the budget of the start of a session, about 1,500 tokens (design 17)."""
+
+    start_characters: int = 6000
 
 
 class Settings(NamedTuple):
@@ -84,6 +92,7 @@ class Settings(NamedTuple):
     places: Places = Places()
     warm: Path | None = None
     agents: Agents = Agents()
+    hooks: Hooks = Hooks()
 
     @property
     def whereabouts(self) -> str:
@@ -143,6 +152,7 @@ def load(
         ),
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
+        hooks=_hooks(table, file),
     )
 
 
@@ -158,6 +168,7 @@ def _unknown_keys(table: Mapping[str, Any], file: Path) -> list[str]:
         (f"enterprise.{name}", value, _OF_ENTERPRISE) for name, value in (table.get("enterprise") or {}).items()
     ]
     below += [("warm", table.get("warm"), ("enabled",)), ("agents", table.get("agents"), Agents._fields)]
+    below += [("hooks", table.get("hooks"), Hooks._fields)]
     inside = (line for name, value, keys in below for line in _unknown(value, keys, file, f"{name}."))
     return [*_unknown(table, KEYS, file), *inside]
 
@@ -190,6 +201,15 @@ def _agents(table: Mapping[str, Any], file: Path) -> Agents:
     if values is None or any(type(value) is not kinds[name] for name, value in values.items()):
         raise UsageError(f"{file}: agents has the keys {', '.join(kinds)}", hint="[agents]\nmax_chars = 900")
     return Agents(**values)
+
+
+def _hooks(table: Mapping[str, Any], file: Path) -> Hooks:
+    values = table.get("hooks", {})
+    most = values.get("start_characters", Hooks().start_characters) if isinstance(values, dict) else None
+    if type(most) is not int or most < 0:
+        hint = "[hooks]\nstart_characters = 6000"
+        raise UsageError(f"{file}: hooks has the key start_characters, a number", hint=hint)
+    return Hooks(most)
 
 
 def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:

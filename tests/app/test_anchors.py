@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import anchors, contexts, editing, entries, harvest, health, proposals, rule_checks
+from ai_lessons.app import anchors, editing, entries, harvest, health, proposals, rule_checks
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
-from ai_lessons.app.hints import Hints, before_a_tool
 from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.interfaces import agent_text
 from ai_lessons.model.anchors import Anchor
 from ai_lessons.model.command_patterns import Seen, happened
-from ai_lessons.model.entries import EntrySummary, Moment
+from ai_lessons.model.entries import EntrySummary
 from ai_lessons.model.merge import merge_file
 from ai_lessons.model.transcripts import Step
+from ai_lessons.telling import context, words
+from ai_lessons.telling.offers import before_a_tool
 from app.world import World
 from real_world import Git, commit_all, put_file
 
@@ -82,7 +82,7 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert f"changed on {int(day[-2:])} " in summary.as_json()["warning"]
     assert f"({name}, " in summary.as_json()["warning"]
     assert world.search("Totals").hits[0].entry.verdict == "changed"
-    text = agent_text.hints(Hints(Moment.BEFORE_TOOL, told(world, shop)), 900)
+    text = words.moment(told(world, shop), 900).text
     assert f"! the code it speaks of changed on {int(day[-2:])} " in text
     assert [row.reason for row in health.review(world.library)] == ["about"]
     assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
@@ -162,7 +162,7 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world
     offered = told(world, shop)
     assert [(entry.title, entry.verdict) for entry in offered.entries] == [("Total in cents", "gone")]
     assert {left.entry.title: left.reason for left in offered.left_out} == {"Totals": "gone"}
-    asked = contexts.context(world.fresh(cwd=shop), ContextQuery(paths=["src/cart.py"]))
+    asked = context.context(world.fresh(cwd=shop), ContextQuery(paths=["src/cart.py"]))
     assert {entry.verdict for entry in asked.entries} == {"gone"}
     assert len(asked.entries) == 2
     written = editing.keep(world.fresh(cwd=shop), lesson)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import contexts, entries
+from ai_lessons.app import entries
 from ai_lessons.app.answers import ContextQuery
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.model.entries import Kind
+from ai_lessons.telling import context
 from app.world import OTHER, SCRIPT, CountingEmbedder, World, lesson
 
 TEXT = "About winemaking.\n"
@@ -100,7 +101,7 @@ def test_the_snippet_of_a_phrase_stands_around_it(world: World) -> None:
 
 
 def test_text_of_somebody_is_no_syntax_when_context_is_asked_for(cellar: World) -> None:
-    found = contexts.context(
+    found = context.context(
         cellar.library, ContextQuery(query='winemaking lesson kind:doc "unheard of" project:a project:b')
     )
     assert {summary.title for summary in found.lessons} == {"Lesson", "Other lesson"}

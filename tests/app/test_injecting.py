@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from ai_lessons.app import contexts, editing, entries, health
+from ai_lessons.app import editing, entries, health
 from ai_lessons.app.answers import Context, ContextQuery
 from ai_lessons.errors import Refused
 from ai_lessons.learning.statistics import DEFINITIONS, ParameterState
 from ai_lessons.search.model_files import PINNED
+from ai_lessons.telling.context import context as context_of
 from app.world import LESSON, OTHER, CountingEmbedder, World, lesson, usage_of
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:02d}ABCD" for n in range(30)]
@@ -23,7 +24,7 @@ def place(world: World, *ids: str, **more: str) -> None:
 
 def context(world: World, session: str | None = None, *, measure: bool = True, **more: object) -> Context:
     library = world.fresh(session=session, measure=measure)
-    return contexts.context(library, ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+    return context_of(library, ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
 
 
 def reasons(found: Context) -> dict[str, str]:

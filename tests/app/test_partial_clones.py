@@ -6,12 +6,12 @@ import pytest
 
 from ai_lessons.app import anchors, editing, entries, search, sharing
 from ai_lessons.app.answers import LessonDraft, Query
-from ai_lessons.app.hints import before_a_tool
 from ai_lessons.errors import NotFound, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.commits import read_blobs
 from ai_lessons.git.objects import History, data_of, opened
 from ai_lessons.git.worktree import locate
+from ai_lessons.telling.offers import before_a_tool
 from app.world import World
 from real_world import Git, commit_all, put_file, put_program
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, hints, review
+from ai_lessons.app import entries, pending, review
 from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits
@@ -83,7 +83,7 @@ def test_a_proposed_lesson_waits_on_a_branch_and_is_found_by_nobody(world: World
     assert (one.branch, one.title) == (BRANCH, "PUT replaces the workflow")
     assert (one.added, one.conflicts, one.similar, one.report) == (7, (), (), "# Evaluation\n\nNo secrets.")
     assert "+Seen twice." in one.diff
-    assert hints.pending_count(world.fresh().primary) == 1
+    assert pending.count(world.fresh().primary) == 1
 
 
 def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(world: World) -> None:
@@ -95,7 +95,7 @@ def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(wor
     )
     assert len(world.git(world.root, "log", "-1", "--format=%P", "main").split()) == 2
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
-    assert (world.status(), waiting(world), hints.pending_count(world.fresh().primary)) == ("", (), 0)
+    assert (world.status(), waiting(world), pending.count(world.fresh().primary)) == ("", (), 0)
     assert BRANCH not in world.git(world.root, "branch")
 
 

@@ -5,9 +5,10 @@ from functools import partial
 
 import pytest
 
-from ai_lessons.app import contexts, editing, entries, health, lessons
+from ai_lessons.app import editing, entries, health, lessons, link_effects
 from ai_lessons.app.answers import Context, ContextQuery
 from ai_lessons.errors import Conflict
+from ai_lessons.telling.context import context as context_of
 from app.world import LESSON, OTHER, World, lesson
 
 THIRD = "01JD3Z8QK5W7M2X9V4T6TTT333"
@@ -28,7 +29,7 @@ def titles(world: World, **more: object) -> list[str]:
 
 
 def context(world: World, **more: object) -> Context:
-    return contexts.context(world.library, ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+    return context_of(world.library, ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
 
 
 def reasons(found: Context) -> dict[str, tuple[str, str]]:
@@ -156,8 +157,8 @@ def test_what_is_superseded_makes_way_over_a_whole_chain(world: World) -> None:
 
 def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> None:
     place(world, (LESSON, "one", f"related_to {OTHER}"), (OTHER, "two", ""), (THIRD, "three", f"contradicts {LESSON}"))
-    assert contexts.graph(world.library).clusters == ()
+    assert link_effects.graph(world.library).clusters == ()
     assert health.stats(world.library).clusters == ()
     editing.link(world.library, THIRD, OTHER, "related_to")
-    assert [set(one) for one in contexts.graph(world.library).clusters] == [{LESSON, OTHER, THIRD}]
+    assert [set(one) for one in link_effects.graph(world.library).clusters] == [{LESSON, OTHER, THIRD}]
     assert health.stats(world.library).clusters == (3,)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, hints, proposals, review
+from ai_lessons.app import editing, entries, health, pending, proposals, review
 from ai_lessons.app.answers import RuleDraft, Suggested
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
 from app.world import LESSON, World, lesson
@@ -216,4 +216,4 @@ def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:
     world.git(world.root, "branch", "-m", "main", "other")
     with pytest.raises(NotFound, match="approval branch"):
         suggest(world)
-    assert hints.pending_count(world.fresh().primary) == 0
+    assert pending.count(world.fresh().primary) == 0

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import contexts, editing, entries, health, lessons, setup
+from ai_lessons.app import editing, entries, health, lessons, setup
 from ai_lessons.app.answers import ContextQuery, LessonDraft
 from ai_lessons.app.lessons import Targets
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import Refused
 from ai_lessons.model.entries import EntrySummary
 from ai_lessons.model.lessons import parse
+from ai_lessons.telling import context
 from app.world import World, listed_lessons, usage_of
 
 PATTERN = parse("WHEN committing -> DO sign -> BECAUSE the hub checks")
@@ -190,10 +191,10 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     firm = lessons.add(world.library, PATTERN, by="user")
     push(world, words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"), *MALLORY)
     asked = ContextQuery(budget=9)
-    assert firm.id in [summary.id for summary in contexts.context(world.fresh(), asked).lessons]
+    assert firm.id in [summary.id for summary in context.context(world.fresh(), asked).lessons]
     assert firm.id in [summary.id for _, group in lessons.load(world.fresh()).groups for summary in group]
     editing.link(world.fresh(), ZEBRA_ID, firm.id, relation)
-    assert firm.id not in [summary.id for summary in contexts.context(world.fresh(), asked).lessons]
+    assert firm.id not in [summary.id for summary in context.context(world.fresh(), asked).lessons]
 
 
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
@@ -214,7 +215,7 @@ def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_reco
     for _ in range(5):
         for one in (made.id, drafted.id):
             editing.feedback(world.fresh(), one, "contradicted")
-    found = contexts.context(world.fresh(), ContextQuery(budget=9))
+    found = context.context(world.fresh(), ContextQuery(budget=9))
     assert [summary.id for summary in found.lessons] == [made.id]
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import contexts as contexts_jobs
 from ai_lessons.app import editing, entries, health, search
 from ai_lessons.app.answers import Answer, ContextQuery, LessonDraft, Query, Shown
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import derived_id
+from ai_lessons.telling import context as context_job
 from app.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson, query
 
 RULE = "01JD3Z8QK5W7M2X9V4T6RRRR22"
@@ -82,10 +82,10 @@ def everything(world: World) -> dict[str, Any]:
     known = LESSON in {summary.id for summary in answers["list"]}
     answers["related"] = entries.related(library, LESSON, 3) if known else ()
     answers["context"] = [
-        contexts_jobs.context(library, ContextQuery(project="jira")),
-        contexts_jobs.context(library, ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})),
-        contexts_jobs.context(library, ContextQuery(query="zanzibar sandbox", project="jira")),
-        contexts_jobs.context(library, ContextQuery(paths=["zanzibar.py"])),
+        context_job.context(library, ContextQuery(project="jira")),
+        context_job.context(library, ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})),
+        context_job.context(library, ContextQuery(query="zanzibar sandbox", project="jira")),
+        context_job.context(library, ContextQuery(paths=["zanzibar.py"])),
     ]
     rule_shown = entries.show(library, RULE)
     answers["show"] = [rule_shown.body, rule_shown.raw, rule_shown.frontmatter, rule_shown.entry]
@@ -304,7 +304,7 @@ def test_rewritten_history_is_told_with_every_answer_until_a_person_looks(approv
     assert "main was rewritten" in note
     assert note in entries.list_entries(approved.fresh()).notes
     assert note in approved.search("sandbox").notes
-    assert note in contexts_jobs.context(approved.library, ContextQuery(project="jira")).notes
+    assert note in context_job.context(approved.library, ContextQuery(project="jira")).notes
 
 
 # --- surfacing ---
@@ -497,9 +497,9 @@ def test_context_gives_what_one_needs_before_beginning(prepared: World) -> None:
     ]
     prepared.write(".ai-lessons/config.yaml", "tag_aliases:\n  looks: style\n")
     for asked, rules, lessons in cases:
-        found = contexts_jobs.context(prepared.library, ContextQuery(**asked))
+        found = context_job.context(prepared.library, ContextQuery(**asked))
         assert (titles(found.rules), titles(found.lessons)) == (rules, lessons), asked
-    found = contexts_jobs.context(prepared.library, ContextQuery(project="python", budget=1))
+    found = context_job.context(prepared.library, ContextQuery(project="python", budget=1))
     assert found.notes == ("1 more rules apply, beyond the budget of 1",)
 
 
@@ -507,5 +507,5 @@ def test_files_are_named_from_the_root_of_their_project_wherever_one_stands(prep
     inner = prepared.root.parent / "code/src"
     library = prepared.fresh(cwd=inner)
     for path in ("deep/x.py", str(inner / "deep/x.py"), "../src/./x.py"):
-        assert titles(contexts_jobs.context(library, ContextQuery(paths=[path])).rules) == ["Only for Python"]
-    assert contexts_jobs.context(library, ContextQuery(paths=["../x.py"])).rules == ()
+        assert titles(context_job.context(library, ContextQuery(paths=[path])).rules) == ["Only for Python"]
+    assert context_job.context(library, ContextQuery(paths=["../x.py"])).rules == ()

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import contexts, editing, entries, proposals, review, search
+from ai_lessons.app import editing, entries, proposals, review, search
 from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
 from ai_lessons.model import Places, TierPlace
+from ai_lessons.telling import context
 from app.world import ACME, LESSON, OTHER, Company, World, lesson, options, query, usage_of
 from real_world import Git, put_file
 
@@ -163,7 +164,7 @@ class TestRelations:
 
     def test_of_two_that_contradict_each_other_only_the_nearer_comes_unasked(self, here: Here) -> None:
         here.put("user", THIRD, "Glue gaskets hot", links=f"\n  - contradicts: {LESSON}")
-        found = contexts.context(here.reading(*ALL), ContextQuery(project="global"))
+        found = context.context(here.reading(*ALL), ContextQuery(project="global"))
         assert THIRD not in {summary.id for summary in found.lessons}
         assert [(one.entry.id, one.reason) for one in found.left_out] == [(THIRD, "contradicts")]
 
@@ -194,7 +195,7 @@ class TestRules:
             library = here.reading(tier)
             made = proposals.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
             review.approve_rule(library, made.branch)
-        found = contexts.context(here.reading(*ALL), ContextQuery(project="global", approvals=True))
+        found = context.context(here.reading(*ALL), ContextQuery(project="global", approvals=True))
         assert {summary.tier for summary in found.rules} == {"user", ACME}
         assert found.approvals.keys() == {summary.id for summary in found.rules}
 

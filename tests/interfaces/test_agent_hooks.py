@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import hints
+from ai_lessons.app import agent_sessions
 from ai_lessons.interfaces import agent_hook
 from ai_lessons.interfaces.output import DATA
 from interfaces.a_terminal import Spawn, finish
@@ -35,7 +35,7 @@ def the_log(home: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
+def test_a_session_begins_with_what_holds_in_its_project_in_its_own_words(
     host: Host, approved: str, knowledge: Path, spawn: Spawn
 ) -> None:
     add(knowledge, "other/lessons/b.md", "7AAAAA", "Of another project")
@@ -46,11 +46,12 @@ def test_a_session_begins_with_the_titles_of_what_holds_in_its_project(
     assert "ai-lessons recall search" in told.splitlines()[0]
     assert "for the project jira-api" in told
     assert "lesson, stated by " in told
-    assert "Sign off\nlesson, not approved, high, tested:\n- [L-8F3K2A] PUT" in told, "whose word each is"
-    assert approved not in told, "it names files, and waits for them"
+    assert "Sign off" in told
+    assert "lesson, not approved:\n- [L-8F3K2A] PUT" in told, "whose word each is"
+    assert approved in told, "also what names files: an agent that does not know it never opens them"
     assert "Of another project" not in told
-    assert "Of no project" not in told
-    assert len(told) <= 1500
+    assert "Of no project" in told
+    assert len(told) <= 6000
 
 
 def test_a_session_begins_with_the_number_of_proposals_also_in_a_worktree_of_the_project(
@@ -139,7 +140,7 @@ def test_an_entry_that_does_not_fit_whole_is_told_when_there_is_room_and_explain
 
     state("from: user\n")
     told = host.hear("session_start")
-    assert (told.count("Long "), [content in told for content in contents]) == (4, [False] * 4)
+    assert (told.count("Long "), [content in told for content in contents]) == (4, [True] * 4)
     state(f"from: user\n{about}")
     told = host.hear("before_edit")
     assert (told.count("- [L-"), sum(content in told for content in contents)) == (2, 2)
@@ -170,7 +171,7 @@ def test_hooks_that_run_at_the_same_time_tell_it_once_and_count_every_failure(
     children = [host.start(host.event(name)) for name in ("before_edit", "make_test_failed") for _ in range(3)]
     told = [context(host.end(child)) for child in children]
     assert [approved in text for text in told if text] == [True]
-    sessions, _ = hints.lately(hermetic / ".local/state/ai-lessons")
+    sessions, _ = agent_sessions.lately(hermetic / ".local/state/ai-lessons")
     assert sessions[0].failures == 3
 
 

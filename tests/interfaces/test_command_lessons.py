@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ai_lessons.app import hints
+from ai_lessons.telling import pipeline
 from interfaces.agent_host import Host, add
 
 PYTHON = """pattern:
@@ -229,7 +229,7 @@ def test_a_session_is_told_no_more_than_its_budget_after_the_start(host: Host, k
     for n in range(20):
         add(knowledge, f"jira-api/lessons/{n}.md", f"7AAA{n:02}", f"Number {n}", about, "x" * 350)
     told = [host.hear("before_edit") for _ in range(8)]
-    assert 2_000 < sum(map(len, told)) <= hints.MOST + 8 * 200
+    assert 2_000 < sum(map(len, told)) <= pipeline.SESSION_CHARACTERS + 8 * 200
     assert told[-1] == ""
 
 

@@ -17,7 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from ai_lessons import settings
-from ai_lessons.app import harvest, hints
+from ai_lessons.app import agent_sessions, harvest
 from ai_lessons.app.answers import ProposedFile
 from ai_lessons.app.entries import list_entries
 from ai_lessons.app.open_repository import silent
@@ -245,7 +245,7 @@ def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
 def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path, pool: SessionPool) -> None:
     for event in ("session_start", "make_test_failed", "git_push_failed", "git_push_failed"):
         host.hear(event)
-    sessions, missing = hints.lately(hermetic / ".local/state/ai-lessons")
+    sessions, missing = agent_sessions.lately(hermetic / ".local/state/ai-lessons")
     assert [(what.partition(":")[0], times) for what, times in missing] == [("git push", 2), ("make test", 1)]
     assert sessions[0].failures == 3
     assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))

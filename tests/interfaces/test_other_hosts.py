@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app.hints import AgentEvent
 from ai_lessons.interfaces import agent_hook
 from ai_lessons.model.entries import Moment
+from ai_lessons.telling.pipeline import AgentEvent
 from interfaces.agent_host import EVENTS, Host, add
 from interfaces.world import run_inside
 

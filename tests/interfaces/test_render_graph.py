@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.contexts import Graph
+from ai_lessons.app.link_effects import Graph
 from ai_lessons.interfaces import output, text
 from ai_lessons.interfaces.output import View, clip, line
 from ai_lessons.model.entries import EntrySummary, Kind

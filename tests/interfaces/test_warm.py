@@ -103,7 +103,7 @@ class Both:
 
     def alone(self, name: str, *asked: object, **how: object) -> Any:
         with Library(self.root, self.options._replace(warm=None)) as opened:
-            return daemon_client.JOBS[name]()(opened, *asked, **how)
+            return daemon_client.job(name)(opened, *asked, **how)
 
     def same(self, name: str, *asked: object, **how: object) -> Any:
         """The answer; None where it is an error, which the helper leaves to the caller."""

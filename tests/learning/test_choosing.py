@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning.selection import STARTER, Candidate, Choice, Thresholds, choose, fitting, harmful
+from ai_lessons.learning.selection import STARTER, harmful
 from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 from ai_lessons.model.entries import EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_NAME
+from ai_lessons.telling.filtering import Candidate, Choice, Thresholds, choose, passing
 
 MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
@@ -38,7 +39,7 @@ def tell(
     bars: Thresholds,
     ablate: Callable[[str], bool] = lambda _: False,
 ) -> Choice:
-    ranked, left_out = fitting(moment, every, told, bars)
+    ranked, left_out = passing(moment, every, told, bars)
     choice = choose(moment, ranked, bars, told or (), ablate)
     return choice._replace(left_out=(*left_out, *choice.left_out))
 

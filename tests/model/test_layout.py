@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from ulid import ULID
 
 from ai_lessons.app.answers import Answer, Hit
-from ai_lessons.app.contexts import Graph
+from ai_lessons.app.link_effects import Graph
 from ai_lessons.errors import Refused
 from ai_lessons.interfaces import output, text
 from ai_lessons.interfaces.output import View

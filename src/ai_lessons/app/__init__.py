@@ -13,9 +13,10 @@ from ai_lessons import submodules
 if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
-        anchors as anchors, answers as answers, authorship as authorship, contexts as contexts,
+        agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
         daemon_client as daemon_client, editing as editing, entries as entries, harvest as harvest, health as health,
-        hints as hints, lessons as lessons, open_repository as open_repository, promotion as promotion,
+        lessons as lessons, link_effects as link_effects, open_repository as open_repository, pending as pending,
+        promotion as promotion,
         proposals as proposals, resources as resources, review as review, rule_checks as rule_checks,
         running as running, search as search, search_index as search_index,
         secrets as secrets, setup as setup, sharing as sharing, transfer as transfer, usage as usage,

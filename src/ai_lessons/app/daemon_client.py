@@ -14,7 +14,9 @@ import time
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from hashlib import sha256
+from importlib import import_module
 from io import BytesIO
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -44,20 +46,27 @@ _HEAD = struct.Struct("!BI")
 _PLAIN = frozenset((("builtins", "dict"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath")))
 _NOT_OURS = struct.error, pickle.PickleError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError
 
-JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
-    "search": lambda: app.search.search,
-    "context": lambda: app.contexts.find_context,
-    "at_the_start": lambda: app.hints.at_the_start,
-    "at_a_prompt": lambda: app.hints.at_a_prompt,
-    "before_a_tool": lambda: app.hints.before_a_tool,
-    "at_a_failure": lambda: app.hints.at_a_failure,
-    "near_copies": lambda: app.editing.near_copies,
-    "record": lambda: app.workspace.Library.record,
+JOBS: Mapping[str, tuple[str, str]] = {
+    "search": ("app.search", "search"),
+    "context": ("telling.context", "find_context"),
+    "at_the_start": ("telling.start", "at_the_start"),
+    "at_a_prompt": ("telling.offers", "at_a_prompt"),
+    "before_a_tool": ("telling.offers", "before_a_tool"),
+    "at_a_failure": ("telling.offers", "at_a_failure"),
+    "near_copies": ("app.editing", "near_copies"),
+    "record": ("app.workspace", "Library.record"),
 }
-"""By name; nothing else is called in a helper. Each is loaded when it is asked for."""
+"""By name a module and its function; nothing else is called in a helper. Each is loaded when it is asked for."""
 
 _CALLERS_OWN = frozenset(("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm"))
 """Options that do not travel: what only the caller can do, and what a server holds back from its own callers."""
+
+
+def job(name: str) -> Callable[..., Any]:
+    """The function of a job. Raises KeyError: there is no job of this name."""
+    module, function = JOBS[name]
+    function_of: Callable[..., Any] = attrgetter(function)(import_module(f"ai_lessons.{module}"))
+    return function_of
 
 
 class DaemonUnavailable(Exception):
@@ -134,7 +143,7 @@ class DaemonClient:
 
     def here(self, name: str, *asked: object, **how: object) -> Any:
         """The answer of a job, worked out here. Raises as the job."""
-        return JOBS[name]()(self.library, *asked, **how)
+        return job(name)(self.library, *asked, **how)
 
     def if_warm(self, name: str, *asked: object) -> Any:
         """The answer of a job that a helper or this server has at hand; None: then a helper is started for the next."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import authorship, secrets
-from ai_lessons.app.contexts import refuse_circle, similarities, superseded
+from ai_lessons.app.link_effects import refuse_circle, superseded
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
 from ai_lessons.git import files
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.app.agent_sessions import Failure
     from ai_lessons.app.answers import LessonDraft, Written
-    from ai_lessons.app.hints import Failure
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.learning.statistics import UsageTally
@@ -130,7 +130,7 @@ def near_copies(opened: Library, text: str) -> dict[str, str]:
     repo = opened.reading
     repo.current()
     app.search.refresh(repo)
-    similar = similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
+    similar = app.search.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
     ids = sorted((id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__)[::-1]
     summaries = repo.catalog.many(ids[: FEW_COPIES + 1])
     return {id_: _nearly_the_same(summaries[id_], similar[id_]) for id_ in ids if id_ in summaries}
@@ -254,8 +254,10 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
     if not options.agent or transcripts.keeps_one(draft.content):
         return ""
     state, name = options.state_dir, options.session or ""
-    is_known = app.hints.is_remembered(state, name)
-    kept = app.hints.failures_of(state, name) if is_known else app.hints.failures_in(state, options.cwd)
+    is_known = app.agent_sessions.is_remembered(state, name)
+    kept = (
+        app.agent_sessions.failures_of(state, name) if is_known else app.agent_sessions.failures_in(state, options.cwd)
+    )
     text = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
     quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(text)), text))
 

@@ -216,12 +216,12 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     else:  # most are kept here, and need no look elsewhere
         notes = tuple(app.health.told_of_scripts(opened, [summary]) if summary.script_path else ())
     return Shown(
-        entry=app.contexts.vouched(opened.reading, app.contexts.judged(opened.reading, [summary])[0]),
+        entry=app.link_effects.vouched(opened.reading, app.link_effects.judged(opened.reading, [summary])[0]),
         body=text,
         raw=raw,
         frontmatter=entry.fields,
         code=entry.code,
-        related=app.contexts.related_of(catalog, links.reach(catalog.edges(summary.id), summary.id)),
+        related=app.link_effects.related_of(catalog, links.reach(catalog.edges(summary.id), summary.id)),
         sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
@@ -283,7 +283,7 @@ def list_entries(
 def _silent_ones(reading: Reading, query: Filter, limit: int | None) -> Listing:
     """Those of a query that are told to nobody who does not ask, with the reasons."""
     summaries = reading.catalog.select(query)
-    why = app.contexts.silent(reading, summaries)
+    why = app.link_effects.silent(reading, summaries)
     quiet = tuple(summary for summary in summaries if summary.id in why)
     return Listing(quiet[:limit], len(quiet), tuple(reading.notes()), why)
 
@@ -292,7 +292,7 @@ def _superseded(reading: Reading) -> frozenset[str]:
     """The ids of superseded entries. Where no link says so a list need not load what follows such links."""
     if all(edge.relation != Relation.SUPERSEDES for edge in reading.catalog.edges()):
         return frozenset()
-    return app.contexts.superseded(reading)
+    return app.link_effects.superseded(reading)
 
 
 def tags(opened: Library) -> tuple[Tally, ...]:
@@ -324,7 +324,7 @@ def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
     catalog, start = opened.reading.current(), opened.reading.resolve(ref).id
     edges = catalog.edges(None if depth > 1 else start)
-    return app.contexts.related_of(catalog, links.reach(edges, start, depth))
+    return app.link_effects.related_of(catalog, links.reach(edges, start, depth))
 
 
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
@@ -488,7 +488,7 @@ def why(library: Library, ref: str) -> Why:
     prefix = "its file says " if summary.kind is Kind.LESSON else ""
     lines += [f"{prefix}{_IN_WORDS.get(key, f'{key}:')} {value}" for key, value in stated.items()]
     lines += [f"derived from {_title(related)}" for related in chain]
-    summary = app.contexts.vouched(library.reading, summary)
+    summary = app.link_effects.vouched(library.reading, summary)
     if weakest := summary.weakest:
         lines.append(lessons.vouching(weakest))
     for related in neighbours:
@@ -517,9 +517,9 @@ def _linked(catalog: CatalogReader, summary: EntrySummary) -> tuple[tuple[Relate
     """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
     steps = links.reach(catalog.edges(summary.id), summary.id)
     near = [step for step in steps if not (step.relation == Relation.DERIVED_FROM and step.outgoing)]
-    return app.contexts.related_of(catalog, app.contexts.origins(catalog, summary.id)), app.contexts.related_of(
-        catalog, near
-    )
+    return app.link_effects.related_of(
+        catalog, app.link_effects.origins(catalog, summary.id)
+    ), app.link_effects.related_of(catalog, near)
 
 
 def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision], stated_by: str) -> Iterator[str]:

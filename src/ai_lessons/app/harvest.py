@@ -13,10 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons import app
+from ai_lessons import app, telling
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import LessonDraft, PastSessions, RuleDraft, Suggested, Written
-from ai_lessons.app.contexts import named_commands
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.git import files as git_files
@@ -28,7 +27,7 @@ from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import expression, lessons
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.anchors import anchors_of, commands_of
-from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen
+from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen, named_commands
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, check_path
 from ai_lessons.model.texts import one_line, printable
@@ -361,7 +360,7 @@ def _commonest(opened: Library, unhelped: Mapping[str, Sequence[_Failure]]) -> I
     """The commonest failures that nothing helps with, by their text."""
     # live, a helper compares them by meaning, too: of the many that are played only those are that would be named
     likely = sorted(unhelped.items(), key=lambda row: -len(row[1]))[: 2 * NAMED]
-    named = [row for row in likely if not app.hints.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries]
+    named = [row for row in likely if not telling.offers.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries]
     for text, times in named[:NAMED]:
         yield Unhelped(secrets.masked(text), len(times))
 
@@ -385,7 +384,7 @@ def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[t
     warnings, helped = dict[str, EntrySummary](), set[str]()
     for at, step in enumerate(steps):
         folders = step.cwd, transcript.first_cwd
-        result = app.hints.before_a_tool(opened, (), step.text, folders, {*helped, *warnings})
+        result = telling.offers.before_a_tool(opened, (), step.text, folders, {*helped, *warnings})
         warnings |= {summary.id: summary for summary in result.entries}
         before = bool(result.entries)
         counts.update(calls=1, before=before, before_right=before and bool(step.failed), characters=_length(result))
@@ -394,7 +393,7 @@ def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[t
         error = f"$ {step.text}\n{step.output}"
         call = commands.blamed_call(error, step.cwd)
         warned = any(commands.fits(named_commands(summary), call) for summary in warnings.values())
-        result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
+        result = telling.offers.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {summary.id for summary in result.entries}
         does = [summary.pattern or result.texts.get(summary.id, "") for summary in result.entries]
         # the way out is looked for among the next five commands that worked: later ones do something else
@@ -484,7 +483,7 @@ def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> N
     rows = ((x.id, x.project, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
     git_files.write_json(state_dir / FOLDER / NEXT_STEP, list(rows))
     walls = ((x.project, x.when, f"{x.when}. {x.because[:1].upper()}{x.because[1:]}") for x in candidates if x.wall)
-    git_files.write_json(state_dir / app.hints.WALLS, list(walls))
+    git_files.write_json(state_dir / telling.offers.WALLS, list(walls))
 
 
 def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[TranscriptContents]:

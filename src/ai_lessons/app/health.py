@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import app
 from ai_lessons.app import anchors, authorship, editing, secrets, setup
 from ai_lessons.app.answers import Judged, Stale, Written
-from ai_lessons.app.contexts import superseded_by
+from ai_lessons.app.link_effects import superseded_by
 from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
 from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import app
 from ai_lessons.app import authorship
 from ai_lessons.app.answers import LessonDraft, Written
-from ai_lessons.app.contexts import superseded
+from ai_lessons.app.link_effects import superseded
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import held

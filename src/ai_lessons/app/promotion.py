@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from ai_lessons.app import proposals, secrets
 from ai_lessons.app.answers import Suggested, Written
-from ai_lessons.app.contexts import weakest_origin
 from ai_lessons.app.editing import COMPARED, opposed
 from ai_lessons.app.lessons import refuse_wrong
+from ai_lessons.app.link_effects import weakest_origin
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.write_checks import checked

@@ -115,7 +115,7 @@ def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tupl
     checks = [_Rule(summary, check) for summary in summaries if (check := stored(summary.check))]
     names = projects or (files.names_of(cwd) if checks else ())
     here = [rule for rule in checks if _holds(rule.summary, names)]
-    farther = app.contexts.farther_copies(repo, [rule.summary for rule in here])
+    farther = app.link_effects.farther_copies(repo, [rule.summary for rule in here])
     here = [rule for rule in here if rule.summary.id not in farther]
     return [rule for rule in here if runs(rule.check)], [rule for rule in here if not runs(rule.check)]
 
@@ -375,7 +375,7 @@ def broken_by(
         by_path.setdefault(edit.path, []).append(edit)
     for path, its_edits in by_path.items():
         # a rule may be about a link, or about the file that it leads to
-        paths = {app.contexts.in_project(name, cwd): None for name in (path, os.path.realpath(cwd / path))}
+        paths = {files.in_project(name, cwd): None for name in (path, os.path.realpath(cwd / path))}
         blind = [rule for rule in cannot_run.values() if any(map(rule.check.concerns, paths))]
         unsure |= {rule.summary.id: _blind(rule, EXTRA) for rule in blind}
         unsure |= _look_at_edits(run, list(paths), *_after(Path(path), its_edits))

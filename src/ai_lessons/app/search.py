@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Hit, Query
-from ai_lessons.app.contexts import DEPTH, SPARE, drop_superseded, judged, see_also, vouched, warnings
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
+from ai_lessons.app.link_effects import SPARE, drop_superseded, judged, see_also, vouched, warnings
 from ai_lessons.errors import StorageFailed, UsageError
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, Status
+from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind, Status
 from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
@@ -129,6 +129,7 @@ def linked(catalog: CatalogReader, ids: Iterable[str]) -> set[str]:
 
 TYPED = 5.0  # Seconds in which who types on the page, which asks at every key, is answered without a look at the files
 
+DEPTH = 100  # bench.retrieval: passages asked of each half of the index, more only for more results
 PROMPT = "If you find out, add a lesson."
 _GAP = "gap"  # Under which a session remembers that its agent was asked
 
@@ -167,7 +168,7 @@ def _first_time(options: Options) -> bool:
     """Whether an agent calls that was not asked for a contribution in this session yet."""
     if not options.agent or not options.session:
         return False
-    with suppress(StorageFailed), app.hints.opened(options.state_dir, options.session) as session:
+    with suppress(StorageFailed), app.agent_sessions.opened(options.state_dir, options.session) as session:
         return bool(session.fresh(_GAP, ["asked"]))
     return False
 
@@ -266,6 +267,15 @@ def begin(repo: Reading, text: str, filters: Filter, depth: int) -> Callable[[],
     """As `Indexing.begin` of each at the same time, in one list of each sort; the model of the nearest decides."""
     begun = [part.indexing.begin(text, filters, depth) for part in repo.every]
     return lambda: _together(repo.every, [finish() for finish in begun], depth)
+
+
+def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = LESSONS) -> dict[str, float]:
+    """Cosine similarity of the best passage of each entry that the vectors found."""
+    filter_ = Filter(kinds=kinds)
+    best: dict[str, float] = {}
+    for hit in begin(repo, words, filter_, DEPTH)().vectors:
+        best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
+    return best
 
 
 def _together(repos: Sequence[RepositorySession], candidates: Sequence[Candidates], depth: int) -> Candidates:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
-from ai_lessons.app.contexts import superseded, weakest_origin
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
+from ai_lessons.app.link_effects import superseded, weakest_origin
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.app.write_checks import Planned, checked, new_files
 from ai_lessons.connectors import exporters, instruction_files

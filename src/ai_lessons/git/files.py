@@ -598,6 +598,13 @@ _REMOTE = expression(r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]
 _MODULE = expression(r"(?m)^module\s+(?:\S*/)?(\S+)")
 
 
+def in_project(path: str, cwd: Path) -> str:
+    """A file of the caller's as its own project sees it: from the folder that holds `.git`, else from `cwd`."""
+    whole = Path(os.path.normpath(cwd / os.path.expanduser(path)))
+    root = next((folder for folder in whole.parents if (folder / ".git").exists()), cwd)
+    return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix().lstrip("/")
+
+
 def names_of(folder: Path) -> list[str]:
     """Names of the project of a folder: of git's remote `origin`, its package, its folder, in this order."""
     top = top_of(folder)

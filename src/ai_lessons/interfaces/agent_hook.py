@@ -16,21 +16,23 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app, settings
+from ai_lessons.app.agent_sessions import is_remembered
+from ai_lessons.app.answers import Context
 from ai_lessons.app.daemon_client import DaemonClient
-from ai_lessons.app.hints import AgentEvent, Hints, handle_event, is_remembered
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.interfaces import agent_text, hook, library_options
+from ai_lessons.interfaces import hook, library_options
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.transcripts import did_not_end, looks_failed, patched_files
+from ai_lessons.telling import words
+from ai_lessons.telling.pipeline import AgentEvent, Budget, handle_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ai_lessons.app.answers import Context
     from ai_lessons.app.open_repository import Options
-    from ai_lessons.interfaces.output import AgentText
+    from ai_lessons.model.plain import AgentText
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
@@ -114,7 +116,7 @@ def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], Daemo
         missed = "nothing was compared by meaning" if client.missed else ""
     except _TooMuchWork:
         missed = "there is more to read than a hook may take time for"
-        text = answer(event, agent_text.begin(Hints(), chosen.whereabouts, 0)) if event.forgotten else ""
+        text = answer(event, words.start(Context(), chosen.whereabouts, 0).text) if event.forgotten else ""
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
@@ -142,27 +144,21 @@ def respond(
             return ""  # a turn of the model
         if not is_remembered(terms.state_dir, event.session):
             event = event._replace(moment=Moment.BEGIN, forgotten=True)  # the host takes no text at a start
-    begins, root = event.moment is Moment.BEGIN, chosen.whereabouts
-    most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
-    draw = partial(agent_text.begin, root=root) if begins else agent_text.hints
-
-    def fitting(offered: Context, left: int) -> dict[str, int]:
-        nonlocal most
-        signal.setitimer(signal.ITIMER_PROF, 0)  # what fits is noted as told: from here on nothing cuts it short
-        most = min(most, left)
-        return agent_text.fitting(offered, most - len(draw(Hints(event.moment, offered), most=0)), titles=begins)
-
-    hints = handle_event(asking(terms), event, fitting, explain=explain)
+    budget = Budget(chosen.hooks.start_characters, chosen.agents.max_chars, chosen.whereabouts)
+    client = asking(terms)
+    telling = handle_event(client, event, budget, _no_limit, explain=explain)
     if event.host in {OPENCODE, CODEBUDDY} and event.moment is Moment.TOOL_DONE and event.command:
         # these hosts take no text at the end of a session: ask when a command worked
-        hints = handle_event(asking(terms), event._replace(moment=Moment.STOP), fitting, explain=explain)
+        at_the_end = event._replace(moment=Moment.STOP)
+        telling = handle_event(client, at_the_end, budget, _no_limit, explain=explain)
     if explain:
-        return agent_text.explained(hints)
-    text = draw(hints, most=most) if hints.moment else None
-    # no rule fits into the text as a whole, but the host has to ask or refuse all the same
-    if hints.decision and not text:
-        text = agent_text.broken(hints)
-    return answer(event, text, hints.decision) if text else ""
+        return telling.explained
+    return answer(event, telling.text, telling.decision) if telling.text else ""
+
+
+def _no_limit() -> None:
+    """What fits is noted as told: from here on nothing cuts the work short."""
+    signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _name_to_commands(file: str, session: str) -> None:

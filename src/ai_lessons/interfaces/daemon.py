@@ -119,7 +119,7 @@ class Helper:
         """One job."""
         root, travelled, asks, name, asked, how = daemon_client.unpacked(data)
         options = Options(**travelled, ask_keys=_refuse if asks else None)
-        return self._with(root, options, lambda opened: daemon_client.JOBS[name]()(opened, *asked, **how))
+        return self._with(root, options, lambda opened: daemon_client.job(name)(opened, *asked, **how))
 
     def _hear(self, data: bytes) -> str:
         """One event of an agent host: what the hook would answer, with the environment that it was called in."""

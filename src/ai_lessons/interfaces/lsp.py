@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
-from ai_lessons import app
+from ai_lessons import app, telling
 from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError
@@ -73,7 +73,7 @@ class Note(NamedTuple):
 
 def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
     """Rules in force and lessons that name the file, whole; those about code of it where each of that begins."""
-    context = app.contexts.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
+    context = telling.context.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
     place = _in_project(library, path)
     hits = app.anchors.entries_about(library, {place: range(1, text.count("\n") + 2)}) if place else []
     named = {hit.entry.id for hit in hits}

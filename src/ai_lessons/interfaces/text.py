@@ -28,7 +28,7 @@ from ai_lessons.model.texts import entry_lines, scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import anchors, answers, contexts, editing, harvest, health, hints, lessons
+    from ai_lessons.app import agent_sessions, anchors, answers, editing, harvest, health, lessons, link_effects
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
     from ai_lessons.app.harvest import HarvestedLesson
     from ai_lessons.model.links import Line
@@ -345,7 +345,7 @@ def silent(handle: str, why: str) -> str:
     return f"hooks do not tell it any more: {line(why)} (ai-lessons contribute update {line(handle)} --status active)"
 
 
-def sessions(values: Sequence[hints.SessionTold], view: View) -> str:
+def sessions(values: Sequence[agent_sessions.SessionTold], view: View) -> str:
     """For each session its host, folder and time, and a line for each entry that was told in it."""
     rows = []
     for session in values:
@@ -413,7 +413,7 @@ def learned(value: health.Stats, view: View) -> list[str]:
 # --- the graph, also for Graphviz (dot) and for Mermaid ---
 
 
-def graph(value: contexts.Graph, view: View) -> str:
+def graph(value: link_effects.Graph, view: View) -> str:
     """Every entry with the links that it writes; those that hold both ways stand at one of both."""
     if not value.entries:
         return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
@@ -439,7 +439,7 @@ def _weight(link: answers.Related | Line) -> str:
     return "" if link.weight is None else f" ({link.weight:g})"
 
 
-def dot(value: contexts.Graph, _view: View) -> str:
+def dot(value: link_effects.Graph, _view: View) -> str:
     """A directed graph in the language of Graphviz."""
     rows = ["digraph knowledge {", "  rankdir=LR;", '  node [shape=box, fontname="sans-serif"];']
     for entry in value.entries:
@@ -460,7 +460,7 @@ def _dot(raw: str) -> str:
     return line(raw).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
 
 
-def mermaid(value: contexts.Graph, _view: View) -> str:
+def mermaid(value: link_effects.Graph, _view: View) -> str:
     """A flowchart for Mermaid, which forges and editors draw in Markdown."""
     names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
     rows = ["flowchart LR"]
@@ -480,7 +480,7 @@ def _mermaid(raw: str) -> str:
     return re.sub(r"[^\w\s.,:()/+-]", lambda mark: f"#{ord(mark[0])};", line(raw), flags=re.ASCII)
 
 
-FORMATS: Mapping[str, Callable[[contexts.Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}
+FORMATS: Mapping[str, Callable[[link_effects.Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}
 
 
 FIRM = "[firm]"

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning import statistics
 from ai_lessons.model import expression, transcripts
-from ai_lessons.model.entries import EntrySummary, Kind, Moment, Status, json_fields
-from ai_lessons.model.layout import EXACT
+from ai_lessons.model.entries import EntrySummary, Kind, Status, json_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 # Set with a made-up user whose best thresholds were known: `git log -- bench/synthetic_user.py`.
 NEAR = 0.06  # A lesson this close above a threshold came through only just: what comes of it teaches the threshold
@@ -29,158 +28,17 @@ Why = tuple[str, str]  # A word and a sentence
 UNUSED = statistics.UsageTally(statistics.NOTHING, 1.0, 1.0)
 
 
-class Candidate(NamedTuple):
-    """An entry that may be shown at a moment, `why`, its usage so far, and how well it fits.
-
-    `level`: how closely it names the touched file or command (`layout.specificity`), or its evidence. `chance`: that
-    it is about the text, or helps with the failure; `similarity`: to the words of the question. `closeness`: 0 to 1,
-    more for entries of this project.
-    """
-
-    entry: EntrySummary
-    why: str = ""
-    usage: statistics.UsageTally = UNUSED
-    level: float = EXACT
-    chance: float = 1.0
-    closeness: float = 0.0
-    similarity: float | None = None
-
-    @property
-    def firm(self) -> bool:
-        """Whether a person stated or approved it: then no usage keeps it away, because any clone can push usage."""
-        return self.entry.kind is Kind.RULE or bool(self.entry.firm)
-
-
-class Thresholds(NamedTuple):
-    """The thresholds of a lesson, and the positions (0 to 1) of the parameters that set them."""
-
-    budget: int
-    confidence: float
-    similarity: float
-    positions: Mapping[str, float]
-
-
 @json_fields(entry=True)
 class NotShown(NamedTuple):
     """An entry that fitted and is not shown: a word for the reason, and a sentence with the figures.
 
     The words: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts; at a moment of a
-    session also starter, told, unused, chance, room, gone, out-of-range.
+    session also starter, silent, told, unused, unsure, chance, room, gone, out-of-range, copy, instructions.
     """
 
     entry: EntrySummary
     reason: str
     detail: str
-
-
-class Choice(NamedTuple):
-    """The chosen entries in their order, and those left out.
-
-    `edges`: of chosen lessons, by id, the parameters whose threshold they passed only just, with their positions.
-    """
-
-    chosen: tuple[Candidate, ...]
-    edges: Mapping[str, Mapping[str, float]]
-    left_out: tuple[NotShown, ...]
-
-
-def fitting(
-    moment: Moment | None, fits: Sequence[Candidate], shown: Collection[str] | None, bars: Thresholds
-) -> tuple[list[Candidate], list[NotShown]]:
-    """The entries that may be shown at a moment of a session, best first, and why the others may not.
-
-    At no moment (None) the entry with most evidence comes first, the surest of equal ones; at a failure the likeliest;
-    else the one of the highest level, of equal ones what is firm. `shown` has the ids of entries shown before (None: a
-    person asks, who gets starters, too).
-    """
-    best = max((fit.chance for fit in fits if shown is None or STARTER not in fit.entry.tags), default=0.0)
-    whys = [(fit, _unfit(moment, fit, shown, best) or _objection(fit, bars)) for fit in fits]
-    ranked = _ranked(moment, [fit for fit, why in whys if not why], best)
-    return ranked, [NotShown(fit.entry, *why) for fit, why in whys if why]
-
-
-def choose(
-    moment: Moment | None,
-    ranked: Sequence[Candidate],
-    bars: Thresholds,
-    shown: Collection[str] = (),
-    ablate: Callable[[str], bool] = lambda _: False,
-) -> Choice:
-    """Take entries in their order while the budget lasts; `ablate` says whether to leave one out that is not firm.
-
-    What was `shown` before keeps its place, so that the next best does not take it.
-    """
-    budget, likeliest = bars.budget, max((fit.chance for fit in ranked), default=0.0)
-    tied = sum(likeliest - fit.chance <= TIE for fit in ranked) > 1
-    if moment is Moment.TOOL_FAILED and tied and budget <= FEW:
-        budget = 1  # words do not decide which of them helps: one is tried
-    chosen, left_out = list[Candidate](), list[NotShown]()
-    for fit in ranked:
-        if len(chosen) >= budget:
-            left_out.append(NotShown(fit.entry, "budget", f"the budget of {budget} is spent"))
-        elif not fit.firm and ablate(fit.entry.id):
-            why = "left out on purpose, to measure whether it makes a difference"
-            left_out.append(NotShown(fit.entry, "ablation", why))
-        else:
-            chosen.append(fit)
-    edges = _edges(chosen, bars, spent=any(entry.reason == "budget" for entry in left_out))
-    left_out += [NotShown(fit.entry, *_SHOWN) for fit in chosen if fit.entry.id in shown]
-    return Choice(tuple(fit for fit in chosen if fit.entry.id not in shown), edges, tuple(left_out))
-
-
-_SHOWN = "told", "told earlier in this session"
-
-
-def _unfit(moment: Moment | None, fit: Candidate, shown: Collection[str] | None, best: float) -> Why | None:
-    failure = moment is Moment.TOOL_FAILED
-    if shown is not None and STARTER in fit.entry.tags:
-        return "starter", "of the starter set, which is shown only on request"
-    if shown is not None and not fit.firm and (reason := unused(fit.usage.tallies)):
-        return "unused", reason
-    if fit.entry.id in (shown or ()) and not failure:
-        return _SHOWN
-    bar = transcripts.BAR if best - fit.chance <= TIE else transcripts.SECOND
-    if failure and fit.chance < bar:
-        return "chance", f"the chance that it helps is {fit.chance:.2f}, below {bar:.2f}"
-    return None
-
-
-def _ranked(moment: Moment | None, fits: Sequence[Candidate], best: float) -> list[Candidate]:
-    """The best first."""
-    if moment is Moment.TOOL_FAILED:  # among equal chances the outcomes after earlier showings decide
-        tied = [fit for fit in fits if best - fit.chance <= TIE]
-        tied.sort(key=lambda fit: -fit.usage.confidence)
-        return tied + sorted((fit for fit in fits if best - fit.chance > TIE), key=lambda fit: -fit.chance)
-    if moment is None:
-        return sorted(fits, key=lambda fit: (-fit.level, -fit.usage.confidence))
-    # among equals what is firm, and what is nearer
-    return sorted(fits, key=lambda fit: (-fit.level, not fit.firm, fit.entry.kind is not Kind.RULE, -fit.closeness))
-
-
-def _objection(fit: Candidate, bars: Thresholds) -> Why | None:
-    confidence = fit.usage.confidence
-    if not fit.firm:
-        if harm := harmful(fit.usage.tallies):
-            return "harm", harm
-        if confidence < bars.confidence:
-            return "confidence", f"confidence {confidence:.2f} is below {bars.confidence:.2f}"
-    if fit.similarity is not None and fit.similarity < bars.similarity:
-        return "similarity", f"similarity {fit.similarity:.2f} is below {bars.similarity:.2f}"
-    return None
-
-
-def _edges(chosen: Sequence[Candidate], bars: Thresholds, *, spent: bool) -> dict[str, Mapping[str, float]]:
-    """The thresholds that each lesson passed only just; the budget's for the last, if another stayed outside."""
-    edges: dict[str, Mapping[str, float]] = {}
-    for fit in (fit for fit in chosen if fit.entry.kind is Kind.LESSON):
-        near = {
-            statistics.CONFIDENCE: fit.usage.confidence - bars.confidence <= NEAR,
-            statistics.SIMILARITY: fit.similarity is not None and fit.similarity - bars.similarity <= NEAR,
-            statistics.BUDGET: spent and fit is chosen[-1],
-        }
-        if just := {name: bars.positions[name] for name, is_near in near.items() if is_near and name in bars.positions}:
-            edges[fit.entry.id] = just
-    return edges
 
 
 def harmful(tallies: statistics.Tallies) -> str:

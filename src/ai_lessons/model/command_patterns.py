@@ -19,6 +19,7 @@ from ai_lessons.model.transcripts import ANSWERS_BY_FAILING, Shape, base_name, s
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.model.entries import EntrySummary
     from ai_lessons.model.transcripts import Step
 
     Words = Sequence[str]
@@ -243,6 +244,21 @@ def forms_of(pattern: str) -> tuple[Form, ...]:
     """The forms that the WHEN of a whole pattern names."""
     match = _PATTERN.match(pattern)
     return named_forms(match[1]) if match else ()
+
+
+def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
+    """The commands that an entry names in `about`, WHEN, DO NOT or its title.
+
+    A program alone counts in `about`, and in the WHEN of what rests on calls of it or of what a person stated.
+    """
+    pattern = summary.pattern
+    texts = [item.get("command") for item in summary.about or () if isinstance(item, dict)]
+    about = (form for text in texts if isinstance(text, str) for form in named_forms(f"`{text}`"))
+    refused = pattern.partition("-> DO NOT ")[2]
+    spoken = () if summary.seen else named_forms(f"{summary.title} {refused}")
+    surely = bool(summary.seen or summary.firm)
+    stated_when = [form for form in forms_of(pattern) if surely or len(form.words) > 1]
+    return (*about, *stated_when, *(form for form in spoken if len(form.words) > 1))
 
 
 def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:

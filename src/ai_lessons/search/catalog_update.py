@@ -226,7 +226,7 @@ class _FolderSurvey:
             self._change.records.append(record(entry, path, self._now[unit.name].hash, side_hash))
 
 
-SNIPPET_LENGTH, OPENING = 150, 800  # characters of a text that stand in the catalog
+SNIPPET_LENGTH, OPENING = 150, 8_000  # characters of a text that stand in the catalog
 SEPARATOR = "\x1f"
 """Between the values of a list in one column; no tag or version that we accept holds this control character."""
 

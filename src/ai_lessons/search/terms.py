@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
 
-BAR, EDIT_BAR = 11.0, 26.0
-"""bench.moment: least score of an entry that comes at a prompt or command, and at an edit, which has more words. Fitted
-on 568 labelled moments of 120 sessions: lower ones tell more of what is needed, and more of what is not."""
+BAR, EDIT_BAR, PROMPT_BAR = 11.0, 26.0, 16.0
+"""bench.moment: least score of an entry that a prompt or command may be about, that an edit may be about, which has
+more words, and that is told at a prompt. Fitted on 568 labelled moments of 120 sessions."""
 
 _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
 _READ = 2_000  # Characters of a text that are looked at

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import app, settings
+from ai_lessons import app, settings, telling
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
 from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
@@ -89,7 +89,7 @@ def search(
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
     query = Query(" ".join(words), Filter(**filters), context_tags, limit, explain, call.by_agent, every=every)
-    answer = app.contexts.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
+    answer = telling.context.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
     text: Any = text_jobs.context if isinstance(answer, Context) else interfaces_text.answer
     call.answer(answer, text)
 
@@ -202,7 +202,7 @@ def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -
     if error and not call.tool:
         error = command.read_text(error)
     query = ContextQuery(**situation, error=error or "", approvals=call.by_agent)
-    answer = app.contexts.context(call.library, query, call.ask)
+    answer = telling.context.context(call.library, query, call.ask)
     if not explain:
         answer = answer._replace(left_out=())
     call.answer(answer, text_jobs.context)
@@ -265,7 +265,7 @@ def related(call: Call, ref: str, depth: int) -> None:
 @click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
 def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
     """Draw the links around these entries, or all links."""
-    drawn = app.contexts.graph(call.library, refs, depth=depth, most=limit)
+    drawn = app.link_effects.graph(call.library, refs, depth=depth, most=limit)
     call.answer(drawn, interfaces_text.FORMATS[form], paged=form == "text")
 
 
@@ -294,14 +294,14 @@ def why(call: Call, ref: str) -> None:
 @recall.command("sessions")
 def sessions(call: Call) -> None:
     """List the sessions of agents that hooks recorded: host, folder, entries given, and outcomes."""
-    call.answer(app.hints.lately(call.options().state_dir)[0], interfaces_text.sessions, paged=True)
+    call.answer(app.agent_sessions.lately(call.options().state_dir)[0], interfaces_text.sessions, paged=True)
 
 
 @recall.command("why-told", examples=["", "00893aaf"])
 @click.argument("session", metavar="[SESSION]", required=False)
 def why_told(call: Call, session: str | None) -> None:
     """Show what hooks gave an agent in a session, or in the last one: why, and with what outcome."""
-    call.answer(app.hints.why_told(call.library, session), interfaces_text.why_told)
+    call.answer(telling.pipeline.why_told(call.library, session), interfaces_text.why_told)
 
 
 @recall.command("replay", examples=["", "--since 2026-11-01", ". --json"])

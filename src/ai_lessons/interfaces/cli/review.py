@@ -574,7 +574,7 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
 def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
     if only_count:
-        number = app.hints.pending_count(call.library.primary)
+        number = app.pending.count(call.library.primary)
         click.echo(output.dump({"pending": number}) if call.json else number)
     elif only_list:
         call.answer(app.review.pending_rules(call.library), text_jobs.pending, paged=True)

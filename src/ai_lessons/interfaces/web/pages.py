@@ -388,7 +388,7 @@ def entry(opened: Library, asked: Asked) -> Page:
     summary = shown.entry
     occasions = [
         (session, entry)
-        for session in app.hints.lately(opened.options.state_dir)[0]
+        for session in app.agent_sessions.lately(opened.options.state_dir)[0]
         for entry in session.told
         if entry.id == summary.id
     ]
@@ -579,7 +579,7 @@ class Played(NamedTuple):
 
 def sessions(opened: Library, played: Played) -> Page:
     """What agents were told in the last days, what came of it, and which lessons are missing."""
-    heard, missing = app.hints.lately(opened.options.state_dir)
+    heard, missing = app.agent_sessions.lately(opened.options.state_dir)
     ids = {entry.id for session in heard for entry in session.told}
     summaries = opened.reading.current().many(ids)
     parts = [

@@ -289,7 +289,7 @@ def _drawing(opened: Library, asked: Asked) -> Drawing:
     refs = [asked["ref"]] if asked.get("ref") else []
     depth = int(asked["depth"]) if asked.get("depth") in {"1", "2", "3"} else 2
     project = asked.get("project") or None
-    linking = app.contexts.graph(opened, refs, depth=depth, most=DRAWN, project=project)
+    linking = app.link_effects.graph(opened, refs, depth=depth, most=DRAWN, project=project)
     linked = {end for link in linking.links for end in (link.source, link.target)}
     every = () if refs else app.entries.list_entries(opened, project=project).entries
     unlinked = _by_project(summary for summary in every if summary.id not in linked)
@@ -309,7 +309,7 @@ def _by_project(summaries: Iterable[EntrySummary]) -> list[Topic]:
     return sorted(projects, key=lambda topic: (-len(topic.entries), topic.name))
 
 
-def _topics(drawn: app.contexts.Graph) -> list[Topic]:
+def _topics(drawn: app.link_effects.Graph) -> list[Topic]:
     """The groups of the graph, the largest first, named by the tag that marks them off, else by their project."""
     order = {summary.id: (position, summary) for position, summary in enumerate(drawn.entries)}
     groups = [

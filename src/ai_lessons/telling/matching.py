@@ -1,0 +1,158 @@
+"""Which rules and lessons are about a text, a file, an edit, a command or a failure, and how surely."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path  # pydantic reads it while it runs
+from typing import TYPE_CHECKING
+
+from ai_lessons import app
+from ai_lessons.git import files
+from ai_lessons.git.files import in_project
+from ai_lessons.model import command_patterns as commands
+from ai_lessons.model import expression, transcripts
+from ai_lessons.model.anchors import LARGEST, Anchor, anchors_of, brings, definition
+from ai_lessons.model.command_patterns import named_commands
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Source
+from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
+from ai_lessons.search import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from ai_lessons.app.workspace import Reading
+
+SYMBOL = EXACT + 1  # How closely an entry names the symbol that is edited
+Edit = tuple[str, str, str]  # Path, old and new text
+_ABOUT_RUNNING = expression(r"WHEN (?:inside `[^`]+`, )?running `")
+
+
+def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
+    """The rules and lessons about commands that hold everywhere or in one of the folders."""
+    likely = repo.catalog.about_commands()
+    here = {GLOBAL_PROJECT}
+    for place in map(Path, folders if likely else ()):
+        names = (*files.names_of(place), place.name)
+        here |= {summary.project for summary in likely if any(files.same_name(summary.project, name) for name in names)}
+    return [summary for summary in likely if summary.project in here]
+
+
+def about_command(
+    here: Iterable[EntrySummary], calls: Sequence[commands.Called], folders: Sequence[str]
+) -> list[EntrySummary]:
+    """Those of `commands_here` that name one of these commands."""
+    # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
+    cwd = folders[0] if folders else None
+    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
+    forms = ((summary, [form for form in named_commands(summary) if form.inside not in below]) for summary in here)
+    return [summary for summary, named in forms if commands.fits(named, calls)]
+
+
+def about_inside(here: Iterable[EntrySummary], calls: Sequence[commands.Called], cwd: str) -> list[EntrySummary]:
+    """Those of `commands_here` that are about commands inside of a folder that these commands go into."""
+    paths = [os.path.join(cwd, words[1]) for words, _ in calls if words[0] == "cd" and len(words) > 1]
+    folders = ((commands.folder_name(path), path) for path in paths)
+    entered = {name for name, path in folders if name and not os.path.lexists(os.path.join(path, name))}
+    return [summary for summary in here if entered.intersection(form.inside for form in named_commands(summary))]
+
+
+def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dict[str, EntrySummary]:
+    """The rules and lessons of these projects that a text is about, by id and with their scores. Loads no index."""
+    asked = terms.asked_for(text)
+    if not asked:
+        return {}
+    scored = {entry: score for entry, score in terms.scores(*repo.catalog.postings(asked)).items() if score >= bar}
+    summaries = repo.catalog.many(scored) if scored else {}
+    # a lesson learned from calls of a command is told before that command, and not because a prompt has its words
+    near = (summary for summary in summaries.values() if summary.project in here and not summary.seen)
+    return {summary.id: summary._replace(score=scored[summary.id]) for summary in near}
+
+
+def naming(
+    repo: Reading, paths: Sequence[str], edits: Sequence[Edit], here: Collection[str]
+) -> list[tuple[EntrySummary, int]]:
+    """The rules and lessons that name one of these files or, of the projects `here`, what is edited; how closely.
+
+    See `layout.specificity` for `applies_to`; `SYMBOL` for `about`. Nothing is left out yet. The catalog is up to date.
+    """
+    cwd = repo.options.cwd
+    within = [in_project(path, cwd) for path in paths]
+    changed = [(in_project(path, cwd), path, old, new) for path, old, new in edits]
+    named = []
+    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+        inside = summary.project in here
+        # a lesson about all files of a kind holds in each project; a rule and what speaks of code, in their own
+        patterns = globs(summary.applies_to) if inside or summary.kind is Kind.LESSON else []
+        near = [specificity(patterns, within)] if any_match(patterns, within) else []
+        levels = (names_code(anchor, within, changed) for anchor in (anchors_of(summary.about) if inside else ()))
+        near += [level for level in levels if level is not None]
+        if near:
+            named.append((summary, max(near)))
+    return named
+
+
+def names_code(anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, str, str, str]]) -> int | None:
+    """How closely an anchor names what is edited; None: not at all."""
+    if anchor.package:
+        return SYMBOL if any(brings(anchor.package, path, new) for path, _, _, new in changed) else None
+    place = anchor.path.rstrip("/")
+    if not place or not any(path == place or path.startswith(f"{place}/") for path in paths):
+        return None
+    if not anchor.symbol:
+        return EXACT if place in paths else BELOW
+    edits = [edit for edit in changed if edit[0] == place]
+    return SYMBOL if not edits or any(_changes(anchor, *edit[1:]) for edit in edits) else None
+
+
+def _changes(anchor: Anchor, path: str, old: str, new: str) -> bool:
+    """Whether an edit touches a symbol: its definition, or by its name."""
+    before = files.beginning(Path(path), None, LARGEST)
+    part = definition(anchor.path, before, anchor.symbol) if before else None
+    if part and part.lines and not old:  # the whole file is written
+        after = definition(anchor.path, new, anchor.symbol)
+        return after is None or after.meaning != part.meaning
+    start = before.find(old) if part and old else -1
+    if part and start >= 0:
+        first = before.count("\n", 0, start) + 1
+        last = first + old.rstrip("\n").count("\n")
+        if any(first <= end and begin <= last for begin, end in part.lines):
+            return True
+    name = re.escape(re.split(r"\.|::", anchor.symbol)[-1])
+    return re.search(rf"(?<!\w){name}(?!\w)", f"{old}\n{new}") is not None
+
+
+def chances_of_failure(repo: Reading, error: str, *, by_meaning: bool) -> dict[str, float]:
+    """For each entry that keeps a failure, by id, the chance that it helps with this one."""
+    command, output = transcripts.parted(error)
+    kept, shape = repo.catalog.failures(), transcripts.shape(output)
+    weights, alike = transcripts.rarity([words for _, words in kept]), dict[str, float]()
+    for entry_id, stored_shape in kept:
+        alike[entry_id] = max(alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights))
+    similar: dict[str, float] = {}
+    if alike and by_meaning:
+        app.search.refresh(repo)
+        telling = f"{command}\n{transcripts.telling(output)}"
+        similar = app.search.similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
+    chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
+    # an entry that quotes a line of the output in full is about this failure, whatever else was printed
+    return chances | dict.fromkeys(transcripts.quoted_in(output, kept), transcripts.chance(1.0))
+
+
+def is_tried(summary: EntrySummary, calls: Sequence[commands.Called]) -> bool:
+    """Whether an entry was tested, and its WHEN names one of these commands with more than the program."""
+    named = [form for form in commands.forms_of(summary.pattern) if len(form.words) > 1]
+    return summary.source == Source.TESTED and commands.fits(named, calls)
+
+
+def learned_from_calls(repo: Reading, about: Collection[str]) -> list[str]:
+    """Lessons learned from calls of one command (WHEN running `npm …`) that are not `about` this one.
+
+    They help with no other command, though `not found` and the like are printed by many.
+    """
+    names = []
+    for summary in repo.catalog.about_commands():
+        learned = commands.seen_in(summary.seen) and _ABOUT_RUNNING.match(summary.pattern)
+        if learned and summary.id not in about:
+            names.append(summary.id)
+    return names

@@ -1,0 +1,342 @@
+"""What may be told at a prompt, before a tool and at a failure, and why; `start` has what holds at a start.
+
+Only what is sure is offered. What only shares words with an edit or a command is named as left out: it counts as
+needed, which moves it up at the next start.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module  # see above
+from pathlib import Path  # pydantic reads it while it runs
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import app
+from ai_lessons.app.link_effects import usages_of
+from ai_lessons.git import files
+from ai_lessons.git.files import in_project
+from ai_lessons.learning.selection import FEW, NotShown, carried_out
+from ai_lessons.model import command_patterns as commands
+from ai_lessons.model import transcripts
+from ai_lessons.model.anchors import anchors_of, brings
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
+from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
+from ai_lessons.search.terms import BAR, EDIT_BAR, PROMPT_BAR
+from ai_lessons.telling.filtering import Candidate, EntryFilter
+from ai_lessons.telling.matching import (
+    SYMBOL,
+    about_command,
+    about_inside,
+    by_words,
+    chances_of_failure,
+    commands_here,
+    is_tried,
+    learned_from_calls,
+    naming,
+)
+from ai_lessons.telling.start import project_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from ai_lessons.app.answers import Context
+    from ai_lessons.app.workspace import Library, Reading
+    from ai_lessons.learning.statistics import Tallies
+    from ai_lessons.telling.matching import Edit
+
+PROMPT = "about the prompt"
+WORDS = "its words are in this"
+WALLS = Path("harvest/walls.json")  # What harvest knows to fail, and nobody got past: project, WHEN, sentence
+_NAMES = {
+    SYMBOL: "is about this code",
+    EXACT: "names this file",
+    BELOW: "names its folder",
+    BY_NAME: "names files called like it",
+    BY_KIND: "about files of its kind, and about this edit",
+    ANYTHING: "about this edit",
+}
+_TOLD_BEFORE = 1_000_000.0  # So much less has what was told at the start: what was not told at all comes first
+
+
+def feature(name: str) -> Any:
+    """A feature that offers something, by the name of its module: the core imports none of them."""
+    return import_module(f"ai_lessons.{name}")
+
+
+class Offer(NamedTuple):
+    """An entry, how surely it is about the moment, and why."""
+
+    summary: EntrySummary
+    level: float
+    why: str
+
+
+_Offers = dict[str, Offer]  # by id
+
+
+def at_a_prompt(opened: Library, text: str, shown_before: Collection[str], at_start: Collection[str] = ()) -> Context:
+    """Rules and lessons that are about what a person asks for; `at_start` are those that the start told."""
+    repo = opened.reading
+    repo.current()
+    project = project_of(repo, repo.options.cwd)
+    matching = by_words(repo, text, BAR, _here(project))
+    sure = {}
+    for summary in matching.values():
+        score = summary.score or 0.0
+        if score >= PROMPT_BAR:
+            sure[summary.id] = Offer(summary, score, PROMPT)
+    offered = _filtered(repo, Moment.PROMPT, sure, shown_before, at_start, project)
+    return _with_unsure(offered, matching, PROMPT)
+
+
+def before_a_tool(
+    opened: Library,
+    paths: Sequence[str],
+    command: str,
+    folders: Sequence[str],
+    shown_before: Collection[str],
+    edits: Sequence[Edit] = (),
+    at_start: Collection[str] = (),
+) -> Context:
+    """Rules and lessons about a call that is to be made.
+
+    They name the code that it edits, a file that it touches (`paths`) or the command. What is known to fail comes only
+    if it fails more often than not. `folders`: where it is called, and where the session began. What names every file,
+    or every one of its kind, comes only if its words are in the text that is written, too. A rule with a check comes
+    only where one of the `edits` (path, old text, new text) breaks it.
+    """
+    repo = opened.reading
+    repo.current()
+    project = project_of(repo, repo.options.cwd)
+    here = _here(project)
+    offers: _Offers = {}
+    unsure: dict[str, EntrySummary] = {}
+    breaks: dict[str, str] = {}
+    if paths:
+        offers, breaks, unsure = _about_an_edit(repo, paths, edits, folders, here)
+    if command:
+        fresh = offers.keys() - set(shown_before)
+        about, words = _about_a_command(repo, command, folders, here, fresh)
+        offers |= about
+        unsure |= words
+    shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
+    most = max(FEW, len(breaks))
+    offered = _filtered(repo, Moment.BEFORE_TOOL, offers, shown, at_start, project, most)
+    if command:
+        harmless = {name: text for name, text in offered.texts.items() if not commands.destroys(text, "")}
+        offered = offered._replace(texts=harmless)
+        if not offered.entries:
+            walls = _walls(repo.options.state_dir, command, folders[0])
+            offered = offered._replace(ran_next=walls[0][2] if walls else "")
+    offered = _with_unsure(offered, unsure, WORDS)
+    return offered._replace(breaks=breaks)
+
+
+def at_a_failure(
+    opened: Library,
+    error: str,
+    shown_before: Collection[str] = (),
+    folders: Sequence[str] = (),
+    *,
+    words: bool = False,
+) -> Context:
+    """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
+    repo = opened.reading
+    repo.current()
+    offered = helping(repo, error, shown_ids=shown_before, folders=folders, words=words)
+    answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
+    cwd = folders[0] if folders else ""
+    ran_next = "" if answered else feature("app.harvest").ran_next(repo.options.state_dir, error, cwd)
+    return offered._replace(ran_next=ran_next)
+
+
+def helping(
+    repo: Reading,
+    error: str,
+    most: int | None = None,
+    shown_ids: Collection[str] | None = None,
+    folders: Sequence[str] = (),
+    *,
+    words: bool = False,
+) -> Context:
+    """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
+
+    The score of an entry is the chance that it helps: see `transcripts.chance`; where it says of the command that it
+    fails, how surely. `shown_ids` None: a person asked. `folders` as for `before_a_tool`.
+    """
+    chances = chances_of_failure(repo, error, by_meaning=not words)
+    kept = set(chances)
+    calls = commands.blamed_call(error, folders[0] if folders else "")
+    about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
+    for summary in about:
+        # An agent's lesson whose title names the command is no answer to every failure of it. One that keeps a failure
+        # is about that failure.
+        firm = summary.kind is Kind.RULE or summary.firm or summary.seen
+        if firm or (summary.id not in kept and is_tried(summary, calls)):
+            seen = commands.seen_in(summary.seen)
+            likely = seen.chance() if seen else transcripts.BAR
+            chances[summary.id] = max(chances.get(summary.id, 0.0), likely)
+    if shown_ids is not None:
+        for name in learned_from_calls(repo, [summary.id for summary in about]):
+            chances.pop(name, None)
+    # which of these ten is told depends on versions and outcomes, too
+    likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:10]
+    summaries = repo.catalog.many(likeliest)
+    candidates = []
+    for entry_id in likeliest:
+        if entry_id in summaries:
+            likely = chances[entry_id]
+            summary = summaries[entry_id]._replace(score=likely)
+            why = f"keeps a failure like this one ({likely:.2f})"
+            candidates.append(Candidate(summary, why, chance=likely))
+    return EntryFilter(repo, None, most or FEW).tell(Moment.TOOL_FAILED, candidates, shown_ids)
+
+
+def _here(project: str | None) -> set[str]:
+    return {project or "", GLOBAL_PROJECT}
+
+
+def _filtered(
+    repo: Reading,
+    moment: Moment,
+    offers: _Offers,
+    shown: Collection[str],
+    at_start: Collection[str],
+    project: str | None,
+    most: int = FEW,
+) -> Context:
+    """What the filter lets pass of these offers."""
+    candidates = []
+    for offer in offers.values():
+        level = offer.level
+        if offer.summary.id in at_start:
+            level -= _TOLD_BEFORE
+        # Of entries that fit equally well those of this project come first, then a person's own before an enterprise's
+        own = offer.summary.tier in {"user", "project"}
+        nearness = 0.5 * (offer.summary.project == project) + 0.25 * own
+        candidates.append(Candidate(offer.summary, offer.why, level=level, closeness=nearness))
+    offered = EntryFilter(repo, None, most).tell(moment, candidates, shown, project)
+    reasons = {name: offer.why for name, offer in offers.items()}
+    return offered._replace(why=reasons | {**offered.why})
+
+
+def _with_unsure(offered: Context, matching: dict[str, EntrySummary], why: str) -> Context:
+    """With what only shares words named as left out; it was needed here, as far as words can tell."""
+    refused = []
+    reasons = {**offered.why}
+    for summary in matching.values():
+        if summary.id not in reasons:
+            detail = f"shares words alone ({summary.score or 0.0:.0f})"
+            refused.append(NotShown(summary, "unsure", detail))
+            reasons[summary.id] = why
+    return offered._replace(left_out=(*offered.left_out, *refused), why=reasons)
+
+
+def _walls(state_dir: Path, command: str, cwd: str) -> list[list[str]]:
+    """What a command line runs into in the project of a folder."""
+    stored = files.read_json(state_dir / WALLS)
+    rows = [row for row in stored if isinstance(row, list) and len(row) == 3] if isinstance(stored, list) else []
+    if not rows:
+        return []
+    names = [*files.names_of(Path(cwd)), Path(cwd).name]
+    calls = commands.called(command, cwd)
+    walls = []
+    for row in rows:
+        near = any(files.same_name(row[0], name) for name in names)
+        if near and commands.fits(commands.named_forms(row[1]), calls):
+            walls.append(row)
+    return walls
+
+
+def lift_walls(state_dir: Path, command: str, cwd: str) -> None:
+    """A command worked: no wall is there any more."""
+    passed = _walls(state_dir, command, cwd)
+    if passed:
+        rows = files.read_json(state_dir / WALLS)
+        files.write_json(state_dir / WALLS, [row for row in rows if row not in passed])
+
+
+def _about_an_edit(
+    repo: Reading,
+    paths: Sequence[str],
+    edits: Sequence[Edit],
+    folders: Sequence[str],
+    here: Collection[str],
+) -> tuple[_Offers, dict[str, str], dict[str, EntrySummary]]:
+    """What is about an edit, what the host shall do about the rules that it breaks, and what only shares words."""
+    named = naming(repo, paths, edits, here)
+    checks = [app.rule_checks.Edit(*edit) for edit in edits]
+    rules = [summary for summary, _ in named]
+    broken, looked = app.rule_checks.broken_by(repo, checks, Path(folders[0]), rules)
+    texts = []
+    for path, old, new in edits:
+        texts.append(f"{in_project(path, repo.options.cwd)}\n{old}\n{new}")
+    likely = by_words(repo, "\n".join(texts), BAR, here)
+    offers: _Offers = {}
+    for summary, near in named:
+        if summary.id in looked:
+            continue  # its check saw nothing
+        by_its_words = likely.get(summary.id)
+        score = by_its_words.score or 0.0 if by_its_words else 0.0
+        if near > BY_KIND or by_its_words:
+            offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
+    for rule in broken:
+        offers[rule.summary.id] = Offer(rule.summary, EDIT_BAR * (SYMBOL + 1), rule.why)
+    unsure = {}
+    for name, summary in likely.items():
+        if (summary.score or 0.0) >= EDIT_BAR and name not in looked:
+            unsure[name] = summary
+    return offers, {rule.summary.id: rule.enforce for rule in broken}, unsure
+
+
+def _about_a_command(
+    repo: Reading,
+    command: str,
+    folders: Sequence[str],
+    here: Collection[str],
+    fresh: Collection[str],
+) -> tuple[_Offers, dict[str, EntrySummary]]:
+    """What names a command of a line, or is known to fail, and what only shares words with the line.
+
+    What is known of the folder that it goes into comes only beside something `fresh`.
+    """
+    calls = commands.called(command, folders[0])
+    if not calls:
+        return {}, {}
+    offers: _Offers = {}
+    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+        packages = [anchor.package for anchor in anchors_of(summary.about) if anchor.package]
+        if summary.project in here and any(brings(package, "", command) for package in packages):
+            offers[summary.id] = Offer(summary, EDIT_BAR * SYMBOL, "is about what this installs")
+    near = commands_here(repo, folders)
+    named = about_command(near, calls, folders)
+    inside = []
+    if named:
+        inside = [summary for summary in about_inside(near, calls, folders[0]) if summary not in named]
+    usages = usages_of(repo, [*named, *inside]) if named else {}
+    for summary in (*named, *inside):
+        why = _names_what_fails(summary, usages[summary.id].tallies)
+        if not why or carried_out(summary.pattern, command):  # the line does already what it says
+            offers.pop(summary.id, None)
+            continue
+        if summary in inside and not fresh and not offers:
+            break  # about the folder that this line goes into: said along, so that it interrupts once less
+        offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, why)
+    safe = {name: offer for name, offer in offers.items() if not _destroys(offer.summary)}
+    words = " ".join(word for call, _ in calls for word in call)
+    return safe, by_words(repo, words, BAR, here)
+
+
+def _names_what_fails(summary: EntrySummary, tallies: Tallies) -> str:
+    """Why an entry is about a command that it names; empty where calls are counted and too few of them failed."""
+    seen = commands.seen_in(summary.seen)
+    if not seen:
+        return "names this command"
+    unsure = seen.chance(tallies.held, tallies.passed) <= commands.BAR
+    if unsure or max(seen.sessions, tallies.held) < commands.LEAST_SESSIONS:
+        return ""
+    return f"failed in {seen.failures + tallies.held} of {seen.calls + tallies.held + tallies.passed} calls"
+
+
+def _destroys(summary: EntrySummary) -> bool:
+    """Whether an entry must not be told before a command, whoever wrote it."""
+    return commands.destroys(summary.title, summary.pattern, summary.rationale)

@@ -1,0 +1,450 @@
+"""One event of an agent host from end to end: what happened is noted, then what fits is told. Begin here.
+
+1 The memory of the session takes in the event: a failure, a success, an edit; outcomes of earlier tellings follow.
+2 Offers: what is about this moment, and why (`offers`, `start`); the filter has passed them.
+3 What the session was told before goes; what the start told comes once more where something is sure.
+4 Budget: characters of the moment and of the session; what has no room may come later.
+5 Words (`words`), of which the memory keeps what was told.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.app import agent_sessions
+from ai_lessons.app.agent_sessions import REMEMBERED, Session, clean_up, is_remembered
+from ai_lessons.app.answers import Context
+from ai_lessons.errors import NotFound
+from ai_lessons.learning.selection import NotShown, ShownEntry, corrects, judged
+from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, Event
+from ai_lessons.model import command_patterns as commands
+from ai_lessons.model import transcripts
+from ai_lessons.model.entries import EntrySummary, Moment
+from ai_lessons.model.lessons import is_pasted, weight
+from ai_lessons.model.plain import AgentText, behind, line
+from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
+from ai_lessons.telling import words
+from ai_lessons.telling.offers import PROMPT, WORDS, feature, lift_walls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path  # pydantic reads it while it runs
+
+    from ai_lessons.app.daemon_client import DaemonClient
+    from ai_lessons.app.workspace import Library
+
+SESSION_CHARACTERS = 3_000  # bench.decisions: that a session is told after its start, checks apart
+# Words of a person say enough to ask for an entry: asking costs the agent a turn, so more than `SAID_BAR` of harvest
+_ASKING_WEIGHT = 2.2
+_EDITED_FILES = 4  # `weight` tells more than three edited files from fewer
+_SHELLS = frozenset(
+    {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
+)
+
+
+class AgentEvent(NamedTuple):
+    """One event, which the `host` calls `name`.
+
+    `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
+    `forgotten`: the agent does not have in mind what it was told. `again`: it goes on because of an earlier answer at
+    a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
+    the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `edits`: path, old and new text
+    of each edit. `by_turn`: Codex, which names turns, and at a stop takes a reason to go on and nothing else. `trial`:
+    the memory to use, of which nothing is kept. `only`: the host takes these decisions here, and no text without one.
+    """
+
+    moment: Moment
+    session: str
+    cwd: Path
+    agent: str = ""
+    tool: str = ""
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    text: str = ""
+    forgotten: bool = False
+    again: bool = False
+    unfinished: bool = False
+    by_turn: bool = False
+    name: str = ""
+    host: str = ""
+    trial: Session | None = None
+    edits: tuple[tuple[str, str, str], ...] = ()
+    only: tuple[str, ...] = ()
+
+
+class Budget(NamedTuple):
+    """Most characters at a start and at any other moment; `root` is where the knowledge base lies, for the start."""
+
+    start: int
+    moment: int
+    root: str
+
+
+class Told(NamedTuple):
+    """What is told at a moment, `entries` of the `offered`; `decision`: what the host shall do about an edit or a call.
+
+    `others` are sentences that are told beside entries: what transcripts say, a reminder at the end.
+    """
+
+    moment: Moment | None = None
+    text: AgentText = behind("")
+    decision: str = ""
+    entries: tuple[EntrySummary, ...] = ()
+    offered: Context = Context()
+    others: tuple[str, ...] = ()
+
+    @property
+    def explained(self) -> str:
+        """What is told and what is not, a line for each with the reason."""
+        return words.explained(self.entries, self.offered, self.others)
+
+
+NOTHING = Told()
+
+
+def handle_event(
+    asking: DaemonClient,
+    event: AgentEvent,
+    budget: Budget,
+    settle: Callable[[], None] = lambda: None,
+    *,
+    explain: bool = False,
+) -> Told:
+    """What to tell the agent at this event of its session.
+
+    `settle` is called before the memory notes what is told: from then on nothing may cut the work short. `explain`:
+    nothing is remembered or written down.
+    Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
+    """
+    state = asking.options.state_dir
+    if explain:
+        event = event._replace(trial=agent_sessions.read(state, event.session))
+    telling = _Telling(asking, event, budget, settle)
+    match event.moment:
+        case Moment.STOP:
+            return _stop(state, event) if asking.root.is_dir() else NOTHING
+        case Moment.PROMPT:
+            return _prompt(telling)
+        case Moment.BEGIN:
+            return _begin(telling)
+        case Moment.BEFORE_TOOL:
+            return _before_tool(telling)
+    return _after_tool(telling)
+
+
+class _Telling(NamedTuple):
+    """The event at hand, and what it takes to answer it."""
+
+    asking: DaemonClient
+    event: AgentEvent
+    budget: Budget
+    settle: Callable[[], None]
+
+    @property
+    def state(self) -> Path:
+        return self.asking.options.state_dir
+
+
+@contextmanager
+def _memory(state_dir: Path, event: AgentEvent) -> Iterator[Session]:
+    """The memory of the session, for this process alone."""
+    if event.trial is not None:
+        yield event.trial
+        return
+    with agent_sessions.opened(state_dir, event.session) as session:
+        session.host = session.host or event.host
+        session.folder = session.folder or str(event.cwd)
+        yield session
+
+
+def _begin(telling: _Telling) -> Told:
+    event = telling.event
+    if not event.forgotten:
+        return NOTHING
+    if event.trial is None:
+        clean_up(telling.state)
+    offered = telling.asking("at_the_start", event.cwd, event.host)
+    telling.settle()
+    text, sizes = words.start(offered, telling.budget.root, telling.budget.start)
+    with _memory(telling.state, event) as session:
+        session.shown.pop(event.agent, None)
+        entries = tuple(entry for entry in offered.entries if entry.id in sizes)
+        _remember(session, event, entries, offered)
+    return Told(event.moment, text, entries=entries, offered=_with_cut(offered, entries))
+
+
+def _prompt(telling: _Telling) -> Told:
+    """What the prompt is about; a no to what was told since the last one speaks against that."""
+    event = telling.event
+    text = event.text
+    with _memory(telling.state, event) as session:
+        shown = set(session.ids(event.agent))
+        at_start = session.told_at(Moment.BEGIN) - shown
+    # what it is about stands in the first 2,000 characters
+    offered = telling.asking("at_a_prompt", text[:2_000], shown, at_start)
+    matched = _matched(offered)
+    with _memory(telling.state, event) as session:
+        earlier = [*session.told]
+        for place, entry in enumerate(earlier[session.turn :], session.turn):
+            if not entry.outcome and corrects(text, entry):
+                earlier[place] = entry._replace(outcome=RECURRED)
+        happened = _happened(session, earlier)
+        session.turn = len(earlier)
+        is_new = bool(text.strip()) and not matched and not is_pasted(text)
+        session.stated = feature("app.harvest").quoted(text) if is_new else ""
+        session.edited = []
+    return _tell(telling, offered, happened=happened)
+
+
+def _matched(offered: Context) -> list[EntrySummary]:
+    """What a moment was about: what is told of it, was told before, or was one too many."""
+    left = [refused.entry for refused in offered.left_out if refused.reason in {"told", "budget"}]
+    return [*offered.entries, *left]
+
+
+def _needed(offered: Context) -> list[EntrySummary]:
+    """What a moment was about by its words, told or not."""
+    left = [refused.entry for refused in offered.left_out if refused.reason in {"told", "budget", "unsure"}]
+    return [entry for entry in (*offered.entries, *left) if offered.why.get(entry.id) in {PROMPT, WORDS}]
+
+
+def _before_tool(telling: _Telling) -> Told:
+    event = telling.event
+    if event.only and not event.edits:
+        return NOTHING
+    calls = commands.called(event.command, str(event.cwd))
+    names: list[str] = []
+    for call, folder in calls:
+        for form in (*commands.forms(call), commands.inside(call, folder)):
+            if form:
+                names.append(f"{folder} {form}")
+    with _memory(telling.state, event) as session:
+        # looked for once a session, found or not: an agent calls `ls` a hundred times
+        new = session.fresh(event.agent, (f"call {name}" for name in names))
+        shown = set(session.ids(event.agent))
+        at_start = session.told_at(Moment.BEGIN) - shown
+        folders = str(event.cwd), session.folder
+        edited = [os.path.relpath(path, event.cwd) for path, _, _ in event.edits]
+        session.edited = list(dict.fromkeys([*session.edited, *edited]))[:_EDITED_FILES]
+    if not new and not event.paths:
+        return NOTHING
+    command = event.command if new else ""
+    offered = telling.asking("before_a_tool", event.paths, command, folders, shown, event.edits, at_start)
+    if event.only:
+        if not set(event.only) & set(offered.breaks.values()):
+            return NOTHING
+        broken = tuple(entry for entry in offered.entries if entry.id in offered.breaks)
+        offered = offered._replace(entries=broken)
+    return _tell(telling, offered)
+
+
+def _after_tool(telling: _Telling) -> Told:
+    """Note how it went, and what that says of earlier hints; tell what helps with a failure."""
+    event, state = telling.event, telling.state
+    failed = event.moment is Moment.TOOL_FAILED
+    attempts = transcripts.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
+    if not failed and event.trial is None and not is_remembered(state, event.session):
+        return NOTHING
+    wrote = event.tool.endswith("__add_lesson") or transcripts.adds_a_lesson(event.command)
+    message = transcripts.words_of(transcripts.shape(event.text)) if failed and not wrote else None
+    worked = not failed and not event.text  # a success that reads like a failure says nothing
+    with _memory(state, event) as session:
+        earlier = [*session.told]
+        if worked:
+            earlier = [judged(entry, event.command, None) for entry in session.told]
+        happened = _happened(session, earlier)
+        if failed and attempts and not wrote:
+            output = transcripts.telling(event.text) if event.command and message else ""
+            session.note_failure(event.command or event.tool, output, event.cwd)
+        elif wrote and not failed:  # the next lesson is about an earlier failure only if it names it
+            session.failed = [failure._replace(settled=True) for failure in session.failed]
+            session.stated = ""
+        elif worked:
+            lift_walls(state, event.command, str(event.cwd))
+            session.note_success(event.command or event.tool, earlier)
+        happened += _seen_again(session, event, failed=failed)
+        shown_ids = tuple(set(session.ids(event.agent)) - session.only_at(Moment.BEFORE_TOOL))
+        folders = str(event.cwd), session.folder
+    _record(telling, happened)
+    if not message:
+        return NOTHING
+    asking = telling.asking
+    asked = f"$ {event.command}\n{event.text}", shown_ids, folders
+    offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
+    repeated = [refused.entry for refused in offered.left_out if refused.reason == "told"]
+    kept = {entry.id for entry in (*repeated, *offered.entries)}
+    with _memory(state, event) as session:
+        earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in session.told]
+        happened = _happened(session, earlier)
+    _record(telling, happened)
+    return _tell(telling, offered, attempts, sorted(message))
+
+
+def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Event]:
+    """Once a session, whether the command that an entry was told before did fail, as the entry says."""
+    cwd, events = str(event.cwd), list[Event]()
+    line = event.command
+    calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd) if failed else commands.called(line, cwd)
+    for entry in session.told if calls else ():
+        warned = entry.moment == Moment.BEFORE_TOOL and commands.fits(commands.forms_of(entry.does), calls)
+        if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
+            events.append(Event("", "", HELD if failed else PASSED, entry.id))
+    return events
+
+
+def _happened(session: Session, earlier: Sequence[ShownEntry]) -> list[Event]:
+    """The outcomes that are new, once these are what the session remembers as told."""
+    judged_before = {entry.id for entry in session.told if entry.outcome}
+    session.told = [*earlier]
+    # an entry that was told twice in a session is judged once
+    new = {entry.id: entry.outcome for entry in earlier if entry.outcome and entry.id not in judged_before}
+    return [Event("", "", outcome, entry_id) for entry_id, outcome in new.items()]
+
+
+def _record(telling: _Telling, happened: Sequence[Event]) -> None:
+    if happened and telling.asking.options.outcomes and telling.event.trial is None:
+        telling.asking.record(happened)
+
+
+def _tell(
+    telling: _Telling,
+    offered: Context,
+    attempts: Sequence[str] = (),
+    shape: Sequence[str] = (),
+    happened: Iterable[Event] = (),
+) -> Told:
+    """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
+    event = telling.event
+    telling.settle()
+    with _memory(telling.state, event) as session:
+        needed = [entry.id for entry in _needed(offered) if session.fresh("", [f"needed {entry.id}"])]
+        new = _not_told(session, event, offered)
+        left = telling.budget.moment
+        if not offered.breaks:
+            left = min(left, SESSION_CHARACTERS - session.spent)
+        text, sizes = words.moment(offered._replace(entries=new), left)
+        session.spent += sum(sizes.values())
+        entries = tuple(entry for entry in new if entry.id in sizes)
+        ran_next = "".join(session.fresh(event.agent, [offered.ran_next] if offered.ran_next else []))
+        at_stake = _note_shape(session, event, offered, shape)
+        if attempts and session.failed and not at_stake and not entries:
+            missing = f"{', '.join(attempts)}: {transcripts.headline(event.text)}"
+            session.failed[-1] = session.failed[-1]._replace(missing=missing)
+        _remember(session, event, entries, offered, shape)
+    events = [*happened, *(Event("", "", NEEDED, name) for name in needed)]
+    events = events if telling.asking.options.outcomes else []
+    offered = _with_cut(offered._replace(ran_next=ran_next), entries, new)
+    if entries:
+        from ai_lessons.telling.filtering import injection_events
+
+        events += injection_events(offered._replace(entries=entries))
+    if events and event.trial is None:
+        telling.asking.record(events)
+    return _told(event, offered, entries, text)
+
+
+def _told(event: AgentEvent, offered: Context, entries: tuple[EntrySummary, ...], text: AgentText) -> Told:
+    decision = next((word for word in (DENY, ASK_OR_DENY, ASK) if word in offered.breaks.values()), "")
+    others: tuple[str, ...] = ()
+    if offered.ran_next:
+        text = words.ran_next(offered.ran_next)
+        others = (f"{line(offered.ran_next)}: transcripts have it",)
+    if decision and not text:
+        # no rule fits into the text as a whole, but the host has to ask or refuse all the same
+        text = words.broken(offered)
+    return Told(event.moment, text, decision, entries, offered, others)
+
+
+def _not_told(session: Session, event: AgentEvent, offered: Context) -> tuple[EntrySummary, ...]:
+    """What is offered and was not told after the start; at a failure what was told before a tool may come again."""
+    shown = set(session.ids(event.agent)) - offered.breaks.keys()
+    if event.moment is Moment.TOOL_FAILED:
+        shown -= session.only_at(Moment.BEFORE_TOOL)
+    return tuple(entry for entry in offered.entries if entry.id not in shown)
+
+
+def _note_shape(session: Session, event: AgentEvent, offered: Context, shape: Sequence[str]) -> set[str]:
+    """At a failure the entries that were told before and keep it; the memory notes at which command it came."""
+    if not shape:
+        return set()
+    at_stake = {refused.entry.id for refused in offered.left_out if refused.reason == "told"}
+    for place, earlier in enumerate(session.told):
+        if earlier.id in at_stake and not earlier.shape:
+            session.told[place] = earlier._replace(command=event.command, shape=[*shape])
+    return at_stake
+
+
+def _remember(
+    session: Session,
+    event: AgentEvent,
+    entries: Sequence[EntrySummary],
+    offered: Context,
+    shape: Sequence[str] = (),
+) -> None:
+    """The session keeps what is told now; what a start tells may come once more, where something is sure."""
+    if event.moment is not Moment.BEGIN:
+        session.fresh(event.agent, (entry.id for entry in entries))
+    for entry in entries:
+        does = entry.pattern or offered.texts.get(entry.id, "")
+        shown = ShownEntry(
+            entry.id,
+            entry.handle,
+            entry.title,
+            event.moment,
+            offered.why.get(entry.id, ""),
+            event.command[:REMEMBERED],
+            [*shape],
+            does[:REMEMBERED],
+        )
+        session.told.append(shown)
+
+
+def _with_cut(offered: Context, entries: Sequence[EntrySummary], new: Sequence[EntrySummary] | None = None) -> Context:
+    """With what had no room among the left out: it may be told later."""
+    fit = {entry.id for entry in entries}
+    cut = []
+    for entry in offered.entries if new is None else new:
+        if entry.id not in fit:
+            cut.append(NotShown(entry, "room", "its text does not fit whole"))
+    return offered._replace(left_out=(*offered.left_out, *cut))
+
+
+def _stop(state_dir: Path, event: AgentEvent) -> Told:
+    """Once a session each, where a failure was solved or a person stated something, and nothing stored says so."""
+    if event.again or event.unfinished or not (event.trial or is_remembered(state_dir, event.session)):
+        return NOTHING
+    with _memory(state_dir, event) as session:
+        stated, edited = session.stated, tuple(session.edited)
+        if stated and not session.asked_for_statement and weight(stated, len(edited)) >= _ASKING_WEIGHT:
+            session.asked_for_statement = True
+            session.stated = ""
+            others = (f'what the user stated: "{line(stated)}"',)
+            return Told(Moment.STOP, words.statement(stated, edited), others=others)
+        solved = [failure for failure in session.failed if failure.solved and not failure.settled]
+        if session.asked or not solved:
+            return NOTHING
+        session.asked = True
+    first = solved[0]
+    others = (f"`{line(first.command)}` failed, `{line(first.solved)}` worked",)
+    return Told(Moment.STOP, words.reminder(first.command, first.solved), others=others)
+
+
+def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, ...]:
+    """What the hooks told in a session of the last days (None: the last one, if any), why, and what came of it.
+
+    Raises NotFound: no such session.
+    """
+    from ai_lessons.app.link_effects import silent
+
+    sessions, _ = agent_sessions.lately(opened.options.state_dir)
+    shown = next((each.told for each in sessions if session in {None, each.session}), None)
+    if shown is None:
+        if session is None:
+            return ()
+        hint = "hooks remember a session for seven days: ai-lessons recall sessions"
+        raise NotFound("session", session, hint=hint)
+    summaries = opened.reading.current().many(entry.id for entry in shown)
+    reasons = silent(opened.reading, summaries.values())
+    return tuple(entry._replace(silent=reasons.get(entry.id, "")) for entry in shown)

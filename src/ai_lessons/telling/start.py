@@ -1,0 +1,213 @@
+"""What holds in a folder, in the order in which a session is told it at its start."""
+
+from __future__ import annotations
+
+from pathlib import Path  # pydantic reads it while it runs
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons import app
+from ai_lessons.app.answers import Context
+from ai_lessons.app.link_effects import farther_copies, judged, suppressed, usages_of
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.git import files
+from ai_lessons.learning.selection import STARTER, NotShown
+from ai_lessons.model import command_patterns as commands
+from ai_lessons.model import expression
+from ai_lessons.model.anchors import SILENCED
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
+from ai_lessons.model.statements import says
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ai_lessons.app.workspace import Library, Reading
+    from ai_lessons.learning.statistics import UsageTally
+
+LOOKED_AT = 500  # Rules and lessons of a project among which the start chooses, the firm ones first
+# A start of 6,000 characters has room for some 70 lines. What comes after so many is only counted, so its code is not
+# looked at, which costs a parse for each file.
+_JUDGED = 120
+
+_INSTRUCTIONS = {
+    "claude-code": ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules"),
+    "codex": ("AGENTS.md", "AGENTS.override.md"),
+    "gemini-cli": ("GEMINI.md",),
+    "qwen-code": ("QWEN.md",),
+    "opencode": ("AGENTS.md", "CLAUDE.md"),
+    "cursor": ("AGENTS.md", ".cursorrules", ".cursor/rules"),
+    "codebuddy": ("CODEBUDDY.md",),
+    "copilot": (".github/copilot-instructions.md", ".github/instructions", "AGENTS.md", "CLAUDE.md", "GEMINI.md"),
+    "vscode": (".github/copilot-instructions.md", ".github/instructions", "AGENTS.md"),
+}
+"""By host the files of a project that it reads whole at a start, by its documentation; folders hold such files."""
+
+_TEXT_SUFFIXES = (".md", ".mdc")
+_MOST_BYTES = 200_000  # of one instruction file
+_MOST_FILES = 50
+_IMPORT = expression(r"(?m)(?:^|\s)@([\w./-]{1,200}\.\w{1,10})")
+_MARKS = expression(r"[#*_>`\s\\-]+")
+
+
+class _Place(NamedTuple):
+    """An entry, and what decides on its place: see `_order`."""
+
+    summary: EntrySummary
+    prescribes: bool
+    waits: bool
+    needed: int
+
+    @property
+    def firm(self) -> bool:
+        return self.summary.kind is Kind.RULE or bool(self.summary.firm)
+
+
+def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
+    """Rules in force and lessons of the project of this folder and of `global`, in the order of design 17.
+
+    What is always true comes before what names files or commands, what prescribes nothing last; then what most
+    sessions needed, and rules and firm lessons before others. What an instruction file that the host reads holds word
+    by word is left out.
+    """
+    repo = opened.reading
+    repo.current()
+    project = project_of(repo, cwd)
+    summaries = holding(repo, project)
+    texts = repo.catalog.openings([summary.id for summary in summaries])
+    usages = usages_of(repo, summaries)
+    left_out = _left_out(repo, summaries, project)
+    remaining = [summary for summary in summaries if summary.id not in left_out]
+    left_out |= _in_instructions(remaining, texts, cwd, host)
+    places = []
+    for summary in remaining:
+        if summary.id not in left_out:
+            places.append(_place(summary, texts.get(summary.id, ""), usages[summary.id]))
+    ordered = [place.summary for place in sorted(places, key=_order)]
+    entries, gone = _with_code(repo, ordered)
+    left_out |= gone
+    rules = [summary for summary in entries if summary.kind is Kind.RULE]
+    approvals = app.entries.approvals_of(repo, rules) if rules else {}
+    by_id = {summary.id: summary for summary in summaries}
+    refused = tuple(NotShown(by_id[name], word, why) for name, (word, why) in left_out.items())
+    needed = {place.summary.id: place.needed for place in places}
+    why = {summary.id: f"holds here, needed in {needed[summary.id]} sessions" for summary in entries}
+    notes = tuple(repo.notes())
+    pending = 0
+    try:
+        pending = sum(map(app.pending.count, repo.every))
+    except AiLessonsError as error:
+        notes = (*notes, f"the proposals cannot be counted: {error.message}")
+    return Context(tuple(entries), why, texts, approvals, refused, notes=notes, project=project, pending=pending)
+
+
+def project_of(repo: Reading, cwd: Path) -> str | None:
+    """The known project that the folder is: as its remote, its package or itself is called, in this order."""
+    projects = [tally.name for tally in repo.catalog.projects()]
+    names = files.names_of(cwd)
+    for name in names:
+        if name in projects:
+            return name
+    for name in names:
+        for project in projects:
+            if files.same_name(project, name):
+                return project
+    return None
+
+
+def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
+    """The rules and lessons that hold in a project and everywhere. The catalog is up to date."""
+    kinds = frozenset({Kind.RULE, Kind.LESSON})
+    summaries: dict[str, EntrySummary] = {}
+    for name in dict.fromkeys((project, GLOBAL_PROJECT)):
+        if name:
+            query = Filter(kinds=kinds, project=name, sort="firm", limit=LOOKED_AT)
+            summaries |= {summary.id: summary for summary in repo.catalog.select(query)}
+    return list(summaries.values())
+
+
+def _left_out(repo: Reading, summaries: Sequence[EntrySummary], project: str | None) -> dict[str, tuple[str, str]]:
+    """By id, of entries that are not told unasked: a word and a sentence."""
+    refused: dict[str, tuple[str, str]] = {}
+    silent = app.link_effects.silent(repo, summaries)
+    for summary in summaries:
+        if STARTER in summary.tags:
+            refused[summary.id] = "starter", "of the starter set, which is shown only on request"
+        elif summary.id in silent:
+            refused[summary.id] = "silent", silent[summary.id]
+    lessons = [summary for summary in summaries if summary.kind is Kind.LESSON and summary.id not in refused]
+    refused |= suppressed(repo, lessons, project)
+    if len(repo.every) > 1:
+        for name in farther_copies(repo, summaries):
+            refused.setdefault(name, ("copy", "a nearer tier has it, too"))
+    return refused
+
+
+def _place(summary: EntrySummary, text: str, usage: UsageTally) -> _Place:
+    names_something = bool(summary.applies_to or summary.about or summary.seen)
+    waits = names_something or bool(commands.forms_of(summary.pattern))
+    prescribes = bool(summary.pattern) or says(summary.title, text)
+    return _Place(summary, prescribes, waits, usage.tallies.needed + usage.tallies.unheeded)
+
+
+def _order(place: _Place) -> tuple[bool, bool, int, bool]:
+    return not place.prescribes, place.waits, -place.needed, not place.firm
+
+
+def _with_code(repo: Reading, ordered: Sequence[EntrySummary]) -> tuple[list[EntrySummary], dict[str, tuple[str, str]]]:
+    """The entries with what became of their code; lessons whose code is gone are left out, by id with the reason."""
+    entries: list[EntrySummary] = []
+    gone: dict[str, tuple[str, str]] = {}
+    for summary in judged(repo, ordered[:_JUDGED], unasked=True):
+        if summary.kind is Kind.LESSON and summary.verdict in SILENCED:
+            gone[summary.id] = str(summary.verdict), str(summary.warning)
+        else:
+            entries.append(summary)
+    return [*entries, *ordered[_JUDGED:]], gone
+
+
+def _in_instructions(
+    summaries: Iterable[EntrySummary], texts: dict[str, str], cwd: Path, host: str
+) -> dict[str, tuple[str, str]]:
+    """By id, of entries whose words stand in an instruction file of the project: a word and a sentence."""
+    held = [(name, _words(text)) for name, text in instructions(cwd, host)]
+    if not held:
+        return {}
+    refused: dict[str, tuple[str, str]] = {}
+    for summary in summaries:
+        title, text = _words(summary.title), _words(texts.get(summary.id, ""))
+        for name, words in held:
+            # a text of some length is the entry: the title of what stays together is made from the file's name
+            if (text in words) if len(text) > 60 else (title in words and text in words):
+                refused[summary.id] = "instructions", f"stands in {name}, which the host reads"
+                break
+    return refused
+
+
+def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of the instruction files of a folder's project that a host reads; of any host if it is unknown.
+
+    Files that they import by `@path` inside the project come along.
+    """
+    top = files.top_of(cwd) or cwd
+    names = list(_INSTRUCTIONS.get(host, ()))
+    if host not in _INSTRUCTIONS:
+        names = list(dict.fromkeys(name for every in _INSTRUCTIONS.values() for name in every))
+    seen: dict[str, None] = {}
+    for name in names:  # it grows on the way
+        if name in seen or len(seen) >= _MOST_FILES:
+            continue
+        seen[name] = None
+        path = top / name
+        if path.is_dir() and not path.is_symlink():
+            below = sorted(file for file in path.rglob("*") if file.suffix in _TEXT_SUFFIXES)
+            names += [file.relative_to(top).as_posix() for file in below[:_MOST_FILES]]
+            continue
+        text = files.beginning(path, top, _MOST_BYTES)
+        if text:
+            yield name, text
+            parent = Path(name).parent
+            names += [(parent / link).as_posix() for link in _IMPORT.findall(text)]
+
+
+def _words(text: str) -> str:
+    """A text without what Markdown, a list or an export adds around its words."""
+    return _MARKS.sub(" ", text.casefold()).strip()
