@@ -211,8 +211,8 @@ def _filtered(
         if offer.summary.id in at_start:
             level -= _TOLD_BEFORE
         # Of entries that fit equally well those of this project come first, then a person's own before an enterprise's
-        own = offer.summary.tier in {"user", "project"}
-        nearness = 0.5 * (offer.summary.project == project) + 0.25 * own
+        personal = offer.summary.tier in {"user", "project"}
+        nearness = 0.5 * (offer.summary.project == project) + 0.25 * personal
         candidates.append(Candidate(offer.summary, offer.why, level=level, closeness=nearness))
     offered = EntryFilter(repo, None, most).tell(moment, candidates, shown, project)
     reasons = {name: offer.why for name, offer in offers.items()}
