@@ -41,6 +41,7 @@ Some of them give their agents a terminal of their own, so that without the vari
 
 _OF_ENTERPRISE = ("path", "sync_url")
 MOST_BYTES = 64 * 1024
+LONGEST_NAME = 60  # characters of a key or a tier that a note repeats
 
 
 class Folders(NamedTuple):
@@ -287,14 +288,22 @@ def _unknown(table: object, keys: Sequence[str], file: Path, above: str = "") ->
 
             near = get_close_matches(key, keys, 1)
             hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(keys)
-            yield f"{file}: unknown key {(above + key)!r} is passed over ({hint})"
+            # the file may be cloned, and agents read the note: a key that is a sentence is not repeated
+            named = f"unknown key {(above + key)!r}" if _is_name(above + key) else "a key that is no name"
+            yield f"{file}: {named} is passed over ({hint})"
+
+
+def _is_name(text: str) -> bool:
+    """Whether this is a word as keys and tiers have it: letters, digits and a few signs."""
+    return len(text) <= LONGEST_NAME and all(sign.isalnum() or sign in "._:-" for sign in text)
 
 
 def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
     value = table.get(key)
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    raise UsageError(f"{file}: {key} must be a text in quotes, not {value!r}")
+    named = f"not {value!r}" if _is_name(str(value)) else "and is none"
+    raise UsageError(f"{file}: {key} must be a text in quotes, {named}")
 
 
 def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], key: str, file: Path) -> bool:
@@ -374,6 +383,8 @@ def _belongs_to(cwd: Path) -> tuple[str, str]:
                 name = _text(table, "enterprise", file)
             except (UsageError, StorageFailed) as error:
                 return "", f"the project's enterprise is ignored: {error.message} ({error.hint or 'mend it'})"
+            if name and not _is_name(name):
+                return "", f"the project's enterprise is ignored: {file}: enterprise is no name of a tier"
             return f"{ENTERPRISE}{name}" if name else "", "; ".join(_unknown(table, ("enterprise",), file))
         if os.path.lexists(folder / ".git"):
             break

@@ -43,21 +43,25 @@ def play(host: Host, session: str, **changes: object) -> Iterator[str]:
         yield host.hear(name, session_id=session, **changes)
 
 
-@pytest.mark.parametrize("key", [EVIL, f"a\n{MARK}", f"enterprise{MARK}"])
-def test_a_key_of_a_cloned_project_is_told_behind_the_frame_on_one_line(host: Host, key: str) -> None:
+@pytest.mark.parametrize("key", [EVIL, f"a\n{MARK}", f"enterprise {MARK}", "enterprize"])
+def test_a_key_of_a_cloned_project_is_named_behind_the_frame_if_it_is_a_word(host: Host, key: str) -> None:
     put_file(host.code / ".ai-lessons.toml", f"{json.dumps(key)} = 1\n")
     start = host.hear("session_start")
-    assert MARK in start or len(key) > 1_000
-    assert "unknown key" in start
+    assert MARK not in start
+    note = start.index("unknown key 'enterprize'" if key == "enterprize" else "a key that is no name is passed over")
+    assert start.index(output.DATA) < note
     assert is_behind(start)
     assert max(map(len, start.split("\n"))) < 1_000
 
 
-@pytest.mark.parametrize("value", [json.dumps(EVIL), f"{{ {json.dumps(MARK)} = 1 }}", "[", f"'{MARK}' = \x00"])
+@pytest.mark.parametrize(
+    "value", [json.dumps(EVIL), json.dumps(MARK), f"{{ {json.dumps(MARK)} = 1 }}", "[", f"'{MARK}' = \x00"]
+)
 def test_a_value_of_a_cloned_project_is_told_behind_the_frame(host: Host, value: str) -> None:
     put_file(host.code / ".ai-lessons.toml", f"enterprise = {value}\n")
     for told in play(host, "s"):
         assert is_behind(told)
+        assert MARK not in told
 
 
 def test_names_of_folders_files_branches_and_remotes_are_behind_the_frame(
