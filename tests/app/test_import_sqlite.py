@@ -70,7 +70,7 @@ def test_everything_of_it_arrives(world: World, database: Path) -> None:
     lesson = entries.show(library, LESSON)
     assert lesson.entry.tags == ("jira-api", "workflows")
     assert {key: lesson.frontmatter[key] for key in ("confidence", "source", "created", "contexts")} == {
-        "confidence": "high", "source": "tested", "created": "2025-05-01T10:00:00Z", "contexts": ["jira cloud"],
+        "confidence": "medium", "source": "tested", "created": "2025-05-01T10:00:00Z", "contexts": ["jira cloud"],
     }  # fmt: skip
     assert {(one.relation, one.entry.title) for one in lesson.related if one.entry} == {
         ("has_doc", "Workflows API"),

@@ -46,9 +46,12 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World
     done = transfer.import_files(world.library, [log], "lessons-jsonl")
     assert (len(done.written), done.unchanged, done.skipped) == (2, 0, ())
     assert listed(world) == [
-        ("global", "user", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
+        ("global", "ai", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
         ("tmux", "ai", "wrong", "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"),
     ]
+    stated = listed_lessons(world.library, scope="global", every=True).entries[0]
+    kept = lessons.show(world.library, stated.handle).frontmatter
+    assert (kept["imported"], kept["confidence"]) == ({"from": "user", "confidence": "high"}, "medium")
     wrong = listed_lessons(world.library, scope="tmux", every=True).entries[0]
     assert lessons.show(world.library, wrong.handle).frontmatter["reason"] == "too specific"
     assert wrong.path.startswith("tmux/lessons/2024-02/")

@@ -55,6 +55,6 @@ def fold_uses(events: Iterable[Event]) -> dict[str, Tallies]:
         came = event == "injected" and session and event_id > newest(entry, "helpful", "followed", "held", "restored")
         unused.setdefault(entry, set()).update([session] if came else [])
     return {
-        entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], len(unused[entry]), None))
+        entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], len(unused[entry]), 0, None))
         for entry in last
     }

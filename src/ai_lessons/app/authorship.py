@@ -14,6 +14,7 @@ from ai_lessons.app.open_repository import Trust
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, Status
 from ai_lessons.model.layout import place
+from ai_lessons.model.lessons import IMPORTED
 from ai_lessons.search.catalog_update import Attested
 
 if TYPE_CHECKING:
@@ -108,10 +109,10 @@ def _by_history(
         by_person = [commit for commit in by_me if not commit.agent]
         edited = not by and (committed_blob is None or origins.digest_of(entry.path, committed_blob) != digest(entry))
         if by_person or edited:
-            attested[entry_id] = Attested(me, _is_users(entry), start=True)
+            attested[entry_id] = Attested(me, _is_users(entry), start=IMPORTED not in entry.fields)
         else:
             last = f"{by[-1].who}, agent {by[-1].agent}" if by and by[-1].agent else by[-1].who if by else ""
-            attested[entry_id] = Attested(last, firm=False, start=bool(by_me))
+            attested[entry_id] = Attested(last, firm=False, start=bool(by_me) and IMPORTED not in entry.fields)
     return attested
 
 

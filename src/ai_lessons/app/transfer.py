@@ -39,6 +39,7 @@ from ai_lessons.model.entries import (
     handle,
     stated_id,
 )
+from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.lessons import USER, weakened
 from ai_lessons.model.links import wrong_kinds
 from ai_lessons.model.texts import first_of, one_line
@@ -361,7 +362,8 @@ def _export_all(library: Library, file: Path | None, project: str | None, *, rep
     repo = library.primary
     entries, skipped = _entries(library, project)
     lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
-    usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
+    summaries = list(repo.catalog.many([entry.id for entry, _ in lessons]).values())
+    usages = repo.usages.several(summaries, as_claimed=True)
     document = {
         "version": exporters.VERSION,
         "exported_at": frontmatter.stamp(repo.options.now()),
@@ -591,6 +593,7 @@ class _Sorting:
     def take(self, item: Item) -> None:
         with noting(item.where, self.skipped):
             layout.check_path(item.path)
+            item = _without_standing(item)
             entry = checked(item.path, item.data, item.side)
             if entry.id in self._seen:
                 raise UsageError("it has the id of another one in the same file")
@@ -617,6 +620,16 @@ class _Sorting:
             return False
         self._taken |= folded
         return True
+
+
+def _without_standing(item: Item) -> Item:
+    """The item with what its author said of its standing kept apart, because it holds where it was said."""
+    text = item.data if item.side is None else item.side
+    changes = exporters.as_imported(read_entry(item.path, item.data, item.side).fields)
+    if not changes:
+        return item
+    edited = markdown.edit(text.decode(), changes).encode()
+    return item._replace(data=edited) if item.side is None else item._replace(side=edited)
 
 
 def _sorted(repo: RepositorySession, bundle: Bundle, name: str) -> _Sorting:

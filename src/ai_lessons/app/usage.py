@@ -50,21 +50,25 @@ CREATE TABLE events (
 {_INDEX};
 CREATE TABLE tallies (
     entry TEXT PRIMARY KEY, {", ".join(f"local_{word} INTEGER NOT NULL" for word in USES)},
-    {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL
+    {", ".join(f"{word} INTEGER NOT NULL" for word in USES)}, last TEXT NOT NULL, unused INTEGER NOT NULL,
+    brought INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-SCHEMA = Schema("usage cache", _TABLES, 13)  # raised when the tables change, or what is counted
+SCHEMA = Schema("usage cache", _TABLES, 14)  # raised when the tables change, or what is counted
 _LAST = "(SELECT coalesce(max(id), '') FROM events WHERE entry = :entry AND word IN ({}) AND clone = '')"
 _USED = f"'{statistics.HELPFUL}', '{statistics.FOLLOWED}', '{statistics.HELD}', '{statistics.RESTORED}'"
 _AGAINST = f"'{statistics.IGNORED}', '{statistics.CONTRADICTED}', '{statistics.RECURRED}'"
+_FOR = ", ".join(f"'{word}'" for word in statistics.SPEAKS_FOR)
+_BROUGHT = f"session LIKE '{statistics.IMPORTED}%'"
 """Of what speaks against an entry only that counts since it was last restored here."""
 _FOLD = f"""
 WITH since(back, used) AS (SELECT {_LAST.format(f"'{statistics.RESTORED}'")}, {_LAST.format(_USED)})
-SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
+SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused), sum(brought) FROM (
     SELECT entry, word, clone, max(CASE WHEN word <> '{statistics.LEFT_OUT}' THEN at END) AS last,
         min(sum(word NOT IN ({_AGAINST}) OR id > back), CASE WHEN clone = '' THEN count(*) ELSE {OF_A_CLONE} END) AS n,
-        count(DISTINCT CASE WHEN word = '{statistics.INJECTED}' AND clone = '' AND session <> '' AND id > used
-            THEN session END) AS unused
+        count(DISTINCT CASE WHEN word = '{statistics.INJECTED}' AND clone = '' AND session <> '' AND NOT {_BROUGHT}
+            AND id > used THEN session END) AS unused,
+        sum(word IN ({_FOR}) AND {_BROUGHT}) AS brought
     FROM events, since WHERE entry = :entry AND word <> '' GROUP BY word, clone
 ) GROUP BY entry
 """  # noqa: S608 - our own words
@@ -130,7 +134,7 @@ class UsageCache(Database):
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event of this clone that says in which session it was."""
-        where = "session <> '' AND clone = '' AND word <> ''"
+        where = f"session <> '' AND NOT {_BROUGHT} AND clone = '' AND word <> ''"
         return self.rows(f"SELECT DISTINCT session, entry, word FROM events WHERE {where}")  # noqa: S608 - our own words
 
     def history(self, entry: str) -> list[tuple[str, str]]:
@@ -312,8 +316,11 @@ class Usages:
         """How one entry has done. The catalog is up to date."""
         return self.several([summary])[summary.id]
 
-    def several(self, summaries: Sequence[EntrySummary]) -> dict[str, UsageTally]:
-        """How entries have done, by id; those nothing happened to stand where their author put them."""
+    def several(self, summaries: Sequence[EntrySummary], *, as_claimed: bool = False) -> dict[str, UsageTally]:
+        """How entries have done, by id; those nothing happened to stand where their author put them.
+
+        `as_claimed`: an import stands where it stood elsewhere, also before something here speaks for it.
+        """
         by_id = {summary.id: summary for summary in summaries}
         lessons = [entry_id for entry_id, summary in by_id.items() if summary.kind is Kind.LESSON]
         parents = {lesson: derived_from(self._repo.catalog.edges(lesson), lesson) for lesson in lessons}
@@ -322,7 +329,10 @@ class Usages:
         with_parents = by_id | self._repo.catalog.many(parent_ids - set(by_id))
         usages = {
             entry_id: _usage(
-                summary, tallies, [with_parents[x] for x in parents.get(entry_id, ()) if x in with_parents]
+                summary,
+                tallies,
+                [with_parents[x] for x in parents.get(entry_id, ()) if x in with_parents],
+                as_claimed=as_claimed,
             )
             for entry_id, summary in by_id.items()
         }
@@ -393,7 +403,9 @@ class Usages:
         for line in lines:
             event = statistics.read_line(json.dumps(line))
             if event and event.event in {*statistics.USES, *statistics.TURNS} and event.entry in subjects:
-                new[event.id] = event._replace(note="") if secrets.secrets_in(event.note) else event
+                session = statistics.IMPORTED + event.session.removeprefix(statistics.IMPORTED)
+                note = "" if secrets.secrets_in(event.note) else event.note
+                new[event.id] = event._replace(session=session, note=note)
         logged = (name.decode() for file in self.log.files() for name in _EVENT_ID.findall(file.read())) if new else ()
         for name in logged:
             new.pop(name, None)
@@ -413,6 +425,7 @@ class Usages:
                 event = statistics.read_line(line) if line else None
                 if event is None or not (event.entry in entries or event.event in statistics.TURNS):
                     continue
+                event = event._replace(session=event.session.removeprefix(statistics.IMPORTED))
                 if by_id.setdefault(event.id, event) != event:
                     ambiguous.add(event.id)
         return [json.loads(statistics.line_of(by_id[name])) for name in sorted(by_id.keys() - ambiguous)]
@@ -425,13 +438,23 @@ def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
 
 
 def _usage(
-    summary: EntrySummary, tallies: Mapping[str, statistics.Tallies], parents: Sequence[EntrySummary]
+    summary: EntrySummary,
+    tallies: Mapping[str, statistics.Tallies],
+    parents: Sequence[EntrySummary],
+    *,
+    as_claimed: bool,
 ) -> UsageTally:
-    prior = statistics.prior(summary.confidence)
+    tally, prior = tallies.get(summary.id, statistics.NOTHING), statistics.prior(summary.confidence)
+    doubted = not as_claimed and not tally.confirmed and prior <= statistics.UNSTATED
+    if summary.claimed is not None:
+        claimed = statistics.claimed(summary.confidence, summary.claimed)
+        prior = min(claimed, statistics.UNSTATED) if doubted else claimed
     proven = [statistics.usage(tallies[x.id], statistics.prior(x.confidence)) for x in parents if x.id in tallies]
     start = statistics.inherited(prior, proven)
     brought = summary.start
     if not proven and isinstance(brought, float):  # the events of its original lie in another tier
         start = brought
-    usage = statistics.usage(tallies.get(summary.id, statistics.NOTHING), start)
+    usage = statistics.usage(tally, start)
+    if doubted and (summary.claimed is not None or tally.brought):
+        usage = statistics.unconfirmed(usage)
     return usage._replace(standing=statistics.standing(usage, prior))

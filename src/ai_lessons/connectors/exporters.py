@@ -16,7 +16,10 @@ from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
+from ai_lessons.model.checks import FACTS_OF_HISTORY
+from ai_lessons.model.config import RELEASED
 from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Category, Entry, Kind, Relation, ulid
+from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import escaped, mapping_lines, one_line
 
 if TYPE_CHECKING:
@@ -307,6 +310,40 @@ def word_of(confidence: object) -> str:
     return "medium" if isnan(number) else min(WORDS, key=lambda word: abs(WORDS[word] - number))
 
 
+def sure_of(confidence: object) -> dict[str, Any]:
+    """What an import keeps of a confidence that is a number, because a word says less; nothing for a word."""
+    try:
+        number = float(str(confidence))
+    except ValueError:
+        return {}
+    return {lessons.IMPORTED: {"confidence": repr(number)}} if 0 < number <= 1 else {}
+
+
+_STANDING = ("from", "firm", *FACTS_OF_HISTORY, "reviewed", RELEASED)
+
+
+def as_imported(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes to an entry of others by which it keeps what its author said of its standing, and has none here."""
+    moved = {key: fields[key] for key in _STANDING if fields.get(key) not in (None, "", "ai")}
+    changes: dict[str, Any] = dict.fromkeys(moved, REMOVE)
+    if "from" in moved:
+        changes["from"] = "ai"
+    kept = fields.get(lessons.IMPORTED)
+    before: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
+    stated = fields.get("confidence")
+    if isinstance(stated, str | int | float) and stated not in _MODEST:
+        moved["confidence"] = before.get("confidence", stated)
+        nearest = word_of(stated)
+        changes["confidence"] = nearest if nearest in _MODEST else "medium"
+    if lessons.start_of(fields.get("source")) is not None or fields.get("seen"):
+        moved["counted"] = True  # its own numbers hold where they were counted
+    new = before | moved
+    return changes | ({lessons.IMPORTED: new} if new != before else {})
+
+
+_MODEST = ("very-low", "low", "medium")
+
+
 def made(where: str, kind: Kind, project: str, body: str, fields: dict[str, Any]) -> Item:
     """A new lesson or rule as the file that it becomes."""
     path = layout.new_path(kind, project, fields["title"], fields["id"], fields["created"])
@@ -363,7 +400,9 @@ def _source(entry: Entry) -> str | dict[str, Any]:
     """The source of a lesson in the form of the export; without a block, `from` decides."""
     block = entry.fields.get("source")
     if not isinstance(block, dict) or list(lessons.faults(block)):
-        by_user = entry.fields.get("from") == "user"
+        kept = entry.fields.get(lessons.IMPORTED)
+        stated = kept.get("from") if isinstance(kept, dict) else None
+        by_user = "user" in (entry.fields.get("from"), stated)
         return "UserCreated" if by_user else {"Transcript": {"session_id": "", "message_index": 0}}
     kind = lessons.TYPES[block[lessons.TYPE]]
     values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
@@ -519,6 +558,7 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
         scope=str(scope) if scope != lessons.of_entry(scope.project) else None,
     )  # fmt: skip
     fields |= {"links": links[entry_id]} if links.get(entry_id) else {}
+    fields |= sure_of(raw.get("confidence"))
     return made(where, Kind.LESSON, scope.project, "\n\n".join(body), fields)
 
 

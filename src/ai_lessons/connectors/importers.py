@@ -627,6 +627,7 @@ def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links
         confidence=word_of(row.get("confidence")), source=source if source in set(Source) else "observed",
         category=category if category in set(Category) else None,
     )  # fmt: skip
+    fields |= exporters.sure_of(row.get("confidence"))
     return made(where, Kind.LESSON, GLOBAL_PROJECT, _content(row), fields | linked)
 
 

@@ -44,6 +44,8 @@ USES = (
 TURNS = (OBSERVED, RESET)  # Words about a parameter: these are folded in the order of their ids
 LINE_BYTES = 4096  # Longer lines are not read, and not written: a note is cut
 NOTE_LENGTH = 500  # Characters of a note, so that its line stays below LINE_BYTES
+SPEAKS_FOR = (HELPFUL, FOLLOWED, HELD)
+IMPORTED = "import/"  # Before the session of an event that an import brought
 SESSION_LENGTH = 64  # Characters of the name of a session; hosts use UUIDs
 
 _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
@@ -173,8 +175,8 @@ class Tallies(NamedTuple):
     """How often each event happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
 
     Ignored, contradicted and recurred count since the entry was last restored. `unused`: in how many sessions it came
-    here since it last helped, proved right (`held`), was restored or edited. `local`: the counts of this clone; None
-    where all are.
+    here since it last helped, proved right (`held`), was restored or edited. `brought`: how many of what speaks for it
+    an import brought. `local`: the counts of this clone; None where all are.
     """
 
     injected: int = 0
@@ -198,12 +200,18 @@ class Tallies(NamedTuple):
     allowed: int = 0
     last_used: str = ""
     unused: int = 0
+    brought: int = 0
     local: Tallies | None = None
 
     @property
     def outcomes(self) -> int:
         """How often a person or agent stated an outcome."""
         return self.helpful + self.ignored + self.contradicted
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether anything but an import speaks for it."""
+        return self.helpful + self.followed + self.held > self.brought
 
 
 NOTHING = Tallies()
@@ -242,6 +250,24 @@ class UsageTally(NamedTuple):
 def prior(word: object) -> float:
     """Where a lesson starts whose author is `word` sure; the middle for a word that we do not know."""
     return PRIOR.get(word, UNSTATED) if isinstance(word, str) else UNSTATED
+
+
+def claimed(word: object, claim: float) -> float:
+    """Where a lesson starts whose author elsewhere was so sure (0 to 1); his own word, where a person changed it since.
+
+    The word that an import writes is no more than medium.
+    """
+    stated = prior(word)
+    written = min(PRIOR.values(), key=lambda value: abs(value - min(claim, UNSTATED)))
+    return claim if stated == written else stated
+
+
+def unconfirmed(used: UsageTally) -> UsageTally:
+    """As an import counts until something here speaks for it: no surer than the middle."""
+    if used.confidence <= UNSTATED:
+        return used
+    half = round((used.alpha + used.beta) / 2, 9)
+    return used._replace(alpha=half, beta=half)
 
 
 def usage(tallies: Tallies, start: float) -> UsageTally:

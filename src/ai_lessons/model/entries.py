@@ -355,7 +355,7 @@ class EntrySummary(NamedTuple):
     `handle` is unique in the repository at the time it was read. Below `score` stands what its file states,
     empty where it does not: `from_` is the key `from`, `script_path` the key `path` of a script that is kept elsewhere,
     `seen` the numbers of `command_patterns.Seen`, `check` what is needed to run it, `start` where the confidence of a
-    promoted lesson begins.
+    promoted lesson begins, `claimed` what the author of an imported one was sure of, 0 to 1.
     """
 
     id: str
@@ -386,6 +386,7 @@ class EntrySummary(NamedTuple):
     pattern: str = ""
     seen: Sequence[int] | None = None
     start: float | None = None
+    claimed: float | None = None
     script_path: str = ""
     interpreter: str = ""
     source_path: str = ""

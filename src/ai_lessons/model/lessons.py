@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.model import expression
@@ -217,6 +217,19 @@ def start_of(source: object) -> float | None:
         return None
     alpha, beta = _number(source.get(ALPHA)), _number(source.get(BETA))
     return alpha / (alpha + beta) if alpha and beta else None
+
+
+IMPORTED: Final = "imported"  # The key that keeps what the author of an import said of its standing
+
+
+def claimed_of(fields: Mapping[str, Any]) -> float | None:
+    """How sure the author of an imported entry was, 0 to 1; None if nothing is written down."""
+    kept = fields.get(IMPORTED)
+    stated = kept.get("confidence") if isinstance(kept, dict) else None
+    if stated in _LEVELS:
+        return round(0.1 + 0.2 * _LEVELS[stated], 1)
+    number = _number(stated)
+    return number if number is not None and number <= 1 else None
 
 
 def _fits(key: str, value: Any) -> bool:

@@ -356,7 +356,7 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
     """What an `EntrySummary` has of an entry's frontmatter, by field; what is not stated is left out."""
     from ai_lessons.model.anchors import anchors_of, commands_of  # noqa: PLC0415  # no list parses an entry
     from ai_lessons.model.command_patterns import seen_of  # noqa: PLC0415  # as above
-    from ai_lessons.model.lessons import start_of  # noqa: PLC0415  # as above
+    from ai_lessons.model.lessons import claimed_of, start_of  # noqa: PLC0415  # as above
     from ai_lessons.model.rule_checks import to_run  # noqa: PLC0415  # as above
 
     kind, stated = KINDS[entry.kind], entry.fields
@@ -373,6 +373,7 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
     if entry.kind is Kind.LESSON:
         fields |= {"source": entry.source, "status": entry.status.value, "seen": seen_of(stated)}
         fields |= {"pattern": str(entry.pattern or ""), "start": start_of(stated.get("source"))}
+        fields["claimed"] = claimed_of(stated)
     if anchors_of(about := stated.get(ABOUT)) or commands_of(about):
         fields[ABOUT] = about
     return {key: value for key, value in fields.items() if value not in ("", None, {})}
