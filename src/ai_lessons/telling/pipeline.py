@@ -85,7 +85,7 @@ class Budget(NamedTuple):
 class Told(NamedTuple):
     """What is told at a moment, `entries` of the `offered`; `decision`: what the host shall do about an edit or a call.
 
-    `others` are sentences that are told beside entries: what transcripts say, a reminder at the end.
+    `sentences` are told beside entries: what transcripts say, a reminder at the end.
     """
 
     moment: Moment | None = None
@@ -93,12 +93,12 @@ class Told(NamedTuple):
     decision: str = ""
     entries: tuple[EntrySummary, ...] = ()
     offered: Context = Context()
-    others: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
     @property
     def explained(self) -> str:
         """What is told and what is not, a line for each with the reason."""
-        return words.explained(self.entries, self.offered, self.others)
+        return words.explained(self.entries, self.offered, self.sentences)
 
 
 NOTHING = Told()
@@ -347,14 +347,14 @@ def _tell(
 
 def _told(event: AgentEvent, offered: Context, entries: tuple[EntrySummary, ...], text: AgentText) -> Told:
     decision = next((word for word in (DENY, ASK_OR_DENY, ASK) if word in offered.breaks.values()), "")
-    others: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     if offered.ran_next:
         text = words.ran_next(offered.ran_next)
-        others = (f"{line(offered.ran_next)}: transcripts have it",)
+        sentences = (f"{line(offered.ran_next)}: transcripts have it",)
     if decision and not text:
         # no rule fits into the text as a whole, but the host has to ask or refuse all the same
         text = words.broken(offered)
-    return Told(event.moment, text, decision, entries, offered, others)
+    return Told(event.moment, text, decision, entries, offered, sentences)
 
 
 def _not_told(session: Session, event: AgentEvent, offered: Context) -> tuple[EntrySummary, ...]:
@@ -420,15 +420,15 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
         if stated and not session.asked_for_statement and weight(stated, len(edited)) >= _ASKING_WEIGHT:
             session.asked_for_statement = True
             session.stated = ""
-            others = (f'what the user stated: "{line(stated)}"',)
-            return Told(Moment.STOP, words.statement(stated, edited), others=others)
+            sentences = (f'what the user stated: "{line(stated)}"',)
+            return Told(Moment.STOP, words.statement(stated, edited), sentences=sentences)
         solved = [failure for failure in session.failed if failure.solved and not failure.settled]
         if session.asked or not solved:
             return NOTHING
         session.asked = True
     first = solved[0]
-    others = (f"`{line(first.command)}` failed, `{line(first.solved)}` worked",)
-    return Told(Moment.STOP, words.reminder(first.command, first.solved), others=others)
+    sentences = (f"`{line(first.command)}` failed, `{line(first.solved)}` worked",)
+    return Told(Moment.STOP, words.reminder(first.command, first.solved), sentences=sentences)
 
 
 def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, ...]:

@@ -253,10 +253,10 @@ def broken(offered: Context) -> AgentText:
     return behind(DATA, *(short_note(offered.why[rule]) for rule in offered.breaks))
 
 
-def explained(entries: Sequence[EntrySummary], offered: Context, others: Sequence[str]) -> str:
+def explained(entries: Sequence[EntrySummary], offered: Context, sentences: Sequence[str]) -> str:
     """What is told and what is not, a line for each with the reason."""
     rows = [f"told: {line(x.handle)} {line(x.title)}: {line(offered.why.get(x.id, ''))}" for x in entries]
-    rows += [f"told: {other}" for other in others]
+    rows += [f"told: {sentence}" for sentence in sentences]
     rows += [_refused(left) for left in offered.left_out]
     return "\n".join(rows) or "nothing fits"
 

@@ -1,0 +1,105 @@
+"""The words of a telling: which of three steps a start takes, and what fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.app.answers import Context
+from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.telling import words
+
+LONG = "The first part is read before the second part, which is written last. " * 6
+
+
+def entry(number: int, title: str, kind: Kind = Kind.RULE, **more: Any) -> EntrySummary:
+    handle = f"{kind.value[0].upper()}-{number:06}"
+    return EntrySummary(f"id{number}", handle, kind, title, "shop", (), (), "", tier="user", **more)
+
+
+def offered(titles: list[str], texts: list[str], kind: Kind = Kind.RULE) -> Context:
+    entries = tuple(entry(number, title, kind) for number, title in enumerate(titles))
+    stored = {each.id: text for each, text in zip(entries, texts, strict=True)}
+    return Context(entries, dict.fromkeys(stored, "holds here"), stored, project="shop")
+
+
+def test_all_that_fits_is_told_in_its_own_words_without_the_reason() -> None:
+    value = offered(["Use uv", "Guide"], ["Never pip.\n\n- Pin every version", "All of it."])
+    told = words.start(value, "/kb", 6_000)
+    assert "- [R-000000] Use uv\n  Never pip.\n  - Pin every version\n- [R-000001] Guide\n  All of it." in told.text
+    assert set(told.sizes) == {"id0", "id1"}
+
+
+def test_a_title_that_stands_in_the_text_is_not_told_twice() -> None:
+    value = offered(["ONLY use uv, NEVER pip"], ["- ONLY use uv, NEVER pip\n- Pin every version"])
+    assert words.start(value, "/kb", 6_000).text.count("NEVER pip") == 1
+
+
+def test_where_not_all_fits_each_has_a_line_and_the_first_have_their_own_words() -> None:
+    value = offered([f"Write thing {n} before thing {n + 1}" for n in range(40)], [LONG] * 40)
+    told = words.start(value, "/kb", 6_000)
+    assert len(told.sizes) == 40
+    assert len(told.text) <= 6_000
+    assert 0 < told.text.count(LONG.strip()) < 40
+    assert told.text.index(LONG.strip()) < told.text.index("Write thing 20")
+
+
+def test_where_not_all_lines_fit_it_is_said_how_many_more_there_are() -> None:
+    value = offered([f"Write the thing number {n} before the next thing of its kind" for n in range(200)], [""] * 200)
+    told = words.start(value, "/kb", 6_000)
+    assert 40 < len(told.sizes) < 120
+    assert len(told.text) <= 6_000
+    assert f"… and {200 - len(told.sizes)} more: ai-lessons recall search" in told.text
+    assert "Write the thing number 0 " in told.text, "the first ones come"
+
+
+def test_the_line_of_a_heading_says_what_to_do() -> None:
+    value = offered(["Code Quality", *["x " * 30] * 60], ["Type hints are required.\n" + LONG * 20, *[LONG] * 60])
+    value = value._replace(entries=value.entries[::-1])
+    assert "- [R-000000] Code Quality: Type hints are required." in words.start(value, "/kb", 6_000).text
+
+
+def test_a_text_that_is_longer_than_the_budget_is_told_as_far_as_it_goes() -> None:
+    rows = "\n".join(f"- Rule {n} of the house says one more thing" for n in range(400))
+    told = words.start(offered(["Guide"], [rows]), "/kb", 6_000)
+    assert "Rule 0 of the house" in told.text
+    assert "… goes on: ai-lessons recall show R-000000" in told.text
+    assert 5_000 < len(told.text) <= 6_000
+
+
+def test_whose_word_it_is_stands_once_over_its_entries() -> None:
+    entries = entry(0, "Use uv"), entry(1, "Pin it", Kind.LESSON), entry(2, "Run it")
+    value = Context(entries, project="shop")
+    text = words.start(value, "/kb", 6_000).text
+    assert "rule, approved:\n- [R-000000] Use uv\n- [R-000002] Run it" in text
+    assert "lesson, not approved:\n- [L-000001] Pin it" in text
+
+
+def test_a_moment_says_why_an_entry_comes_and_leaves_out_what_does_not_fit_whole() -> None:
+    value = offered(["Use uv", "History"], ["Never pip.", "z" * 2_000])
+    value = value._replace(why={"id0": "names this command", "id1": "names this file"})
+    told = words.moment(value, 900)
+    assert "- [R-000000] Use uv | Never pip. (rule, approved; names this command)" in told.text
+    assert "id1" not in told.sizes
+    assert words.moment(Context(), 900).text == ""
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=120), st.text(max_size=700)), max_size=30),
+    st.integers(min_value=800, max_value=4_000),
+)
+def test_a_start_never_takes_more_than_its_budget(entries: list[tuple[str, str]], most: int) -> None:
+    value = offered([title for title, _ in entries], [text for _, text in entries])
+    told = words.start(value, "/kb", most)
+    assert len(told.text) <= most
+    assert set(told.sizes) <= {each.id for each in value.entries}
+
+
+@pytest.mark.parametrize("most", [0, 200, 400])
+def test_a_start_without_room_says_only_that_one_can_ask(most: int) -> None:
+    told = words.start(offered(["Use uv"], [""]), "/kb", most)
+    assert told.sizes == {}
+    assert "ai-lessons recall search" in told.text
