@@ -45,7 +45,8 @@ _TEXT_SUFFIXES = (".md", ".mdc")
 _MOST_BYTES = 200_000  # of one instruction file
 _MOST_FILES = 50
 _IMPORT = expression(r"(?m)(?:^|\s)@([\w./-]{1,200}\.\w{1,10})")
-_MARKS = expression(r"[#*_>`\s\\-]+")
+_INLINE_MARKS = expression(r"[*_`\\]+")
+_BETWEEN_WORDS = expression(r"[#>\s-]+")
 
 
 class _Place(NamedTuple):
@@ -210,4 +211,5 @@ def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
 
 def _words(text: str) -> str:
     """A text without what Markdown, a list or an export adds around its words."""
-    return _MARKS.sub(" ", text.casefold()).strip()
+    plain = _INLINE_MARKS.sub("", text.casefold())
+    return _BETWEEN_WORDS.sub(" ", plain).strip()

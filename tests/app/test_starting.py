@@ -1,0 +1,125 @@
+"""What a start offers: what holds here, in one order, without what the host reads anyway."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.learning.statistics import NEEDED, Event
+from ai_lessons.telling import start
+from app.world import World
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ai_lessons.app.answers import Context
+
+IDS = "01JD3Z8QK5W7M2X9V4T6"
+
+
+def keep(world: World, tail: str, title: str, body: str = "", more: str = "", project: str = "shop") -> str:
+    text = f"---\nid: {IDS}{tail}\nkind: lesson\ntitle: {title}\n{more}created: 2026-11-21T20:14:00Z\n---\n{body}\n"
+    world.write(f"{project}/lessons/{tail.lower()}.md", text)
+    return f"{IDS}{tail}"
+
+
+def offered(world: World, cwd: Path, host: str = "") -> Context:
+    return start.at_the_start(world.fresh(cwd=cwd), cwd, host)
+
+
+def titles(context: Context) -> list[str]:
+    return [entry.title for entry in context.entries]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+def test_what_is_always_true_comes_before_what_names_files_and_what_prescribes_nothing_last(
+    world: World, shop: Path
+) -> None:
+    keep(world, "AAAAAA", "The shop began in 2020")
+    keep(world, "BBBBBB", "Use the cart helper", more="applies_to:\n  - src/cart.py\n")
+    keep(world, "CCCCCC", "Never mock the database")
+    keep(world, "DDDDDD", "Write to everybody", project="global")
+    keep(world, "EEEEEE", "Use nothing of another project", project="other")
+    assert titles(offered(world, shop)) == [
+        "Never mock the database",
+        "Write to everybody",
+        "Use the cart helper",
+        "The shop began in 2020",
+    ]
+
+
+def test_what_most_sessions_needed_comes_first(world: World, shop: Path) -> None:
+    keep(world, "AAAAAA", "Use tabs")
+    needed = keep(world, "BBBBBB", "Use uv")
+    library = world.fresh(cwd=shop)
+    for number in range(3):
+        library = world.fresh(cwd=shop, session=f"s{number}")
+        assert library.record([Event("", "", NEEDED, needed)]) == []
+    context = offered(world, shop)
+    assert titles(context)[0] == "Use uv"
+    assert context.why[needed] == "holds here, needed in 3 sessions"
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "is_read"),
+    [
+        ("CLAUDE.md", "claude-code", True),
+        (".claude/rules/db.md", "claude-code", True),
+        ("AGENTS.md", "claude-code", False),
+        ("AGENTS.md", "codex", True),
+        ("GEMINI.md", "gemini-cli", True),
+        ("CLAUDE.md", "gemini-cli", False),
+        ("AGENTS.md", "", True),
+        ("docs/notes.md", "", False),
+    ],
+)
+def test_what_a_file_that_the_host_reads_says_word_by_word_is_not_told_twice(
+    world: World, shop: Path, name: str, host: str, is_read: bool
+) -> None:
+    keep(world, "AAAAAA", "Never mock the database", "Never mock the database: use a\nreal one, it takes `make db`.")
+    keep(world, "BBBBBB", "Use uv", "Other words about it.")
+    file = shop / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# Tests\n\n- **Never mock the database**: use a real one, it takes `make db`.\n- Use uv\n")
+    context = offered(world, shop, host)
+    assert ("Never mock the database" not in titles(context)) is is_read
+    assert "Use uv" in titles(context), "only a part of it stands there"
+    if is_read:
+        (left,) = (left for left in context.left_out if left.entry.id.endswith("AAAAAA"))
+        assert left.detail == f"stands in {name}, which the host reads"
+
+
+def test_a_file_that_an_instruction_file_imports_counts_and_nothing_outside_of_the_project(
+    world: World, shop: Path
+) -> None:
+    keep(world, "AAAAAA", "Never mock the database")
+    keep(world, "BBBBBB", "Pin every version")
+    (shop.parent / "outside.md").write_text("Pin every version\n")
+    (shop / "CLAUDE.md").write_text("See @docs/tests.md and @../outside.md\n")
+    (shop / "docs").mkdir()
+    (shop / "docs/tests.md").write_text("Never mock the database\n@tests.md\n")
+    assert titles(offered(world, shop, "claude-code")) == ["Pin every version"]
+
+
+def test_what_is_wrong_superseded_or_of_the_starter_set_is_not_told(world: World, shop: Path) -> None:
+    keep(world, "AAAAAA", "Use npm", more="status: wrong\n")
+    old = keep(world, "BBBBBB", "Use yarn")
+    keep(world, "CCCCCC", "Use pnpm", more=f"links:\n  - supersedes: {old}\n")
+    keep(world, "DDDDDD", "Use the starters", more="tags:\n  - starter\n", project="global")
+    context = offered(world, shop)
+    assert titles(context) == ["Use pnpm"]
+    assert {left.reason for left in context.left_out} >= {"superseded", "starter"}
+
+
+def test_an_old_rule_file_of_another_kind_stops_no_start(world: World, shop: Path) -> None:
+    keep(world, "AAAAAA", "Use uv")
+    (shop / "CLAUDE.md").mkdir()
+    (shop / "AGENTS.md").symlink_to(shop / "nothing")
+    assert titles(offered(world, shop)) == ["Use uv"]
