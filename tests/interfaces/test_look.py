@@ -145,6 +145,12 @@ def test_a_chosen_port_keeps_the_secret_for_an_hour(tmp_path: Path) -> None:
         file.write_text(f"{port - 1} {another}")
         served.start_again()
         assert served.secret != another
+        kept = served.secret
+        served.stop()
+        file.chmod(0o640)
+        served.start_again()
+        assert served.secret != kept, "others could have read it"
+        assert file.stat().st_mode & 0o777 == 0o600
     finally:
         served.stop()
 

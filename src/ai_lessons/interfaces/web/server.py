@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import signal
+import stat
 import time
 import webbrowser
 from collections import Counter, defaultdict
@@ -525,10 +526,14 @@ def _secret(state: Path, port: int) -> Iterator[str]:
     if not port:
         yield secret
         return
-    with suppress(FileNotFoundError):
-        kept = re.fullmatch(r"(\d{1,5}) ([\w-]{43})", file.read_text(encoding="ascii", errors="replace"))
+    with suppress(OSError):
+        status = os.lstat(file)
+        is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+        is_private = not status.st_mode & 0o077  # what others could read or write is no secret, and is made anew
+        kept = re.fullmatch(r"(\d{1,5}) ([\w-]{43})", file.read_text(encoding="ascii", errors="replace")[:100])
         # within an hour the page that is open in a browser goes on working
-        if kept and int(kept[1]) == port and 0 <= time.time() - file.stat().st_mtime < 3600:
+        is_new = 0 <= time.time() - status.st_mtime < 3600
+        if is_ours and is_private and is_new and kept and int(kept[1]) == port:
             secret = kept[2]
     _private(file, f"{port} {secret}")
     try:
@@ -540,7 +545,8 @@ def _secret(state: Path, port: int) -> Iterator[str]:
 def _private(file: Path, text: str) -> Path:
     """A file that only this user can read."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    file.unlink(missing_ok=True)  # one that is there keeps its permissions and its owner
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with open(opened, "w", encoding="utf-8") as out:
         out.write(text)
     return file
