@@ -37,7 +37,7 @@ NAMED_IN_NOTE = 6  # Packages or versions that a note names; the others are coun
 
 _VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
 # with a project asked for, any number with a dot names a version; else what "v", "version" or a preposition leads
-_DOTTED = expression(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)")
+_DOTTED = expression(r"(?<![\w.])v?[0-9]++(?:\.[0-9]++)++(?![\w.]*\w)")
 _LED = expression(
     r"(?i)(?<![\w.-])(version\s+v?|v|(?:at|for|from|in|of|on|since|to|under|using|with)\s+(?=[0-9]+\.))"
     r"([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)"

@@ -388,7 +388,7 @@ class _Review:
                 yield Outdated(summary, "failing", f"its last {FAILURES} runs failed")
 
 
-_QUOTE = expression(r"\s*> *([^\n]*\w[^\n]*)")  # With what the text of a draft begins
+_QUOTE = expression(r"\s*+> *+([^\n]*\w[^\n]*)")  # With what the text of a draft begins
 LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the index and a model take about half of it
 
 

@@ -388,7 +388,7 @@ def _refused(move: Move, decision: PolicyDecision) -> Refused:
     return Refused(why, hint=hint)
 
 
-_SOURCE = expression(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
+_SOURCE = expression(r"^source:[ \t]*\r?\n(?:[ \t][^\n]*\n)+", re.MULTILINE)
 
 
 class SourceEntry(NamedTuple):

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 ERROR, WARNING, NOTE = "error", "warning", "note"
 PER_TEXT = 1.0  # seconds of CPU that a check may take for one text
 MOST_FINDINGS = 1_000  # of a rule in a file
-_ALLOW = expression(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s+because\s+(.*\w))?")
+_ALLOW = expression(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s++because\s++(.*\w))?")
 
 
 @json_fields(hidden=("mark",))
@@ -533,7 +533,7 @@ _LINES = (
 )
 _RENAMES = ("-M", "-l1000")  # as git itself is set, whatever the settings here are
 _HUNK = expression(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_BINARY = expression(rb'Binary files .* and ("?b/.*) differ')
+_BINARY = expression(rb'(?m)^Binary files .* and ("?b/(?:(?! and "?b/).)*) differ$')
 _MODULE = "160000"  # The mode of a submodule
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),

@@ -38,7 +38,7 @@ _ULID = expression(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])"
 _AFTER_DIGITS = expression(r":[\w-]{35}")
 _AWS = expression(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
 
-_KEY_LINE = expression(r"\s*(?:\\n|[\"'])*\s*(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
+_KEY_LINE = expression(r"\s*+(?:\\n|[\"'])*+\s*+(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
 _URL = expression(
     r"://(?P<user>[^\s/?#:@'\"`<>]{0,100}):(?P<password>[^\s/?#@'\"`<>]{4,200})@(?P<host>\[[^\]\s]{0,60}\]|[\w.-]{1,253})"
 )
@@ -181,8 +181,8 @@ def secrets_of(path: str, text: str) -> list[Secret]:
 
 _STATED = expression(
     r"(?i)((?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key)[\"']?"
-    r"(?:=[\"']?|(?:\s*[:=]|\s+is)\s*[\"']?(?=\S*\d)))(?P<value>[^\s\"'()<>{}$,;]{6,})"
-    r"|\b(?P<bearer>eyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?)"
+    r"(?:=[\"']?|(?:\s*[:=]|\s+is)\s*[\"']?(?=\S{0,200}\d)))(?P<value>[^\s\"'()<>{}$,;]{6,})"
+    r"|(?<![\w-])(?P<bearer>eyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?)"
 )
 _DOTTED = expression(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")  # Code that has the secret, such as `settings.token`
 

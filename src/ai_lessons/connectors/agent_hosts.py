@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _SPACE = expression(r"[ \t\r\n]*")
 _INDENT = expression(r"\n([ \t]+)\"")
 _DECODER = json.JSONDecoder()
-_STRING = r'("(?:[^"\\\n]|\\.)*")'
-_COMMENT = expression(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = r'("(?:[^"\\\n]|\\.)*+"?)'
+_COMMENT = expression(rf"{_STRING}|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = expression(rf"{_STRING}|,(?=\s*[}}\]])")
 
 

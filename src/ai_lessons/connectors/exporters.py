@@ -36,7 +36,7 @@ _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lesson
 _STATED = "Stated by a person in the knowledge repository, so edit them there."
 _BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
 _OUR_FILE = expression(
-    rf"(?:---\n(?:[^\n]*\n)*?---\n)?{re.escape(_BEGIN)}\n(?:(?!{_END}).)*\n{re.escape(_END)}\n".encode(), re.DOTALL
+    rf"(?:---\n(?>(?:[^\n]*\n)*?---\n))?{re.escape(_BEGIN)}\n(?:(?!{_END}).)*\n{re.escape(_END)}\n".encode(), re.DOTALL
 )
 _FENCE_TO_CLOSE = expression(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING_MARK = expression(r" {0,3}(#{1,6})(?=[ \t]|$)")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.connectors.exporters import Item, made, made_id
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem
 from ai_lessons.git.files import read_file, top_of
 from ai_lessons.model import expression, frontmatter
 from ai_lessons.model.chunks import blocks, lines_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
 
+MOST_STATEMENTS = 1_000  # of one file that become an entry each
 AGENTS = "agents-md"
 HOSTS = {
     AGENTS: r"AGENTS(?:\.override)?\.md",
@@ -96,7 +98,7 @@ def instructions(
     """The rules that a file states: one, or with `split_up` one for each statement, and one for what only describes.
 
     `name` is its path, `scope` the globs of the files that it is about (None: what `scope_of` says).
-    Text between our own markers is left out. Raises InvalidEntry: not text.
+    Text between our own markers is left out. Raises InvalidEntry: not text, or more statements than a person reads.
     """
     text, body, matter_fields = _parts_of(name, data)
     _, below = matter_above(body)
@@ -109,6 +111,11 @@ def instructions(
         title = _title_of_all(name, below, described, [statement.title for statement in pieces.statements])
         reason = next((statement.reason for statement in pieces.statements if statement.reason), "")
         return [Instruction(name, title, body.strip("\n"), globs, name, reason)]
+    if len(pieces.statements) > MOST_STATEMENTS:
+        what = (
+            f"makes {len(pieces.statements):,} statements, and of one file at most {MOST_STATEMENTS:,} become entries"
+        )
+        raise InvalidEntry([Problem(name, what)], hint="without --split it comes in as one entry")
     above = text[: len(text) - len(body)].count("\n")
     parts = []
     for statement in pieces.statements:
@@ -288,7 +295,9 @@ class InstructionReader:
         """The parts of a file, whole or by statements as it came in before, else as asked; a note if that differs."""
         parts = instructions(name, data, self._project, split_up=self._split_up, scope=scope)
         if parts and not self._came_in(parts):
-            other_way = instructions(name, data, self._project, split_up=not self._split_up, scope=scope)
+            other_way: list[Instruction] = []
+            with suppress(InvalidEntry):  # what makes too many statements did not come in by them
+                other_way = instructions(name, data, self._project, split_up=not self._split_up, scope=scope)
             if self._came_in(other_way):
                 self.notes.append(f"{name} {_CAME_WHOLE if self._split_up else _CAME_SPLIT}")
                 return other_way

@@ -482,7 +482,7 @@ PYPI, NPM = "pypi", "npm"
 LARGEST_PAGE = 200_000  # Characters; a page that is longer is cut
 LARGEST_WHEEL = 200 << 20  # Bytes, unpacked
 _NAME = expression(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
-_DOCS = expression(r"(?:^|/)docs?/.*\.(?:md|rst|txt)$", re.IGNORECASE)
+_DOCS = expression(r"\A(?=.*\.(?:md|rst|txt)$)(?:.*?/)?docs?/", re.IGNORECASE)
 _READMES = ("README.md", "readme.md", "Readme.md", "README.markdown", "README")
 
 

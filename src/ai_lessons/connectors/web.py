@@ -416,7 +416,7 @@ def _docx(data: bytes) -> str:
     return str(markdownify(html, heading_style="ATX", strip=["img"]))
 
 
-_ROLE = expression(r":([A-Za-z][\w:+.-]*):`")
+_ROLE = expression(r":([A-Za-z][\w:+.-]{0,60}):`")
 _DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([A-Za-z][\w:+.-]*)::")
 _CODE = frozenset({"code", "code-block", "sourcecode"})
 _SILENT = frozenset({"contents", "currentmodule", "highlight", "image", "index", "tabularcolumns", "toctree"})
@@ -497,7 +497,7 @@ def _take_as_text(text: str) -> None:
             return list(whole.children)
 
     def role(_: str, raw: str, text: str, *__: object) -> tuple[list[Any], list[Any]]:
-        return [nodes.literal(raw, re.sub(r"\s*<[^<>]*>$", "", nodes.unescape(text)).lstrip("!~"))], []
+        return [nodes.literal(raw, re.sub(r"(?<!\s)\s*<[^<>]*>$", "", nodes.unescape(text)).lstrip("!~"))], []
 
     for name in {name.lower() for name in _ROLE.findall(text)} - en.roles.keys():
         roles.register_local_role(name, role)

@@ -594,7 +594,7 @@ def top_of(folder: Path) -> Path | None:
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
 
 
-_REMOTE = expression(r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]+?)(?:\.git)?/?\s*$')
+_REMOTE = expression(r'(?m)^\[remote "origin"\][^\[]*?^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$')
 _MODULE = expression(r"(?m)^module\s+(?:\S*/)?(\S+)")
 
 
@@ -610,7 +610,8 @@ def names_of(folder: Path) -> list[str]:
     top = top_of(folder)
     if top is None:
         return []
-    remotes = _REMOTE.findall(beginning(top / ".git" / "config"))
+    addresses = _REMOTE.findall(beginning(top / ".git" / "config"))
+    remotes = [re.split("[/:]", address.rstrip("/").removesuffix(".git"))[-1] for address in addresses]
     modules = _MODULE.findall(beginning(top / "go.mod", top))
     return list(dict.fromkeys([*remotes, *_packages(top), *modules, name_of(folder)]))
 

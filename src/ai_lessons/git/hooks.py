@@ -39,7 +39,7 @@ def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
 
 
 OURS = marks("ai-lessons")
-_IMPORTS_AGENTS = expression(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
+_IMPORTS_AGENTS = expression(rb"(?m)^[ \t]*@(?:\./)?AGENTS\.md[ \t\r]*$")
 
 
 class PartPlan(NamedTuple):

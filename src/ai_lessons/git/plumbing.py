@@ -438,7 +438,7 @@ def signed_commit(
 REMOTE_SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
 _SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
 _HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
-_ROW: Final = expression(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
+_ROW: Final = expression(r"([ +\-*!=])\t(\S*):([^\s:]+)\t(.*)")
 PRE_PUSH: Final = "your hook pre-push refused it"
 _PUSH_FAILED: Final = "error: failed to push some refs"  # Git's last line, which names no reason
 _HOOK_LINES: Final = 10  # Lines of a hook that are shown

@@ -31,7 +31,7 @@ GIT_VARIABLES = frozenset((
 ))  # fmt: skip
 _COMMIT = expression("[0-9a-f]{40}")
 _UNDECODED = expression("[\ud800-\udfff]")  # What Python makes of bytes of a name that are no UTF-8
-_SECTION = expression(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_SECTION = expression(r'\[\s*+([\w.-]++)\s*+(?:"((?:[^"\\]|\\.)*+)")?\s*+\]')
 
 
 class Worktree(NamedTuple):

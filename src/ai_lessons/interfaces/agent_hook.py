@@ -199,7 +199,7 @@ CODEBUDDY, COPILOT, GEMINI, OPENCODE, QWEN = "codebuddy", "copilot", "gemini-cli
 VSCODE = "vscode"
 # some hosts give back what a hook told as the beginning of the next prompt
 _TOLD = expression(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
-_COPILOT_ENDED = expression(r"\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
+_COPILOT_ENDED = expression(r"(?<!\s)\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
 _COPILOT_KEYS = {
     "path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content",
     "filePath": "file_path", "oldString": "old_string", "newString": "new_string",

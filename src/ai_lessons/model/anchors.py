@@ -406,7 +406,7 @@ def _keys(path: str, text: str) -> dict[str, Definition]:
     lines, todo = text.splitlines(), [("", whole, 0)]
     places: dict[str, list[int]] = {}
     for number, line in enumerate(lines, 1):
-        for key in re.findall(r"[\w@/-]+(?=[\"']?\s*[:=\]])", line[:_WIDEST]):
+        for key in re.findall(r"(?<![\w@/-])[\w@/-]++(?=[\"']?\s*[:=\]])", line[:_WIDEST]):
             places.setdefault(key, []).append(number)
     while todo and len(entries) < _MOST_KEYS:
         within, table, above = todo.pop()

@@ -147,7 +147,7 @@ def _glob_fault(pattern: str) -> str:
         return "it leads outside the project"
     if "\\" in pattern or any(unicodedata.category(character) == "Cc" for character in pattern):
         return "folders are divided by `/`"
-    without_sets = re.sub(r"\[!?\]?[^\]]*\]", "", pattern)
+    without_sets = re.sub(r"\[!?\]?[^\]]{0,255}\]", "", pattern)
     if "[" in without_sets:
         return "a `[` is never closed"
     return "a `{` is never closed" if pattern.count("{") != pattern.count("}") else ""

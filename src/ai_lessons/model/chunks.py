@@ -103,8 +103,9 @@ def packed(text: str, blocks: Iterable[Span], chunking: Chunking) -> list[Span]:
 
 _BLOCK = expression(r"\n[ \t]*\r?\n(?=[^\s)\]}])(?!(?:fi|done|esac|end|else|elif|except|finally|EOF)\b)")
 _DEFINITION = expression(
-    r"^(?:export\s+|pub\s+|public\s+|static\s+|async\s+|default\s+)*"
-    r"(?:(?:def|class|function|func|fn|sub|proc|module|interface|struct)\s+(\w[\w:.\-]*)|(\w[\w:.\-]*)\s*\(\s*\)\s*\{)",
+    r"^(?:(?:export|pub|public|static|async|default)[ \t]+)*"
+    r"(?:(?:def|class|function|func|fn|sub|proc|module|interface|struct)[ \t]+(\w[\w:.\-]*)"
+    r"|(\w[\w:.\-]*+)[ \t]*\([ \t]*\)\s*\{)",
     re.MULTILINE,
 )
 
@@ -152,7 +153,7 @@ def bounded(parser: MarkdownIt) -> MarkdownIt:
 
 # Only blocks are looked at: leaving out the inline rules makes a parse four times faster.
 _PARSER = bounded(MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True))
-_MARKUP = expression(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
+_MARKUP = expression(r"[`*]|\[([^\[\]]*)\]\([^()]*\)|<[^<>]*>|\\(?=\W)")
 _CODE = frozenset({"fence", "code_block"})
 
 

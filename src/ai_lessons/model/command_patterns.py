@@ -33,7 +33,7 @@ _ONCE = frozenset(("words", "prefix", "after"))  # Differences that count when o
 
 MOST_SEEN = 10**9  # No count is larger
 
-_SHELL = r"(?:sudo\s+|env\s+)*(?:(?:ba|z|da|k|c)?sh|fish|pwsh|powershell|iex|invoke-expression|source|eval)\b"
+_SHELL = r"(?:sudo\s+|env\s+){0,4}(?:(?:ba|z|da|k|c)?sh|fish|pwsh|powershell|iex|invoke-expression|source|eval)\b"
 _FETCHER = r"(?:curl|wget|fetch|aria2c|httpie|https?|iwr|irm|invoke-webrequest|invoke-restmethod|gh\s+api)\s"
 _INSTALLER = (
     r"(?:pip[\d.]*|uv|uvx|pipx|npm|npx|pnpm|yarn|bunx?|cargo|gem|brew|conda|deno|go|apt(?:-get)?|dnf|yum|helm)\s"
@@ -71,12 +71,12 @@ DESTROYS = expression(
 _NEGATED = expression(
     r"(?i)(?<![\w-])(?:never|not?|don.?t|avoid|without|instead\s+of)\s+(?:\w+\s+){0,2}?(?:`[^`\n]*`|[^`\n]*$)"
 )
-_DOES = expression(r"(?s)-> DO (?!NOT\b)(.*?) -> BECAUSE ")
+_DOES = expression(r"(?s)\A(?>.*?-> DO (?!NOT\b))(.*?) -> BECAUSE ")
 
 _PLAIN = expression(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
 _PATHS = expression(r"[/\\]|\.[A-Za-z]|\d{3}")
 _INSIDE = expression(r"\binside (?:of )?`([^`\s]+)`")
-_PATTERN = expression(r"(?s)WHEN (.*?) -> DO(?: NOT)? .* -> BECAUSE ")
+_PATTERN = expression(r"(?s)WHEN (?>(.*?) -> DO(?: NOT)? ).* -> BECAUSE ")
 _SPAN = expression(r"`([^`\n]+)`")
 
 Called = tuple[tuple[str, ...], str]

@@ -310,7 +310,7 @@ def fields_of(text: str) -> dict[str, Any]:
 
 def _lead(text: str) -> str:
     """A byte order mark and the `---` that may open a YAML file."""
-    match = re.match(rf"{BOM}?(?:(?:[ \t]*(?:#[^\n]*)?\r?\n)*---[ \t]*\r?\n)?", text)
+    match = re.match(rf"{BOM}?(?:(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+---[ \t]*\r?\n)?", text)
     return match[0] if match else ""
 
 

@@ -35,8 +35,8 @@ OWN_KEYS = frozenset(
 ) | {"source_url", "source_date", "etag"}
 """Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
-_COMMENT = expression(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
-_DOCSTRING = expression(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*+(.*?)\*+/)", re.DOTALL)
+_COMMENT = expression(r"(?<!\s)\s*+(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
+_DOCSTRING = expression(r"(?:[ \t]*+(?:#[^\n]*)?\n)*+[ \t]*+(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*++(.*?)\*/)", re.DOTALL)
 
 
 def new_id(now: datetime) -> str:
@@ -121,7 +121,9 @@ def description(code: bytes) -> str:
     # what a script says of itself stands at its beginning
     text = code[:4_000].decode("utf-8", "replace").replace("\r\n", "\n")
     if docstring := _DOCSTRING.match(text):
-        return cleandoc(docstring[2] if docstring[1] else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3])).strip()
+        return cleandoc(
+            docstring[2] if docstring[1] else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3].rstrip("*"))
+        ).strip()
     lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
@@ -129,7 +131,7 @@ def description(code: bytes) -> str:
 _H1 = expression(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FIRST = expression(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
 _NO_TEXT = expression(r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL)
-_FENCE = expression(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = expression(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 LINK_WEIGHT = "weight"  # the one key of a link that names no relation
 _RELEVANT = 4000  # characters of a body in which its title is looked for
 

@@ -247,7 +247,7 @@ def _specific(pattern: str) -> int:
     if any(plain[: len(folders)]) or (plain[-1] and pattern.endswith("/")):
         return BELOW
     stem = name.rpartition(".")[0] or name
-    return BY_NAME if re.search(r"\w", re.sub(r"\[[^]]*\]", "", stem)) else BY_KIND if "." in name else ANYTHING
+    return BY_NAME if re.search(r"\w", re.sub(r"\[[^]]{0,255}\]", "", stem)) else BY_KIND if "." in name else ANYTHING
 
 
 _MAGIC = frozenset("*?[{\\")
@@ -277,7 +277,7 @@ def _compiled(pattern: str) -> tuple[tuple[str, ...], ...]:
 def divided(pattern: str) -> list[str]:
     """The globs of a list with commas, as Copilot and Cursor write it; commas within braces or brackets divide none."""
     parts, deep = [""], 0
-    for sign in re.findall(r"\\.|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
+    for sign in re.findall(r"\\.|\[!?\]?[^\]]{0,255}\]|.", pattern, re.DOTALL):
         deep = max(0, deep + (sign == "{") - (sign == "}"))
         if sign == "," and not deep:
             parts.append("")

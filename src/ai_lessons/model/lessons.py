@@ -408,11 +408,12 @@ _CUES = (
 # Words and lines of a prompt: set with those of `SAID_BAR`, but for the last, which nobody types.
 _FEW, _SHORT, _LONG, _LINES, _TYPED = 6, 12, 80, 15, 150
 _PASTED = expression(
-    r"(?im)^\s*>|\b(?:feedback|review(?:er)?|comments?|copilot|coderabbit|bugbot) (?:said|says|wrote|from|on|in|for)\b"
+    r"(?im)^[ \t]*>"
+    r"|\b(?:feedback|review(?:er)?|comments?|copilot|coderabbit|bugbot) (?:said|says|wrote|from|on|in|for)\b"
     r"|\b(?:got|have|received) (?:this|the following|some) (?:feedback|review|comment)\b"
     r"|https?://\S+/(?:pull|merge_req\w*)/"
 )
-_QUOTES = expression(r"[\"“„«](?P<inner>[^\"”»]{80,})[\"”»]")
+_QUOTES = expression(r"[\"“„«](?P<inner>[^\"“„«”»]{80,})[\"”»]")
 _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 
 

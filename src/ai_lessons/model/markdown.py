@@ -37,14 +37,14 @@ _RST_TITLE = expression(
 _RST_ROLE = expression(r"(?<![\w`]):[a-zA-Z][\w:+.-]{0,60}:`[~!]?([^`<\n]{1,200}?)(?:\s*<[^`>\n]{1,200}>)?`")
 _RST_LINK = expression(r"(?<![\w`])`([^`<\n]{1,200}?)\s*<([^`>\s]{1,500})>`__?")
 _RST_CODE = expression(
-    r"\.\.[ \t]+(?:code-block|sourcecode|code|highlight)::[ \t]*([\w+-]*)[ \t]*|(?!\.\.[ \t])(?:.*\S)?::"
+    r"\.\.[ \t]+(?:code-block|sourcecode|code|highlight)::[ \t]*+([\w+-]*+)[ \t]*|(?!\.\.[ \t])(?:.*\S)?::"
 )
 _RST_DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([\w:+.-]+)::[ \t]*(.*)")
 _RST_SILENT = expression(r"\.\.(?:[ \t]+(?:_|\[|(?![\w:+.|-]+::)).*)?")
 _RST_OPTION = expression(r":[\w-]+:(?:\s.*)?")
 _RST_TELLS = expression("note|warning|tip|hint|important|caution|danger|attention|error|seealso|admonition|topic")
 _ADOC_TITLE = expression(r"(={1,6})[ \t]+(?=\S)")
-_ADOC_SOURCE = expression(r"\[source,[ \t]*(\w+).*\]")
+_ADOC_SOURCE = expression(r"\[source,[ \t]*+(\w++).*\]")
 _ADOC_CODE = expression(r"-{4,}|\.{4,}")
 
 

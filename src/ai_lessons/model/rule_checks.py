@@ -369,7 +369,7 @@ def _encoded(text: str) -> bytes:
 
 # --- drafts from a fix ---
 
-_TOKEN = expression(r"""(?P<blank>\s*)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
+_TOKEN = expression(r"""(?<!\s)(?P<blank>\s*+)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
 SURROUNDING = (3, 2, 1, 0)  # Tokens beside the changed ones, the most telling first
 
 

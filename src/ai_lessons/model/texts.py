@@ -378,6 +378,7 @@ _SCRIPTS = {
 
 _SAMPLE = 2000  # Characters that tell the language of a text
 _PREFIX = 5  # Letters that stand for all forms of a word, in languages of which no endings are known
+LONGEST_WORD = 100  # Signs of a word that has forms; no language writes longer ones
 _ARABIC = (
     "(?:(?:\u0648?(?:[\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)|\u0648)(?=\\w{3}))?(\\w{2,}?)"
     "(?:\u0647\u0627|\u0627[\u0646\u062a]|[\u0648\u064a]\u0646|\u064a[\u0647\u0629]|[\u0647\u0629\u064a])*"
@@ -442,6 +443,8 @@ def stem(word: str, language: str = "english") -> str:
 
     `language` is that of words in Latin letters; the script tells that of others.
     """
+    if len(word) > LONGEST_WORD:
+        return word[:LONGEST_WORD]
     language = script_language(word) or language
     if language == "arabic" and (summary := re.fullmatch(_ARABIC, word)):
         return summary[1]
@@ -452,7 +455,7 @@ def stem(word: str, language: str = "english") -> str:
 def kernel(word: str, language: str) -> str:
     """What is left of the forms that a stem keeps apart: its first letters; in Arabic, the letters of the root."""
     base = stem(word, language)
-    root = re.fullmatch(_ROOT, base) if script_language(word) == "arabic" else None
+    root = re.fullmatch(_ROOT, base[:LONGEST_WORD]) if script_language(word) == "arabic" else None
     return root[1] if root else base[:_PREFIX]
 
 

@@ -25,6 +25,7 @@ BAR, SECOND = 0.25, 0.5  # Chance from which one lesson is told at a failure, an
 _BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
 _WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from words alone
 
+_LINE_ASKED = 2_000  # Characters of a line of a question
 _FEW, _LINE, _OUTPUT = 6, 300, 20_000  # Lines that are all read; characters of a line, and of each end of an output
 SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
@@ -38,7 +39,7 @@ _SURE = expression(
 )
 _MESSAGE = (
     r"(?:(?i:fatal error|error|fatal|panic)(?:\[\w+\]| [A-Z]+\d+)?"
-    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?): *\S"
+    r"|(?:\w{1,100}\.){0,20}[A-Z]\w{0,100}(?:Error|Exception)(?: \[\w+\])?): *\S"
 )
 _IS_MESSAGE = expression(
     rf"(?:\S+: |line \d+: )*{_MESSAGE}|Traceback \(most recent|E {{3,}}\S|npm (?:ERR!|error) \S"
@@ -66,12 +67,12 @@ _DID_NOT_END = expression(
 )
 _ESCAPES = expression(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 NAMES = expression(
-    r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|“[^”\n]*”"  # quoted
-    r"|(?<!\w)(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
+    r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2018\u2019\n]*\u2019|“[^“”\n]*”"  # quoted
+    r"|(?<![\w.~+-])(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
 )
 _WORD = expression(r"[^\W\d_][\w-]+")
 _BLOCK = expression(r"(?ms)^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n\$ ([^\n]*)\n(.*?)(?:^ {0,3}\1|\Z)")
-_SAID = expression(r"\"([^\"\n]{12,})\"|“([^”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
+_SAID = expression(r"\"([^\"\n]{12,})\"|“([^“”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
 
 
 def telling(output: str) -> str:
@@ -126,7 +127,7 @@ def shown_in(question: str) -> tuple[str, bool]:
     >>> shown_in("$ git push\nfatal: not a git repository")
     ('$ git push\nfatal: not a git repository', True)
     """
-    every = [line.strip() for line in question.splitlines()]
+    every = [line.strip()[:_LINE_ASKED] for line in question[: 2 * _OUTPUT].splitlines()]
     lines = [line for line in every if line and not line.startswith(("```", "~~~"))]
     if len(lines) == 1:  # it may name a command before the message
         line = lines[0]
@@ -349,7 +350,7 @@ _CODEX = expression(r"\A(?:.*\n)*?Output:\n")
 _GEMINI = expression(
     r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
 )
-_PATCHED = expression(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.+?)\s*$")
+_PATCHED = expression(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.*\S)")
 _INTERRUPTED = "[Request interrupted"  # as Claude Code writes it in the user's name
 _NOT_SAID = (
     "<", _INTERRUPTED, "Caveat:", "# AGENTS.md", "Stop hook feedback",
@@ -655,7 +656,7 @@ def _copilot(to: Transcript, record: Json) -> bool:
     return sort in _COPILOT_EVENTS
 
 
-_COPILOT_ENDED = expression(r"\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z")
+_COPILOT_ENDED = expression(r"(?<!\s)\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z")
 _COPILOT_EVENTS = frozenset({
     "session.start", "session.resume", "session.shutdown", "session.info", "session.model_change",
     "session.permissions_changed", "session.task_complete", "user.message", "assistant.turn_start", "assistant.message",
@@ -676,11 +677,15 @@ def _codebuddy(to: Transcript, record: Json) -> None:
     elif record["type"] == "function_call_result":
         output = _text([record["output"]])
         code, inner = _CODE.search(output), _CODEBUDDY.search(output)
-        output = "\n".join(part for part in inner.groups() if part not in {"", "(empty)"}) if inner else output
+        output = (
+            "\n".join(part.rstrip() for part in inner.groups() if part.strip() not in {"", "(empty)"})
+            if inner
+            else output
+        )
         to.end_call(record["callId"], output, code[1] != "0" if code else record.get("status") != "completed")
 
 
-_CODEBUDDY = expression(r"(?s)\ACommand: .*?\nStdout: (.*)\nStderr: (.*?)\s*\nExit Code: -?\d+\n.*\Z")
+_CODEBUDDY = expression(r"(?s)\ACommand: (?>.*?\nStdout: )(?>(.*)\nStderr: )(.*?)\nExit Code: -?\d+\n")
 _CODEBUDDY_ITEMS = frozenset({"message", "function_call", "function_call_result", "reasoning"})
 
 

@@ -189,7 +189,7 @@ def _places(entry: EntrySummary) -> list[str]:
 
 def _plain(path: str) -> str:
     """A path or address as it is compared: without query, suffixes of pages, and a slash at its end."""
-    return re.sub(r"(?:\.(?:html?|mdx?|rst|txt))+$|/+$", "", re.sub(r"[?#].*", "", path))
+    return re.sub(r"(?:\.(?:html?|mdx?|rst|txt)){1,4}$|(?<!/)/+$", "", re.sub(r"[?#].*", "", path))
 
 
 def _inside(base: str, path: str) -> Iterator[str]:
@@ -227,7 +227,7 @@ def inline(text: str, words: str = "") -> Markup:
     parts = re.split(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", text)
     shown = []
     for plain, code in zip(parts[::3], [*parts[2::3], ""], strict=True):
-        shown.append(marked(re.sub(r"\*\*(\S(?:.*?\S)?)\*\*", r"\1", plain).replace("`", ""), words))
+        shown.append(marked(re.sub(r"\*\*(\S(?:.{0,300}?\S)?)\*\*", r"\1", plain).replace("`", ""), words))
         shown += [Markup("<code>{}</code>").format(marked(code.strip(), words))] if code else []
     return Markup().join(shown)
 
@@ -292,7 +292,7 @@ def side_by_side(diff: str) -> list[Row]:
             gone, came = ([line[1:] or " " for line in changed if line.startswith(sign)] for sign in "-+")
             rows += starmap(partial(Row, kind), zip_longest(gone, came, fillvalue=""))
         elif kind == "where":
-            rows += (Row(kind, re.sub(r"^@@ .*\+(\d+).* @@$", r"line \1", line)) for line in group)
+            rows += (Row(kind, re.sub(r"^@@ [^+]*\+(\d++).* @@$", r"line \1", line)) for line in group)
         else:
             rows += (Row(kind, line[1:], line[1:]) for line in group)
     return rows
@@ -541,7 +541,7 @@ def stated(proposal: app.answers.Pending) -> Stated:
 
 _TOKENS = expression(r"[^\W_]+|[^\w\s]|_")
 _SIGNS = frozenset("*_`#>|-+~[]()!\\:.=<")  # that rendering may take away
-_MARKER = expression(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)|\s*(?:```|~~~)[a-z0-9+-]{0,12}\s*$")
+_MARKER = expression(r"(?<!\s)\s*+(?:[-*+]\s|\d{1,9}[.)]\s)|(?<!\s)\s*+(?:```|~~~)[a-z0-9+-]{0,12}\s*$")
 
 
 def unseen(text: str, body: str, *above: str) -> str:

@@ -1,0 +1,329 @@
+"""Every regular expression of the source takes time with the length of a text, not with its square.
+
+Each is found in the source, and is given texts that are made of it: what may repeat in it is repeated, behind what
+stands before it, and nothing follows that would fit. Growth is judged by the CPU time of this process at two lengths.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import signal
+import time
+from contextlib import contextmanager
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+import ai_lessons
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE = Path(ai_lessons.__file__).parent
+PARSER: Any = importlib.import_module("re._parser")
+OPS: Any = importlib.import_module("re._constants")
+
+LENGTH, TIMES = 2_000, 4
+TOO_MUCH = 2.5  # Times as long for one text as for TIMES parts of it: linear is 1, a square 4
+TICK = 0.004  # Seconds: what the clock of some systems tells apart
+NOTHING = 0.03  # Seconds: a square would need more for the longer text
+SEARCHES = {"search", "findall", "finditer", "sub", "subn", "split"}
+METHODS = {*SEARCHES, "match", "fullmatch"}
+FLAGS_AT = {"split": 3, "sub": 4, "subn": 4}
+
+CUT = {
+    "model/transcripts.py: _IS_MESSAGE": "`shown_in` cuts each line",
+    "model/transcripts.py: _MAY_BE_MESSAGE": "`shown_in` cuts each line",
+    "model/texts.py: _ARABIC": "`stem` takes no long word",
+    "model/texts.py: _ROOT": "`kernel` takes no long word",
+    "approval/signatures.py: _OPTION": "what it is given is what `_SIGNER`, of which it is a part, has matched",
+}
+"""Expressions that are not linear, and what cuts their text before."""
+
+COMPUTED = {
+    "app/contexts.py", "app/entries.py", "app/harvest.py", "app/open_repository.py", "app/promotion.py",
+    "connectors/exporters.py", "git/hooks.py", "git/plumbing.py", "interfaces/cli/admin.py", "interfaces/output.py",
+    "learning/selection.py", "model/__init__.py", "model/anchors.py", "model/approval.py",
+    "model/command_patterns.py", "model/config.py", "model/layout.py", "model/lessons.py", "model/rule_checks.py",
+    "search/ranking.py",
+}  # fmt: skip
+"""Where an expression is made of words that are known only when it runs: of literal words between bounds."""
+
+PUMPS = (
+    "a", "A", "0", "a ", "a\n", " ", "\n", "\t", " \n", "`", "``` ", "```\n", "[", "]", "](", "(", "<", "{", '"', "'",
+    "\\", "a.", "a/", "a-", "_.", "-", "# ", "| ", "$ ", "a: ", "**", "“", "::",
+)  # fmt: skip
+SIGNS = "a0-_. /\\\"'`:=@\n\tZA(){}[]<>,;!?#*+|~$%&^é“"
+
+
+class Found(NamedTuple):
+    """An expression of the source, the name or line by which it is called, and what it is asked for."""
+
+    name: str
+    pattern: str | bytes
+    flags: int
+    methods: frozenset[str]
+
+
+# --- find them ---
+
+
+def value_of(node: ast.expr, names: dict[str, Any]) -> Any:
+    return eval(compile(ast.Expression(node), "source", "eval"), dict(names))  # noqa: S307 - our own source
+
+
+def uses(tree: ast.Module) -> dict[str, set[str]]:
+    """The methods that are called of each name; of one that is handed on, those that take most time."""
+    called: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
+            called.setdefault(node.value.id, set()).add(node.attr)
+    return called
+
+
+def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
+    """Each call that makes or asks an expression, and its name: `expression`, or a function of `re`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            function = ast.unparse(node.func)
+            if function == "expression" or function in {"re.compile", *(f"re.{method}" for method in METHODS)}:
+                yield node, function.removeprefix("re.")
+
+
+def is_cut(node: ast.Call, method: str) -> bool:
+    """Whether the text that is matched is the beginning of one: `text[:MOST]`."""
+    at = 2 if method in {"sub", "subn"} else 1
+    text = node.args[at] if len(node.args) > at else None
+    return isinstance(text, ast.Subscript) and isinstance(text.slice, ast.Slice) and text.slice.upper is not None
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    files = [file for file in SOURCE.rglob("*.py") if file.name != "__main__.py"]
+    return {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in sorted(files)}
+
+
+def module_of(name: str) -> dict[str, Any]:
+    dotted = ".".join(("ai_lessons", *Path(name).with_suffix("").parts)).removesuffix(".__init__")
+    return vars(importlib.import_module(dotted))
+
+
+@cache
+def expressions() -> tuple[list[Found], set[str]]:
+    """Every expression, and the files that have some which are known only when they run."""
+    found, computed = list[Found](), set[str]()
+    for file, tree in sources().items():
+        names, called = module_of(file), uses(tree)
+        owners = {
+            id(call): target.id
+            for node in tree.body
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+            for call in ast.walk(node.value)
+        }
+        for call, function in calls(tree):
+            owner = owners.get(id(call), "")
+            at = FLAGS_AT.get(function, 2 if function in METHODS else 1)
+            stated = call.args[at : at + 1] or [word.value for word in call.keywords if word.arg == "flags"]
+            try:
+                pattern = value_of(call.args[0], names)
+                flags = int(value_of(stated[0], names)) if stated else 0
+            except (NameError, TypeError, KeyError, SyntaxError):
+                computed.add(file)
+                continue
+            if not isinstance(pattern, (str, bytes)):  # it was compiled before, and is tried there
+                continue
+            if function in METHODS:
+                if is_cut(call, function):
+                    continue
+                methods = {function}
+            else:
+                methods = called.get(owner) or {"search"}
+            label = owner or (
+                ast.unparse(call.args[0]) if isinstance(call.args[0], ast.Name) else f"line {call.lineno}"
+            )
+            found.append(Found(f"{file}: {label}", pattern, flags, frozenset(methods)))
+    return found, computed
+
+
+# --- make texts for one ---
+
+
+def members(parts: Any) -> list[str]:
+    """Signs that a class of signs has."""
+    sign_class = re.compile("[" + "".join(map(in_class, parts)) + "]")
+    first = [chr(value if op is OPS.LITERAL else value[0]) for op, value in parts if op in {OPS.LITERAL, OPS.RANGE}]
+    return [sign for sign in SIGNS if sign_class.match(sign)] or first or ["a"]
+
+
+def in_class(part: tuple[Any, Any]) -> str:
+    op, value = part
+    names = {
+        OPS.CATEGORY_WORD: r"\w", OPS.CATEGORY_NOT_WORD: r"\W", OPS.CATEGORY_SPACE: r"\s",
+        OPS.CATEGORY_NOT_SPACE: r"\S", OPS.CATEGORY_DIGIT: r"\d", OPS.CATEGORY_NOT_DIGIT: r"\D",
+    }  # fmt: skip
+    if op is OPS.NEGATE:
+        return "^"
+    if op is OPS.LITERAL:
+        return re.escape(chr(value))
+    if op is OPS.RANGE:
+        return f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
+    return str(names[value])
+
+
+def example(parts: Any, choice: int) -> str:
+    """A text that about fits; another for each `choice`."""
+    return "".join(part_of(op, value, choice) for op, value in parts)
+
+
+def part_of(op: Any, value: Any, choice: int) -> str:
+    if op is OPS.LITERAL:
+        return chr(value)
+    if op is OPS.NOT_LITERAL:
+        return "a" if value != ord("a") else "b"
+    if op is OPS.ANY:
+        return "a"
+    if op is OPS.IN:
+        signs = members(value)
+        return signs[choice % len(signs)]
+    if op is OPS.BRANCH:
+        return example(value[1][choice % len(value[1])], choice)
+    if op is OPS.SUBPATTERN:
+        return example(value[3], choice)
+    if op is OPS.ATOMIC_GROUP:
+        return example(value, choice)
+    if op in {OPS.MAX_REPEAT, OPS.MIN_REPEAT, OPS.POSSESSIVE_REPEAT}:
+        return example(value[2], choice) * max(value[0], min(choice, 1))
+    return "'" if op is OPS.GROUPREF else ""
+
+
+def repeated(parts: Any, before: str = "") -> Iterator[tuple[str, str]]:
+    """What may repeat in an expression, and a text that fits what stands before it."""
+    for op, value in parts:
+        inner: list[Any] = []
+        if op in {OPS.MAX_REPEAT, OPS.MIN_REPEAT, OPS.POSSESSIVE_REPEAT}:
+            inner = [value[2]]
+            if value[1] > 16:
+                every = {example(value[2], choice) for choice in range(3)}
+                only, *others = value[2]
+                if not others and only[0] is OPS.IN:
+                    every |= set(members(only[1])[:12])
+                elif not others and only[0] in {OPS.ANY, OPS.NOT_LITERAL}:
+                    every |= {" ", "\n", "`"}
+                yield from ((before, pump) for pump in every if pump)
+        elif op is OPS.BRANCH:
+            inner = value[1]
+        elif op is OPS.SUBPATTERN:
+            inner = [value[3]]
+        elif op is OPS.ATOMIC_GROUP:
+            inner = [value]
+        elif op in {OPS.ASSERT, OPS.ASSERT_NOT}:
+            inner = [value[1]]
+        for each in inner:
+            yield from repeated(each, before)
+        before += part_of(op, value, 1)
+
+
+def texts(found: Found) -> set[tuple[str, str]]:
+    """Beginnings, and what is repeated behind them."""
+    pattern = found.pattern if isinstance(found.pattern, str) else found.pattern.decode("latin-1")
+    parts = PARSER.parse(pattern, found.flags)
+    made = {("", pump) for pump in PUMPS}
+    for before, pump in set(repeated(parts)):
+        made |= {(before, pump), ("\n" + before, pump), ("", before + pump), ("", before + pump + "\n")}
+        made |= {(before, pump + "\n"), (before, pump + " "), ("", before + pump + " "), (before, before + pump)}
+    whole = {example(parts, choice) for choice in range(3)}
+    made |= {("", text + end) for text, end in product(whole, ("", "\n", " ")) if text}
+    return made | {("", text[:-1]) for text in whole if len(text) > 1}
+
+
+# --- and take the time ---
+
+
+class TooSlow(Exception):
+    """A text took so long that its expression cannot be linear."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def seconds(compiled: Any, method: str, text: str) -> float:
+    """CPU time of one look through a text."""
+    subject: Any = text.encode("utf-8", "replace") if isinstance(compiled.pattern, bytes) else text
+    began = time.process_time()
+    if method == "finditer":
+        for _ in compiled.finditer(subject):
+            pass
+    else:
+        getattr(compiled, method)(subject)
+    return time.process_time() - began
+
+
+def growth(compiled: Any, method: str, before: str, pump: str, end: str) -> float:
+    """How many times as long it takes for a text as for TIMES parts of it; 0 where that is next to nothing."""
+    short, long = (before + pump * (size // len(pump) + 1) + end for size in (LENGTH, LENGTH * TIMES))
+    try:
+        with at_most(5):
+            if seconds(compiled, method, long) < NOTHING:
+                return 0.0
+            much = min(seconds(compiled, method, long) for _ in range(3))
+            little = min(sum(seconds(compiled, method, short) for _ in range(TIMES)) for _ in range(3))
+    except TooSlow:
+        return float("inf")
+    return much / max(little, TICK) if much > NOTHING else 0.0
+
+
+def faults(found: Found) -> list[tuple[float, str, str, str, str]]:
+    """The first text for which an expression takes time with the square of its length."""
+    compiled = re.compile(found.pattern, found.flags)
+    # to find every match is to search time and again
+    methods = {"finditer" if method in SEARCHES - {"search"} else method for method in found.methods}
+    for method, (before, pump), end in product(sorted(methods), sorted(texts(found)), ("", "\0")):
+        times = growth(compiled, method, before, pump, end)
+        if times > TOO_MUCH:
+            return [(times, method, before, pump, end)]
+    return []
+
+
+AREAS = sorted({name.partition("/")[0] for name in sources()})
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_an_expression_takes_time_with_the_length_of_a_text(area: str) -> None:
+    slow = {
+        found.name: fault
+        for found in expressions()[0]
+        if found.name.partition("/")[0] == area and found.name not in CUT
+        for fault in faults(found)
+    }
+    assert not slow
+
+
+def test_what_is_not_linear_is_there_and_the_test_finds_it() -> None:
+    by_name = {found.name: found for found in expressions()[0]}
+    assert by_name.keys() >= CUT.keys()
+    square = Found("", r"\s+$", 0, frozenset({"search"}))
+    assert faults(square)
+    assert faults(square._replace(pattern=rb"<!--.*?-->", flags=re.DOTALL))
+    assert not faults(square._replace(pattern=r"(?<!\s)\s+$"))
+
+
+def test_the_expressions_that_are_made_while_it_runs_are_in_few_modules() -> None:
+    assert expressions()[1] == COMPUTED
