@@ -88,7 +88,7 @@ _KINDS = {
 }  # fmt: skip
 _COLONS = ": \uff1a"  # the full-width one, too
 _TEXT = 10  # The rank of a block at the top
-_IMPORTS = expression(r"(?:\s*(?:[-*+]\s+)?@\S+\s*)+")
+_IMPORTS = expression(r"(?:\s*+(?:[-*+]\s++)?@\S++)+\s*+")
 _MATTER = expression(r"\A(?:[ \t]*\n)*---[ \t]*\n(?:(?:[\w-]+:|[ \t]+\S|- )[^\n]*\n)+---[ \t]*(?:\n|\Z)")
 _SHORT_LEAD = 4  # Words from which on a lead-in says something by itself
 _OPEN = expression(r"(?i)\b(?:to|not|be|include|must|should|shall|have|has|with|for|of|never|always)$")

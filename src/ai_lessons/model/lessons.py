@@ -411,7 +411,7 @@ _PASTED = expression(
     r"(?im)^[ \t]*>"
     r"|\b(?:feedback|review(?:er)?|comments?|copilot|coderabbit|bugbot) (?:said|says|wrote|from|on|in|for)\b"
     r"|\b(?:got|have|received) (?:this|the following|some) (?:feedback|review|comment)\b"
-    r"|https?://\S+/(?:pull|merge_req\w*)/"
+    r"|https?://\S{1,300}/(?:pull|merge_req\w*)/"
 )
 _QUOTES = expression(r"[\"“„«](?P<inner>[^\"“„«”»]{80,})[\"”»]")
 _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
