@@ -163,7 +163,9 @@ def test_a_client_that_validates_takes_the_answer_of_every_tool(
     assert run("admin", "trust-script", SCRIPT).code == 0
     assert run("admin", "init", str(tmp_path / ".ai/reference")).code == 0
     assert CALLS.keys() == agent.tools().keys()
-    answers = {tool: agent.result(tool, **arguments) for tool, arguments in CALLS.items()}  # the client validates each
+    own = agent.call("add_lesson", title="The order of fields is kept", content="Seen.")["handle"]
+    calls = CALLS | {"mark_wrong": {**CALLS["mark_wrong"], "id": own}}
+    answers = {tool: agent.result(tool, **arguments) for tool, arguments in calls.items()}  # the client validates each
     assert {tool: text_of(done) for tool, done in answers.items() if done.is_error} == {}
 
 
@@ -392,10 +394,13 @@ def test_lessons_of_a_scope_are_loaded_and_a_wrong_one_leaves_unless_a_person_st
     file.write_text(text)
     assert "- WHEN updating a Jira workflow -> DO" in agent.reads("load_lessons", scope="jira-api")
     assert agent.call("load_lessons")["active"] == 0
-    done = agent.call("mark_wrong", id=LESSON, reason="fixed in v4")
+    assert "a person wrote" in agent.fails("mark_wrong", id=LESSON, reason="fixed in v4")
+    own = agent.call("add_lesson", title="Boards forget their filters", content="Seen.", project="jira-api")["handle"]
+    assert agent.call("load_lessons", scope="jira-api")["active"] == 2
+    done = agent.call("mark_wrong", id=own, reason="fixed in v4")
     assert done["change"] == "wrong"
-    assert agent.call("load_lessons", scope="jira-api")["active"] == 0
-    assert not agent.call("search", query="workflow statuses")["lessons"]
+    assert agent.call("load_lessons", scope="jira-api")["active"] == 1
+    assert own not in agent.reads("search", query="boards forget their filters")
     assert "not a lesson" in agent.fails("mark_wrong", id=DOC)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app.open_repository import Trust
 from ai_lessons.errors import AiLessonsError, Refused
+from ai_lessons.model.approval import AGENT_TRAILER
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, Status
 from ai_lessons.model.layout import place
 from ai_lessons.model.lessons import IMPORTED
@@ -183,7 +184,8 @@ def _parsed(repo: OpenRepository, path: str, data: bytes | None) -> Entry | None
 def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
     """Called before an agent's job is written. Raises Refused.
 
-    Only a person may silence a firm lesson, of which the question is kept, or say where a text may go.
+    Only a person may silence a firm lesson, of which the question is kept, take away what a person wrote or mark it
+    wrong, or say where a text may go.
     """
     from ai_lessons.model.config import RELEASED  # a list judges nothing
 
@@ -198,6 +200,7 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
     for summary, old in _firm(repo, {change.path for change in changes}):
         if (summary.id, digest(old)) not in kept and old.status is Status.ACTIVE:
             refuse(repo, summary, "change it, take it away or mark it wrong")
+    _guard_people(repo, {change.path for change in changes if change.data is None}, new)
     for entry in new:
         stored = repo.catalog.many([entry.id]).get(entry.id)
         before = _read(repo, stored) if stored else None
@@ -210,6 +213,32 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
         for end in repo.catalog.many(ends).values():
             if end.firm:
                 refuse(repo, end, f"let {entry.title!r} take its place")
+
+
+def _guard_people(repo: OpenRepository, gone: Iterable[str], new: Sequence[Entry]) -> None:
+    """Raises Refused: what a person wrote would be taken away, or marked wrong."""
+    stay = {entry.id for entry in new}
+    wrong = {entry.id for entry in new if entry.status is Status.WRONG}
+    for path in gone:
+        if not repo.store.exists(path):
+            continue
+        try:
+            summary = repo.catalog.resolve(path)
+        except AiLessonsError:
+            continue
+        if summary.id not in stay and _is_of_a_person(repo, path):
+            what = f"take {summary.handle} away, which a person wrote"
+            repo.options.refuse_agents(what, f"ai-lessons contribute delete {summary.handle}")
+    for summary in repo.catalog.many(wrong).values():
+        if summary.status != Status.WRONG and _is_of_a_person(repo, repo.file_of(summary)):
+            what = f"mark {summary.handle} wrong, which a person wrote"
+            repo.options.refuse_agents(what, f"lesson wrong {summary.handle}")
+
+
+def _is_of_a_person(repo: OpenRepository, path: str) -> bool:
+    """Whether no agent made the first commit of a file, or the last one."""
+    revisions = repo.history.log(path)
+    return any(AGENT_TRAILER not in revision.trailers for revision in (*revisions[:1], *revisions[-1:]))
 
 
 def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySummary, Entry]]:

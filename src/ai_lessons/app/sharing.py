@@ -18,7 +18,7 @@ from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, changed, opened
 from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
 from ai_lessons.git.sync import IN_THE_WAY, plan
 from ai_lessons.model import merge
-from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, trailers
+from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, made_by_agent, trailers
 from ai_lessons.model.entries import HANDLE_LENGTH, id_end
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 
@@ -38,10 +38,12 @@ LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched f
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
-def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tuple[list[Undone], list[Change], str]:
+def _reverted(
+    store: Store, repo: Repo, count: int, decisions: list[str], of_people: list[str]
+) -> tuple[list[Undone], list[Change], str]:
     """The last jobs, newest first, the changes that undo them, and what the job before them was.
 
-    The changes are merges of the reverse of each job into the current tree.
+    The changes are merges of the reverse of each job into the current tree. `of_people` gets those of no agent.
 
     Raises as `undo`.
     """
@@ -72,6 +74,7 @@ def _reverted(store: Store, repo: Repo, count: int, decisions: list[str]) -> tup
         before, now = now, _merged(store, repo, draft, (after, now, draft.edit(after, reverse)), subject)
         if now != before:
             jobs.append(Undone(commit.id, subject, tuple(paths), None))
+            of_people += [] if made_by_agent(commit.info.message) else [subject]
     return jobs, _changes(store, repo, head, now), before_them
 
 
@@ -317,9 +320,12 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     repo = library.primary
     repo.refuse_other_formats()
     repo.save_first()
-    decisions = list[str]()
+    decisions, of_people = list[str](), list[str]()
     with opened(repo.store.worktree) as git:
-        jobs, changes, before_them = _reverted(repo.store, git, count, decisions)
+        jobs, changes, before_them = _reverted(repo.store, git, count, decisions, of_people)
+    if of_people:
+        command = "ai-lessons admin undo" + (f" {count}" if count > 1 else "")
+        repo.options.refuse_agents(f"undo what a person did (“{of_people[0]}”)", command)
     if not jobs and decisions:
         hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
         raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
