@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.approval import state
+from ai_lessons.approval import inputs, state
 from ai_lessons.approval.state import derive
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import commits as git_commits
@@ -75,7 +75,7 @@ class Victim:
         """The branch as a clone sees it that knew this policy."""
         worktree = locate(self.clone.root)
         ref = REMOTE if policy.require == "forge" else self.ref
-        state.save(worktree.state_dir, state.load(worktree.state_dir)._replace(policies={ref: policy}))
+        inputs.save(worktree.state_dir, inputs.load(worktree.state_dir)._replace(policies={ref: policy}))
         state.note_file(worktree, ref).unlink(missing_ok=True)
         # where a list is pinned the policy is `signed`, whatever the branch says
         return derive(worktree, ref, self.clone.pinned() if policy.require == "signed" else NO_SIGNERS)
@@ -89,7 +89,7 @@ class Victim:
 def words(clone: Clone, branch: str, rule: str, path: str) -> str:
     """What `approve-rule` writes into the merge of a proposal, which counts under every policy."""
     line = ApprovalLine(clone.pinned().line_name(), rule, path, clone.run("rev-parse", f"{branch}:{path}"))
-    return f"Merge branch '{branch}'\n\n{APPROVES}: {line}"
+    return f"Approve rule: Use X\n\n{APPROVES}: {line}"
 
 
 def approve(clone: Clone, branch: str, rule: str, path: str, by: Who = HUMAN) -> None:
@@ -123,7 +123,7 @@ def an_edit_of_an_approved_rule(v: Victim) -> None:
 
 def a_commit_hidden_behind_a_merge_of_something_else(v: Victim) -> None:
     v.branch("feature")
-    v.clone.commit("tidy", v.write(), MALLORY)
+    v.clone.commit("tidy", {**v.write(), "x/lessons/a.md": "a\n"}, MALLORY)
     v.main()
     v.clone.merge("feature", options=("--no-ff",))
 
@@ -428,8 +428,8 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     (an_edit_of_an_approved_rule, NO, NO, YES, NO),
     (a_commit_hidden_behind_a_merge_of_something_else, NO, NO, YES, NO),
     (an_own_proposal_merged, YES, NO, YES, NO),
-    (a_text_born_inside_a_merge_of_the_proposal, YES, NO, YES, NO),
-    (an_edit_born_inside_a_merge_of_its_proposal, YES, NO, YES, NO),
+    (a_text_born_inside_a_merge_of_the_proposal, NO, NO, YES, NO),
+    (an_edit_born_inside_a_merge_of_its_proposal, NO, NO, YES, NO),
     (a_proposal_of_another_person_amended_and_merged, YES, NO, YES, NO),
     (a_commit_added_to_the_proposal_of_another_and_merged, YES, NO, YES, NO),
     (a_squash_of_the_own_proposal, NO, NO, YES, NO),
@@ -459,7 +459,7 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     (a_rule_hidden_in_a_pull_request, NO, NO, NO, NO),
     (an_edit_hidden_in_a_pull_request, NO, NO, NO, NO),
     (a_removal_hidden_in_a_pull_request, NO, NO, NO, NO),
-    (a_proposal_that_a_signer_rebased, NO, NO, YES, NO),
+    (a_proposal_that_a_signer_rebased, YES, NO, YES, NO),
     (a_trial_merge_that_a_signer_made, NO, NO, YES, NO),
     (a_line_that_a_signer_picked, NO, NO, YES, NO),
     (a_rollback_by_a_merge_with_swapped_parents, NO, NO, YES, NO),

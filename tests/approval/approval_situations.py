@@ -177,7 +177,7 @@ def another_commit_of_the_proposal_by_the_merger(w: World, mine: Clone) -> None:
     mine.run("switch", "-q", BRANCH)
     mine.commit("a note", {"jira/lessons/a.md": "x\n"}, HUMAN)
     mine.run("switch", "-q", "main")
-    mine.merge(BRANCH, options=("--no-ff",))
+    mine.merge(BRANCH, message=f"Merge pull request #7 from org/{BRANCH}", options=("--no-ff",))
 
 
 def symlink_in_place_of_the_text(w: World, mine: Clone) -> None:

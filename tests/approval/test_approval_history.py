@@ -196,11 +196,20 @@ def test_a_state_folder_that_cannot_be_written_only_costs_time(mine: Clone) -> N
 
 def test_a_folder_of_a_bigger_repository_has_its_own_rules(mine: Clone) -> None:
     inner = mine.root / ".ai" / "reference"
-    mine.propose({f".ai/reference/{PATH}": text("Use X"), "src/rules/x.md": text("not ours", OTHER)})
+    mine.commit("code", {"src/rules/x.md": text("not ours", OTHER)})
+    mine.other_work()
+    mine.propose({f".ai/reference/{PATH}": text("Use X")})
     mine.merge(BRANCH)
     found = derive(locate(inner), REF)
     assert list(found.files) == [PATH]
     assert found.verdicts[RULE].in_force
+
+
+def test_what_a_merge_brings_outside_of_the_folder_counts_as_another_file(mine: Clone) -> None:
+    mine.propose({f".ai/reference/{PATH}": text("Use X"), "src/x.py": "x = 1\n"})
+    mine.merge(BRANCH)
+    (change,) = derive(locate(mine.root / ".ai" / "reference"), REF).verdicts[RULE].unapproved
+    assert change.evidence.reason.startswith("this merge brings more than this one rule")
 
 
 def test_the_words_of_a_merge_that_approves_a_thousand_rules_are_read_whole(mine: Clone) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.approval import signatures
+from ai_lessons.approval.inputs import plain_address
 from ai_lessons.approval.signatures import SignerList, parse_signers
 from ai_lessons.approval.state import derive
 from ai_lessons.errors import Refused
@@ -116,7 +117,7 @@ def test_a_fork_and_a_copy_are_told_from_the_repository_itself(mine: Clone) -> N
     ],
 )  # fmt: skip
 def test_the_ways_to_one_repository_are_one_address(url: str, tmp_path: Path) -> None:
-    assert signatures.plain_address(url, tmp_path) == "forge.example/acme/kb"
+    assert plain_address(url, tmp_path) == "forge.example/acme/kb"
 
 
 def test_who_has_to_be_another_person_cannot_sign_his_own_proposal_under_another_name(mine: Clone) -> None:
@@ -186,7 +187,7 @@ def test_an_openpgp_signature_counts_by_the_fingerprint_on_the_list(
         signing = ("-c", "commit.gpgsign=true", "-c", f"user.signingkey={key}")
         mine.run("merge", "-q", "--no-ff", "--no-commit", BRANCH)
         blob = mine.run("rev-parse", f":{PATH}")
-        mine.run(*signing, "commit", "-q", "-m", f"Approve rule{line(mine, blob)}")
+        mine.run(*signing, "commit", "-q", "-m", f"Approve rule: Use X{line(mine, blob)}")
         assert served(mine) is None
         offered = signatures.signers_of(locate(mine.root), [mine.head()])
         assert offered.decode() == f"human@x openpgp {key}\n"

@@ -17,7 +17,8 @@ TABLE = [
     (at.pulled_with_rebase_merges, "Use X", 2, "merge", "human@x"),
     (at.renamed_on_main_and_edited_by_proposal, "Use Y", 2, "merge", "human@x"),
     (at.copied, "Use X", 2, "merge", "human@x"),
-    (at.removed_and_proposed_anew_on_the_old_branch, "Use X", 2, "merge", "second@x"),
+    # its side holds a merge of main, too, so it has to be a pull request, or approve-rule
+    (at.removed_and_proposed_anew_on_the_old_branch, None, 1, "direct", None),
     (at.restored_by_proposal_and_the_old_removal_picked_again, "Use X", 2, "merge", "human@x"),
     (at.frontmatter_broken, "Use X", 2, "merge", "human@x"),
     (at.sync_merge_that_names_the_proposal_it_goes_into, "Use X", 2, "merge", "human@x"),
@@ -97,7 +98,7 @@ def test_who_suggested_and_when_and_where_are_told(tmp_path: Path) -> None:
     merge = mine.run("log", "--format=%H %ct", "--grep=pull request", "main").split()
     assert [person.email for person in evidence.suggested_by] == ["agent@x"]
     assert (evidence.commit, evidence.at) == (merge[0], int(merge[1]))
-    assert evidence.reason == f"Merge pull request #7 from org/{BRANCH}"
+    assert evidence.reason == f"it names a pull request: Merge pull request #7 from org/{BRANCH}"
     assert (verdict.path, mine.run("cat-file", "blob", verdict.blob or "")) == (PATH, text("Use X").strip())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app.setup import init, read_template, template_dir
-from ai_lessons.approval import state
+from ai_lessons.approval import inputs, state
 from ai_lessons.approval.signatures import PinnedSigners, SignerList
 from ai_lessons.approval.state import derive
 from ai_lessons.errors import Refused
@@ -48,7 +48,7 @@ def served(folder: Path, rule: str, options: list[str], signers_file: Path) -> s
     if policy.require == "signed":
         listed = SignerList(LIST, data=signers_file.read_bytes())
         signers = PinnedSigners(worktree, ref, folder, lambda: datetime.now(UTC), (listed, True))
-    state.save(worktree.state_dir, state.Remembered(policies={ref: policy}))
+    inputs.save(worktree.state_dir, inputs.Remembered(policies={ref: policy}))
     assert read_ref(worktree, ref)
     verdict = state.derive(worktree, ref, signers).verdicts.get(rule)
     if verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:

@@ -125,7 +125,7 @@ def a_proposal_copied_to_main_by_its_own_author(w: World, mine: Clone) -> tuple[
 
 
 def a_rule_hidden_in_the_proposal_of_another(w: World, mine: Clone) -> None:
-    mine.propose({OTHER_PATH: text("Evil", approval_world.OTHER)})
+    mine.propose({PATH: text("Use X"), OTHER_PATH: text("Evil", approval_world.OTHER)})
     mine.merge(BRANCH)
 
 
@@ -277,7 +277,7 @@ REFUSED: dict[str, tuple[Prepare, str]] = {
     "a removal of an approved rule": (at.deleted_straight_from_main, f"the removal of {PATH}"),
     "an approved rule moved to another project": (at.moved_to_another_project, "github/rules/use-x-8f3k2a.md"),
     "a proposal copied to main by its author": (a_proposal_copied_to_main_by_its_own_author, "without a proposal"),
-    "a rule in the proposal of another": (a_rule_hidden_in_the_proposal_of_another, "neither a pull request"),
+    "a rule in the proposal of another": (a_rule_hidden_in_the_proposal_of_another, "this merge brings two rules"),
     "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "a person who worked on the proposal"),
     "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
     "signed: an unsigned merge": (an_unsigned_merge_where_signatures_are_asked_for, "no approval of it is signed"),

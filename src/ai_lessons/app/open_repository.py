@@ -31,6 +31,7 @@ from ai_lessons.model.layout import CONFIG_PATH, blob_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.approval.inputs import Inputs
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.commit import Committer
     from ai_lessons.git.objects import History
@@ -204,7 +205,8 @@ def _below(folder: Path, text: str | None) -> Iterator[str]:
         yield from (Path(place, name).relative_to(folder).as_posix() for name in sorted(names))
 
 
-_FORMAT = "3"  # Raise it when the same history would be read into other rules
+NO_LIST = "-"  # The digest where no list of signers is pinned
+_FORMAT = "4"  # Raise it when the same history would be read into other rules
 
 
 class Snapshot(NamedTuple):
@@ -266,10 +268,11 @@ class RulesInForce:
         """The approval branches as judged now, kept while their state holds. Raises UnsupportedRepository."""
         # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
         for _ in range(4):
-            before = self.state()
+            inputs = self._inputs()
+            before = self._key(inputs)
             if before == self._snapshot.state:
                 return self._snapshot
-            views = self._judged()
+            views = self._judged(inputs)
             now = self.state()
             # a look without an alarm notes tip and policy, which changes nothing about what it found
             quiet = bool(views) and not views[-1].alarms
@@ -290,21 +293,22 @@ class RulesInForce:
                 return None
             raise
 
-    def _judged(self) -> tuple[BranchView, ...]:
+    def _judged(self, inputs: Inputs | None) -> tuple[BranchView, ...]:
         from ai_lessons.approval import state
 
-        if (ref := self.ref()) is None:
+        if inputs is None:
             return ()
+        ref = inputs.branch.ref
         views: tuple[BranchView, ...] = (state.derive(self._worktree, ref, self.signers(ref)),)
         if views[0].policy.require == "forge":
-            forge = state.forge_ref(self._worktree, ref)
+            forge = state.forge_ref(self._worktree, inputs)
             views += (state.derive(self._worktree, forge, self.signers(forge)),)
         view, ask = views[-1], None if self._options.agent or self._asked else self._options.ask_keys
         # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
         if ask and view.policy.require == "signed" and not view.alarms:
             self._asked = True
             if app.review.pinned_first(self._worktree, view, self.signers(view.ref), ask):
-                return self._judged()
+                return self._judged(self._inputs())
         return views
 
     def bring(self, catalog: Catalog) -> None:
@@ -334,27 +338,29 @@ class RulesInForce:
 
     def state(self) -> str:
         """All that rules in force depend on as it is now, in one line; empty where there is no approval branch."""
+        return self._key(self._inputs())
+
+    def _inputs(self) -> Inputs | None:
+        """What verdicts are made from as it is now; None where there is no approval branch."""
+        from ai_lessons.approval.inputs import read_inputs
+
         ref = self.ref()
-        if ref is None:
-            return ""
-        tip, tracking = git.worktree.read_ref(self._worktree, ref) or "", git.worktree.tracking(self._worktree, ref)
-        forge = (
-            f"{git.worktree.read_ref(self._worktree, tracking)} {git.worktree.remote_address(self._worktree, tracking)}"
-        )
-        memory = git.worktree.memory(self._worktree.state_dir)
-        key = git.worktree.key_of(self._worktree, tip)
+        return read_inputs(self._worktree, ref, self._digest) if ref else None
+
+    def _digest(self, ref: str) -> str:
+        """Of the signers that count on a branch."""
         pinned = (self._options.config_dir / "signers").is_dir()  # else what reads lists need not be loaded
-        keys = self.signers(ref).digest if pinned else "-"
+        return self.signers(ref).digest if pinned else NO_LIST
+
+    def _key(self, inputs: Inputs | None) -> str:
+        if inputs is None:
+            return ""
+        policy = inputs.branch.remembered.policies.get(inputs.branch.ref)
+        signed = policy is not None and policy.require == "signed"
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
-        if keys == "-" and self._options.ask_keys is not None and not self._options.agent:
-            keys = "?" if self._needs_signatures(ref) else keys
-        return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
-
-    def _needs_signatures(self, ref: str) -> bool:
-        from ai_lessons.approval import state
-
-        policy = state.load(self._worktree.state_dir).policies.get(ref)
-        return policy is not None and policy.require == "signed"
+        may_ask = self._options.ask_keys is not None and not self._options.agent
+        asking = may_ask and signed and inputs.branch.signers == NO_LIST
+        return f"{inputs.key} {_FORMAT}{' ?' if asking else ''}"
 
     def _put(self, catalog: Catalog, snapshot: Snapshot) -> None:
         view, state = snapshot.view, snapshot.state

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.approval import state
+from ai_lessons.approval import inputs, state
 from ai_lessons.approval.state import derive
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.git import plumbing, worktree
@@ -203,9 +203,9 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
     # under `forge` everything on a protected branch counts, and this hook is the protection
     before = derive(now, ref, Unverified(), merges_only=True)
     allowed = plumbing.setting(now, ALLOW, kind="bool") == "true"
-    memory = state.load(now.state_dir)
+    memory = inputs.load(now.state_dir)
     # without the remembered policies a weaker one raises no alarm
-    state.save(then.state_dir, memory._replace(policies={}) if allowed else memory)
+    inputs.save(then.state_dir, memory._replace(policies={}) if allowed else memory)
     after = derive(then, ref, Unverified(), merges_only=True)
     refused = [*refused_rules(before, after), *refused_records(before, after)]
     if allowed and not refused and before.tip and after.policy != before.policy:

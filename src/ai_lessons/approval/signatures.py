@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
+from ai_lessons.approval.inputs import plain_address
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import replace_file, translated, write_json
@@ -390,20 +391,6 @@ def lists_named(worktree: Worktree, commits: Sequence[str]) -> set[str]:
     from ai_lessons.git.commits import AS_IT_IS
 
     shown = ("--no-replace-objects", "cat-file", "commit")
-    messages = (plumbing.run(worktree, *shown, commit, extra=AS_IT_IS).text for commit in commits)
+    raw = (plumbing.run(worktree, *shown, commit, extra=AS_IT_IS).text for commit in commits)
+    messages = (text.partition("\n\n")[2] for text in raw)
     return {line.signers for message in messages for line in approval_lines(message)}
-
-
-def plain_address(url: str, top: Path) -> str:
-    """An address without what differs between ways to one repository: scheme, user, standard port, `.git`.
-
-    `git@github.com:acme/kb.git` and `https://github.com/acme/kb` are `github.com/acme/kb`.
-    """
-    if match := re.fullmatch(r"(?:ssh|git|git\+ssh|https?)://(?:[^/@]*@)?([^/:]+)(?::(\d+))?/+(.*)", url):
-        host, port, path = match.groups()
-        host += f":{port}" if port and port not in {"22", "80", "443", "9418"} else ""
-    elif match := re.fullmatch(r"(?:[^/@:]+@)?([^/:]+):(?!//)(.+)", url):
-        host, path = match.groups()
-    else:
-        return os.path.realpath(top / url.removeprefix("file://")).removesuffix("/.git")
-    return f"{host.lower()}/{path.strip('/').removesuffix('.git')}"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.approval.signatures import plain_address
+from ai_lessons.approval.inputs import BranchInputs, Inputs, Remembered, forge_of, load, policy_of, read_branch, save
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git import plumbing
@@ -15,12 +15,10 @@ from ai_lessons.git.commits import RawCommit, read_texts
 from ai_lessons.git.files import read_json, write_json
 from ai_lessons.git.worktree import (
     PROPOSALS,
-    REMEMBERED,
     Worktree,
     branch_name,
     cut_off,
     folder,
-    key_of,
     proposal_refs,
     read_ref,
     short_name,
@@ -37,7 +35,7 @@ from ai_lessons.model.approval import (
     Verdict,
     approval_lines,
     is_rule,
-    merges_branch,
+    sides_of,
     stated_id,
 )
 from ai_lessons.model.config import parse_config
@@ -49,31 +47,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.model.approval import How
-
-
-class Remembered(NamedTuple):
-    """By ref the last tip and policy that raised no alarm, and the address of the forge that a person took it from."""
-
-    tips: Mapping[str, str] = {}
-    policies: Mapping[str, ApprovalPolicy] = {}
-    forges: Mapping[str, str] = {}
-
-
-def load(state_dir: Path) -> Remembered:
-    """What is remembered; nothing if there is no file, or one that cannot be read."""
-    try:
-        raw = read_json(folder(state_dir) / REMEMBERED)
-        # an earlier version also wrote down a number of signers
-        policies = {ref: ApprovalPolicy(row["require"], row["distinct"]) for ref, row in raw["policies"].items()}
-        return Remembered(dict(raw["tips"]), policies, dict(raw.get("forges", {})))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return Remembered()
-
-
-def save(state_dir: Path, remembered: Remembered) -> None:
-    """Replace what is remembered, whole or not at all. Raises StorageFailed."""
-    raw = remembered._asdict() | {"policies": {ref: policy._asdict() for ref, policy in remembered.policies.items()}}
-    write_json(folder(state_dir) / REMEMBERED, raw)
 
 
 def forget(state_dir: Path, ref: str, dropped: Sequence[str], tip: str) -> None:
@@ -94,30 +67,30 @@ def kept(place: Path, key: str) -> Any:
     return noted.get("value") if isinstance(noted, dict) and noted.get("key") == key else None
 
 
-_FORMAT: Final = "11"  # Raise it when the same history would be judged differently
-_SEVEN_KINDS: Final = "10"  # The format of the editions that also took other evidence than today's
+_FORMAT: Final = "12"  # Raise it when the same history would be judged differently
+_EARLIER: Final = ("11", "10")  # The formats of the editions that also took other evidence than today's
 
 
 class CachedView(NamedTuple):
-    """A view without alarms; `key` is `key_of` its tip; `missing`: the history lost the tip `checked`, seen before.
+    """A view without alarms; `missing`: the history lost the tip `checked`, seen before.
 
-    `signers` is the digest of the signers, where the policy needs any.
+    `signers` is the digest of the signers, where the policy needs any, `around` that of `BranchInputs`.
     """
 
     view: BranchView
-    key: str
+    around: str
     checked: str
     missing: bool
     signers: str = ""
 
 
-def fits(worktree: Worktree, cached: CachedView, signers: Signers) -> bool:
+def fits(inputs: BranchInputs, cached: CachedView, signers: Signers) -> bool:
     """Whether at most the tip has changed since this was cached."""
-    ref, tip, remembered = cached.view.ref, cached.view.tip or "", load(worktree.state_dir)
+    ref, tip, remembered = cached.view.ref, cached.view.tip or "", inputs.remembered
     policy, _ = policy_in_force(ref, cached.view.stated, remembered, signers)
     seen = remembered.tips.get(ref, "") in {"", tip, cached.checked}
-    same = seen and cached.view.policy == policy and cached.key == key_of(worktree, tip)
-    return same and (policy.require != "signed" or cached.signers == signers.digest)
+    same = seen and cached.view.policy == policy and cached.around == inputs.around
+    return same and (policy.require != "signed" or cached.signers == inputs.signers)
 
 
 def with_alarms(worktree: Worktree, cached: CachedView) -> BranchView:
@@ -154,7 +127,8 @@ def _stated_or_stricter(
     if earlier is None:
         return stated, ()
     require = "signed" if "signed" in {stated.require, earlier.require} else earlier.require
-    policy = ApprovalPolicy(require, stated.distinct or earlier.distinct)
+    # who may add a forge may write what any forge writes, so another list of them is not weaker
+    policy = ApprovalPolicy(require, stated.distinct or earlier.distinct, stated.forges)
     if policy == stated:
         return stated, ()
     was, is_now, stays = (
@@ -180,41 +154,28 @@ def advance(worktree: Worktree, view: BranchView) -> None:
             acknowledge(worktree, view)
 
 
-def forge_ref(worktree: Worktree, ref: str) -> str:
+def forge_ref(worktree: Worktree, inputs: Inputs) -> str:
     """The branch of the forge that decides under `forge`: of the remote with the address that a person acknowledged.
 
     The first address of a clone counts as that. Raises UnsupportedRepository: no remote here has it.
     """
-    here, acknowledged, addresses = _forge(worktree, ref)
-    today = addresses.get(here.split("/")[2])
-    if acknowledged is None and today:
+    forge = inputs.forge
+    if forge.acknowledged is None and forge.today:
         with suppress(AiLessonsError):  # then it is taken again the next time
-            acknowledge_forge(worktree, ref, today)
-    if acknowledged in {None, today}:
-        return here
-    other = next((name for name, address in sorted(addresses.items()) if address == acknowledged), None)
-    if other is None:
+            acknowledge_forge(worktree, inputs.branch.ref, forge.today)
+    if not forge.ref:
         command = "ai-lessons admin audit --acknowledge"
         raise UnsupportedRepository(
-            f"rules are in force as they stand on {acknowledged}, and no remote here has that address",
-            hint=f"if it moved: {command}" if today else f"if it moved: git remote add origin URL, then {command}",
+            f"rules are in force as they stand on {forge.acknowledged}, and no remote here has that address",
+            hint=f"if it moved: {'' if forge.today else 'git remote add origin URL, then '}{command}",
         )
-    return f"refs/remotes/{other}/{short_name(ref)}"
-
-
-def _forge(worktree: Worktree, ref: str) -> tuple[str, str | None, dict[str, str]]:
-    """The remote's branch that `ref` follows, the address that a person acknowledged, those of all remotes by name."""
-    from ai_lessons.git.worktree import remotes, tracking
-
-    addresses = {name: plain_address(url, worktree.top) for name, url in remotes(worktree).items()}
-    return tracking(worktree, ref), load(worktree.state_dir).forges.get(ref), addresses
+    return forge.ref
 
 
 def moved_forge(worktree: Worktree, ref: str) -> tuple[str, str] | None:
     """The acknowledged address and today's, where no remote here has the acknowledged one any more."""
-    here, acknowledged, addresses = _forge(worktree, ref)
-    today = addresses.get(here.split("/")[2])
-    return (acknowledged, today) if acknowledged and today and acknowledged not in addresses.values() else None
+    forge = forge_of(worktree, ref, load(worktree.state_dir))
+    return (forge.acknowledged, forge.today) if forge.acknowledged and forge.today and not forge.ref else None
 
 
 def acknowledge_forge(worktree: Worktree, ref: str, address: str) -> None:
@@ -232,9 +193,9 @@ def noted(worktree: Worktree, ref: str) -> CachedView | None:
     """The view in the cache; None if there is none that can be used."""
     try:
         (_, tip, policy, verdicts, files, _, stated, damaged, lapsed), *fields = kept(note_file(worktree, ref), _FORMAT)
-        stated = ApprovalPolicy(*stated) if stated else None
+        stated = policy_of(*stated) if stated else None
         verdicts = {rule: _verdict(*row) for rule, row in verdicts.items()}
-        view = BranchView(ref, tip, ApprovalPolicy(*policy), verdicts, files, (), stated, tuple(damaged), lapsed)
+        view = BranchView(ref, tip, policy_of(*policy), verdicts, files, (), stated, tuple(damaged), lapsed)
         return CachedView(view, *fields)
     except (ValueError, TypeError, AttributeError):
         return None
@@ -245,8 +206,12 @@ def _served_before(worktree: Worktree, ref: str) -> dict[str, tuple[str, str]]:
     try:
         if (cached := noted(worktree, ref)) is not None:
             return {rule: (path, "") for rule, path in cached.view.lapsed.items()}
-        view, *_ = kept(note_file(worktree, ref), _SEVEN_KINDS)
-        return {rule: (path, blob) for rule, in_force, path, blob, *_ in view[3].values() if in_force and path}
+        file = note_file(worktree, ref)
+        every = (kept(file, earlier) for earlier in _EARLIER)
+        view: list[Any] = next(filter(None, every), [[]])[0]
+        lapsed = dict(view[8]) if len(view) > 8 else {}
+        served = {rule: (path, blob) for rule, in_force, path, blob, *_ in view[3].values() if in_force and path}
+        return {rule: (path, "") for rule, path in lapsed.items()} | served
     except (ValueError, TypeError, AttributeError, IndexError):
         return {}
 
@@ -289,18 +254,18 @@ def derive(
     `merges_only`, what a merge brought there counts. It is judged once, until it, the signers or the memory change.
     `only_look`: nothing is remembered. `anew`: what came is known to concern approval. Raises UnsupportedRepository.
     """
-    tip = read_ref(worktree, ref)
-    if tip is None:
+    inputs = read_branch(worktree, ref, signers.digest)
+    if inputs.tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
     if merges_only or only_look:
-        view = with_alarms(worktree, _Derivation(worktree, ref, tip, signers, merges_only=merges_only).run())
+        view = with_alarms(worktree, _Derivation(worktree, inputs, signers, merges_only=merges_only).run())
     else:
         cached = None if anew else noted(worktree, ref)
-        cached = cached if cached and fits(worktree, cached, signers) else None
-        if cached and cached.view.tip == tip:
+        cached = cached if cached and fits(inputs, cached, signers) else None
+        if cached and cached.view.tip == inputs.tip:
             return with_alarms(worktree, cached)
-        cached = cached and _advanced(worktree, cached, tip)
-        cached = cached or _Derivation(worktree, ref, tip, signers).run()
+        cached = cached and _advanced(worktree, cached, inputs.tip)
+        cached = cached or _Derivation(worktree, inputs, signers).run()
         with suppress(AiLessonsError):  # a repository that cannot be written is derived anew every time
             note(worktree, ref, cached)
         view = with_alarms(worktree, cached)
@@ -317,7 +282,13 @@ def after_merge(worktree: Worktree, view: BranchView, side: str, signers: Signer
     merge = git_commits.imagined_merge(worktree, view.tip or "", side, "Merge pull request #1 from this/branch")
     if merge is None:
         return None
-    return _Derivation(worktree, view.ref, view.tip or "", signers).run(merge).view
+    return judged_at(worktree, view, view.tip or "", signers, merge)
+
+
+def judged_at(worktree: Worktree, view: BranchView, tip: str, signers: Signers, *on_top: RawCommit) -> BranchView:
+    """The branch as it would be judged if it stood at this commit, with these on top. Raises UnsupportedRepository."""
+    inputs = read_branch(worktree, view.ref, signers.digest)._replace(tip=tip)
+    return _Derivation(worktree, inputs, signers).run(*on_top).view
 
 
 def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
@@ -343,21 +314,23 @@ def _advanced(worktree: Worktree, cached: CachedView, tip: str) -> CachedView | 
         return None
     by_id, at, branch = {commit.id: commit for commit in fresh}, tip, short_name(ref)
     while at in by_id and by_id[at].parents:
-        if merges_branch(by_id[at].info.message, branch):  # it may bring verdicts of the other side
+        first, *merged = by_id[at].parents
+        if sides_of(by_id[at].info.message, branch, len(merged)):  # it may bring verdicts of the other side
             return None
-        at = by_id[at].parents[0]
+        at = first
     if at != before or any(any(commit.changes) or approval_lines(commit.info.message) for commit in fresh):
         return None
-    return cached._replace(view=cached.view._replace(tip=tip), key=key_of(worktree, tip))
+    return cached._replace(view=cached.view._replace(tip=tip))
 
 
 class _Derivation:
     """Reads and judges the whole history once."""
 
-    def __init__(self, worktree: Worktree, ref: str, tip: str, signers: Signers, *, merges_only: bool = False) -> None:
-        self._worktree, self._ref, self._tip, self._signers = worktree, ref, tip, signers
-        self._merges_only = merges_only
-        self._remembered = load(worktree.state_dir)
+    def __init__(
+        self, worktree: Worktree, inputs: BranchInputs, signers: Signers, *, merges_only: bool = False
+    ) -> None:
+        self._worktree, self._inputs, self._signers, self._merges_only = worktree, inputs, signers, merges_only
+        self._ref, self._tip, self._remembered = inputs.ref, inputs.tip or "", inputs.remembered
         self._rules: dict[str, str | None] = {}
         self._at: dict[str, str] = {}  # by path the id of the rule that stood there last, of those that can be read
         self._unread: set[str] = set()
@@ -384,9 +357,8 @@ class _Derivation:
         lapsed = _lapsed(_served_before(self._worktree, self._ref), verdicts)
         view = BranchView(self._ref, self._tip, policy, verdicts, files, stated=stated, damaged=unread, lapsed=lapsed)
         checked = self._remembered.tips.get(self._ref, "")
-        signers = self._signers.digest if policy.require == "signed" else ""
-        key = key_of(self._worktree, self._tip)
-        return CachedView(view, key, checked, bool(checked) and checked not in place, signers)
+        signers = self._inputs.signers if policy.require == "signed" else ""
+        return CachedView(view, self._inputs.around, checked, bool(checked) and checked not in place, signers)
 
     def _remember(self, remembered: Remembered) -> None:
         self._remembered = remembered
@@ -426,7 +398,7 @@ class _Derivation:
             config = parse_config(read_texts(self._worktree, {blob: CONFIG_PATH})[blob].decode("utf-8", "replace"))
         except (AiLessonsError, KeyError):
             return None
-        return ApprovalPolicy(config.approval_require, config.approval_distinct)  # type: ignore[arg-type]  # checked there
+        return policy_of(config.approval_require, config.approval_distinct, config.approval_forges)
 
 
 def _line(commits: Sequence[RawCommit], place: Mapping[str, int]) -> Iterator[RawCommit]:

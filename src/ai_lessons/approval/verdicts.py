@@ -10,7 +10,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from ai_lessons.model.approval import (
-    FORGES,
     MERGED,
     ON_BRANCH,
     SIGNED,
@@ -20,19 +19,21 @@ from ai_lessons.model.approval import (
     Verdict,
     approval_lines,
     is_bot,
+    is_forge,
     is_rule,
     made_by_agent,
-    merged_branches,
-    merges_branch,
+    made_on,
+    merges_tag_or_commit,
     names_request,
     names_squash,
     project_of,
-    rule_end,
+    sides_of,
     subject_of,
+    takes_back,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.git.commits import RawCommit
     from ai_lessons.model.approval import ApprovalLine, ApprovalPolicy, How, Signature, Signers
@@ -41,6 +42,11 @@ Text = tuple[str, str]  # The project and the blob
 Places = tuple[tuple[str, str], ...]  # The files of one rule: path and blob, by path
 WRITERS_NAMED: Final = 20  # So many authors of a proposal are listed
 CUT: Final = "the history is cut off here (a shallow clone)"
+# The evidence of a commit, as people read it
+REQUEST: Final = "it names a pull request"
+ALONE: Final = "it brings this one rule and nothing else"
+LINE: Final = "it has the line of approve-rule"
+SQUASH: Final = "a forge squashed a pull request"
 
 
 class ApprovalHistory(NamedTuple):
@@ -70,8 +76,11 @@ class _Approval(NamedTuple):
 
     def signed(self, signature: Signature) -> _Approval:
         """The same with a good signature; at a hub, which verifies none, with the name in the commit."""
-        by = Person(signature.who, signature.who) if signature.who else self.evidence.by
-        return self._replace(evidence=self.evidence._replace(level=SIGNED, how="signed", by=by))
+        evidence = self.evidence._replace(level=SIGNED, how="signed")
+        if signature.who:
+            reason = evidence.reason.replace(LINE, f"{signature.who} signed its line of approve-rule", 1)
+            evidence = evidence._replace(by=Person(signature.who, signature.who), reason=reason)
+        return self._replace(evidence=evidence)
 
 
 class _Candidate(NamedTuple):
@@ -139,12 +148,13 @@ class _State(NamedTuple):
         return (project_of(places[0][0]), places[0][1]) if places else None
 
 
+_UNKNOWN: Final = Person("", "")
 _START: Final = _State(_ByRule({}), _ByRule({}), _ByRule({}), 0)
 
 
 def judge(history: ApprovalHistory, policy: ApprovalPolicy, signers: Signers) -> dict[str, Verdict]:
     """The verdict on every rule that the branch has or had. Raises what `signers` raises."""
-    walk = _Walk(history, distinct=policy.distinct)
+    walk = _Walk(history, policy)
     tip = walk.run()
     approved, standing = tip.approved.all(), tip.places.all()
     if policy.require == "signed":
@@ -177,7 +187,7 @@ def _standing(tip: _State, rule: str, branch: str) -> _Approval:
     """Under `forge` what stands there counts; its evidence is what is known of how it came."""
     text, approval = tip.text(rule), tip.approved.get(rule)
     merged = approval.evidence if approval and approval.text == text else None
-    came = merged or (tip.arrived.get(rule) or _lacking(None, ""))._replace(level=MERGED, how="forge")
+    came = merged or (tip.arrived.get(rule) or _lacking(None, ""))._replace(level=MERGED, how="forge", by=None)
     reason = f"on the protected branch {branch}" + (f": {came.reason}" if came.reason else "")
     return _Approval(text, (tip.places.get(rule) or (("", ""),))[0][0], 0, 0, came._replace(reason=reason))
 
@@ -278,54 +288,97 @@ def _newer(several: Sequence[_Approval], text: Text | None) -> _Approval | None:
 
 
 class _Words:
-    """What a commit says of itself."""
+    """What a commit says of itself. `none`: why it proves nothing, whatever it brought; or empty."""
 
-    def __init__(self, commit: RawCommit, branch: str, changed: Sequence[str]) -> None:
-        info, self._changed = commit.info, changed
-        self.merge = len(commit.parents) > 1
-        self.odd = info.odd
-        self.by_agent = made_by_agent(info.message)
-        self._sides = range(len(commit.parents) - 1)
-        self.branches: tuple[str, ...] = ()
-        self.request = self.of_trunk = False
-        if self.merge and not info.odd:
-            self.request = not self.by_agent and names_request(info.message)
-            if info.message.startswith("Merge "):  # ours, which name proposals in trailers, count by their lines
-                self.branches = merged_branches(info.message, branch) or ()
-            self.of_trunk = merges_branch(info.message, branch)
+    def __init__(self, commit: RawCommit, policy: ApprovalPolicy, branch: str) -> None:
+        info = commit.info
         author, committer = info.author, info.committer
+        self.merge = len(commit.parents) > 1
+        self.committer = committer
+        self.none = _proves_nothing(commit)
+        self.request = self.merge and not self.none and names_request(info.message)
+        self.made_on = made_on(info.message) if self.merge else ""
+        # the merged sides that are the approval branch itself; one that names a pull request took that in
+        self.trunk_sides: tuple[int, ...] = ()
+        if self.merge and not self.none and not self.request:
+            self.trunk_sides = sides_of(info.message, branch, len(commit.parents) - 1)
         # rebase, cherry-pick and amend keep the author and move the committer's time
         one_stroke = author == committer and info.authored == info.committed
-        plain = not self.merge or not one_stroke or self.by_agent or info.odd
-        self.lines = () if plain else approval_lines(info.message)
-        self.squash = (
+        self.lines = approval_lines(info.message) if self.merge and one_stroke and not self.none else ()
+        self.like_squash = (
             not self.merge
-            and not info.odd
+            and not self.none
             and names_squash(info.message)
             and info.authored == info.committed
             and not author.same(committer)
         )
+        self.squash = self.like_squash and is_forge(committer.email, policy.forges)
 
-    def sides_of(self, rule: str) -> Sequence[int]:
-        """Which merged sides the words take this rule's text from."""
-        if self.request:
-            return self._sides
-        if self.by_agent:
-            return ()
-        ends = [rule_end(name) for name in self.branches]
-        of_rule = [number for number, end in enumerate(ends) if end and rule.endswith(end)]
-        # two rules with that end: the name of the branch does not tell which one a person looked at
-        if not of_rule or sum(other.endswith(ends[of_rule[0]] or "") for other in self._changed) > 1:
-            return ()
-        return of_rule if len(ends) == len(self._sides) else self._sides
+
+def _proves_nothing(commit: RawCommit) -> str:
+    """Why neither the words of a commit nor what it brings approve anything; empty where they may."""
+    info = commit.info
+    if info.odd:
+        return f"the commit proves nothing: {info.odd}"
+    if made_by_agent(info.message):
+        return f"an agent made this {'merge' if len(commit.parents) > 1 else 'commit'}"
+    if len(commit.parents) < 2:
+        return ""
+    if info.of_tag or merges_tag_or_commit(info.message):
+        return "this merges a tag or a commit, whose words are not those of the person who merged"
+    # the subject of a request that takes something back ends with its number
+    if takes_back(info.message) and not names_request(info.message):
+        return "this merge takes something back"
+    return ""
+
+
+class _Merge(NamedTuple):
+    """A commit as it is judged: its words, the state before it and of its merged sides, and the one after it.
+
+    `alone`: the one rule that its side brings, and nothing else. `rules`: so many it changes.
+    """
+
+    words: _Words
+    before: _State
+    sides: Sequence[_State]
+    after: _State
+    alone: str
+    rules: int
+
+    def lacks(self, rule: str, branch: str) -> str:
+        """Why what a merge says and brings is no evidence for a rule; empty where it is."""
+        words = self.words
+        if words.request:
+            return ""
+        if words.trunk_sides:
+            return f"this merge takes over what was approved on {branch}, and this text was not"
+        if len(self.sides) > 1:
+            return "this merge takes in several branches at once"
+        if words.made_on not in {"", branch}:
+            return f"this merge was made for the branch {words.made_on}"
+        if self.rules > 1:
+            return f"this merge brings {NUMBERS.get(self.rules, self.rules)} rules"
+        if self.alone != rule:
+            return "this merge brings more than this one rule: other files, another rule, or merges of its own"
+        return ""
+
+
+NUMBERS: Final = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
+
+
+class _Line(NamedTuple):
+    """Commits in a row, each with one parent, that touch one `rule` and no other file; `base` is the one before."""
+
+    rule: str
+    base: int
 
 
 class _Walk:
     """Walks the commits once. A set of commits is a whole number, with a bit for each commit that touched a rule."""
 
-    def __init__(self, history: ApprovalHistory, *, distinct: bool) -> None:
+    def __init__(self, history: ApprovalHistory, policy: ApprovalPolicy) -> None:
         self._commits, self._rule_of, self._branch = history.commits, history.rule_of, history.branch
-        self._distinct = distinct
+        self._policy, self._distinct = policy, policy.distinct
         self._authors: list[Person] = []  # the author that each bit stands for
         self._made: dict[str, int] = {}  # by rule the commits that made a text of it
         self._texts: dict[tuple[str, Text | None], int] = {}  # and those that made this text
@@ -345,11 +398,20 @@ class _Walk:
         while at >= 0:
             trunk.add(at)
             at = parents[at][0] if parents[at] else -1
+        alone = self._alone(parents)
+        merged = (alone.get(several[1]) for several in parents if len(several) == 2)
+        bases = dict.fromkeys((line.base for line in merged if line), 0)
         states: dict[int, _State] = {}
         state = _START
         for node, commit in enumerate(self._commits):
             before, *sides = [states[parent] for parent in parents[node]] or [_START]
-            state = self._step(commit, before, sides)
+            # all that the side has, and the first parent has not, is in the line if the latter has what is before it
+            line = alone.get(parents[node][1]) if len(sides) == 1 else None
+            whole = line is not None and bool(bases[line.base] & before.history)
+            state = self._step(commit, before, sides, line.rule if line and whole else "")
+            if node in bases:
+                bases[node] = self._new_bit()
+                state = state._replace(history=state.history | bases[node])
             if node in trunk:
                 self._trunk.append(state.history)
             if children[node]:
@@ -360,12 +422,27 @@ class _Walk:
                     del states[parent]
         return state
 
+    def _alone(self, parents: Sequence[Sequence[int]]) -> dict[int, _Line]:
+        """The line that each commit ends which has one parent and touches the files of one rule alone."""
+        lines: dict[int, _Line] = {}
+        for node, commit in enumerate(self._commits):
+            if len(parents[node]) != 1 or commit.mixed or not commit.changes[0]:
+                continue
+            touched = self._touched(commit)
+            if len(touched) != 1 or not all(is_rule(change.path) for change in commit.changes[0]):
+                continue
+            (rule,), (parent,) = touched, parents[node]
+            earlier = lines.get(parent)
+            lines[node] = earlier if earlier and earlier.rule == rule else _Line(rule, parent)
+        return lines
+
     def first(self, several: Sequence[_Approval]) -> _Approval:
         """The approval that came to the line of first parents before the others."""
         here = (approval for history in self._trunk for approval in several if approval.bit & history)
         return next(here)
 
-    def _step(self, commit: RawCommit, before: _State, sides: Sequence[_State]) -> _State:
+    def _step(self, commit: RawCommit, before: _State, sides: Sequence[_State], alone: str) -> _State:
+        """The state after a commit; `alone`: the one rule that its side brings, and nothing else."""
         history = _union((before.history, *(side.history for side in sides)))
         places = self._places(commit, before.places)
         if not commit.parents and commit.info.cut:
@@ -379,7 +456,7 @@ class _Walk:
             return before
         after = _State(places, before.approved, before.arrived, history)
         changed = [rule for rule in self._touched(commit) if before.text(rule) != after.text(rule)]
-        words = _Words(commit, self._branch, changed)
+        words = _Words(commit, self._policy, self._branch)
         lines = [line for line in words.lines if self._holds(after, line)]
         if changed or lines:
             bit, history = self._bit(commit, history)
@@ -389,21 +466,27 @@ class _Walk:
                     self._made[rule] = self._made.get(rule, 0) | bit
                     self._texts[rule, text] = self._texts.get((rule, text), 0) | bit
         after = after._replace(history=history)
-        approved, reasons = self._evidence(commit, words, before, sides, after, changed, lines)
+        merge = _Merge(words, before, sides, after, alone, len(changed))
+        approved, reasons = self._evidence(commit, merge, changed, lines)
         verdicts = self._of_trunk(words, before, sides, after).changed(approved)
-        arrived = before.arrived.changed({rule: _lacking(commit, reason) for rule, reason in reasons.items()})
-        return after._replace(approved=verdicts, arrived=arrived)
+        came = {rule: _lacking(commit, reason) for rule, reason in reasons.items()}
+        if words.like_squash and not words.squash:
+            came = {rule: it._replace(how="squash", by=words.committer) for rule, it in came.items()}
+        return after._replace(approved=verdicts, arrived=before.arrived.changed(came))
 
     def _bit(self, commit: RawCommit, history: int) -> tuple[int, int]:
         """The bit of this commit, and the history with it."""
-        bit = 1 << len(self._authors)
         info = commit.info
-        self._authors.append(info.author)
+        bit = self._new_bit(info.author)
         if info.odd:
             self._unnamed |= bit
         for address in {info.author.email.casefold(), info.committer.email.casefold()}:
             self.by[address] = self.by.get(address, 0) | bit
         return bit, history | bit
+
+    def _new_bit(self, author: Person = _UNKNOWN) -> int:
+        self._authors.append(author)
+        return self._last_bit()
 
     def _touched(self, commit: RawCommit) -> dict[str, None]:
         """The rules whose files a commit changed against its first parent, in order."""
@@ -432,104 +515,98 @@ class _Walk:
         return self._made.get(rule, 0) & _union(side.history for side in sides) & ~before.history
 
     def _evidence(
-        self,
-        commit: RawCommit,
-        words: _Words,
-        before: _State,
-        sides: Sequence[_State],
-        after: _State,
-        changed: Sequence[str],
-        lines: Sequence[ApprovalLine],
+        self, commit: RawCommit, merge: _Merge, changed: Sequence[str], lines: Sequence[ApprovalLine]
     ) -> tuple[dict[str, _Approval], dict[str, str]]:
         """What this commit approves, by rule, and why it does not approve the other rules that it changed."""
+        before, after = merge.before, merge.after
         approved: dict[str, _Approval] = {}
         reasons: dict[str, str] = {}
         by_line = {line.rule: line for line in lines}
         for rule in dict.fromkeys((*by_line, *changed)):
-            how: How
-            if rule in by_line:
-                how, (brought, reason) = "line", self._by_line(rule, before, sides, after)
-            elif words.merge:
-                how, (brought, reason) = "merge", self._merged(words, rule, before, sides, after)
-            else:
-                how, (brought, reason) = "squash", self._squashed(words)
+            how, brought, reason = self._proof(merge, rule, by_line)
             # who wrote this text before must not take it either, though another person put it back
             same = self._texts.get((rule, after.text(rule)), 0) & before.history if after.text(rule) else 0
-            if brought and not self._by_another(commit, how, brought | same):
-                reason = "taken by a person who worked on the proposal, as far as the history tells"
-            evidence = self._by_whom(commit, how, brought)
+            another = not brought or self._by_another(commit, how, brought | same)
+            evidence = self._by_whom(commit, how, brought, reason)
             path = (after.places.get(rule) or before.places.get(rule) or (("", ""),))[0][0]
             approval = _Approval(after.text(rule), path, self._last_bit(), after.history, evidence)
             if rule in by_line and brought:
                 self.lines.append(_Candidate(rule, approval, commit.id, brought, by_line[rule].signers))
-            if brought and not reason:
+            if brought and another:
                 approved[rule] = approval
+            elif brought:
+                reasons[rule] = "taken by a person who worked on the proposal, as far as the history tells"
             else:
                 reasons[rule] = reason
         return approved, reasons
 
+    def _proof(self, merge: _Merge, rule: str, by_line: Collection[str]) -> tuple[How, int, str]:
+        """How a commit approves a rule, the commits that brought the text (none: it does not), and why, or why not."""
+        words = merge.words
+        if words.none:
+            return "direct", 0, words.none
+        if rule in by_line:
+            brought = self._by_line(rule, merge)
+            return "line", brought, LINE if brought else "no commit made this text"
+        if words.merge:
+            return "merge", *self._merged(merge, rule)
+        if words.squash and self._distinct:
+            return "squash", 0, "a squashed pull request does not say who took it"
+        if words.squash:
+            return "squash", self._last_bit(), SQUASH
+        if words.like_squash:
+            return "squash", 0, f"it looks squashed by a forge that is not known here: {words.committer.email}"
+        return "direct", 0, "committed without a proposal"
+
     def _last_bit(self) -> int:
         return 1 << (len(self._authors) - 1)
 
-    def _by_line(self, rule: str, before: _State, sides: Sequence[_State], after: _State) -> tuple[int, str]:
-        """The commits that brought the text which a line approves; or none, and why."""
-        brought = self._brought(rule, before, sides)
+    def _by_line(self, rule: str, merge: _Merge) -> int:
+        """The commits that brought the text which a line approves."""
+        brought = self._brought(rule, merge.before, merge.sides)
         # a text that stood on the branch already was brought by the commits that made just this one
-        brought = brought or self._texts.get((rule, after.text(rule)), 0) & after.history
-        return brought, "" if brought else "no commit made this text"
+        return brought or self._texts.get((rule, merge.after.text(rule)), 0) & merge.after.history
 
-    def _merged(
-        self, words: _Words, rule: str, before: _State, sides: Sequence[_State], after: _State
-    ) -> tuple[int, str]:
-        """The commits that brought the text through a merge which names it; or none, and why."""
-        if words.odd:
-            return 0, f"the commit proves nothing: {words.odd}"
-        if words.by_agent:
-            return 0, "an agent made this merge"
-        for number in words.sides_of(rule):
-            side = sides[number]
-            if side.text(rule) == after.text(rule) and (brought := self._brought(rule, before, [side])):
-                return brought, ""
-        if all(side.text(rule) != after.text(rule) for side in sides):
+    def _merged(self, merge: _Merge, rule: str) -> tuple[int, str]:
+        """The commits that brought the text through a merge, and its evidence; or none, and why."""
+        text = merge.after.text(rule)
+        if all(side.text(rule) != text for side in merge.sides):
             return 0, "the text is in none of the merged commits: it was changed inside the merge"
-        return 0, "its words name neither a pull request nor the proposal of this rule alone"
-
-    def _squashed(self, words: _Words) -> tuple[int, str]:
-        """The commit itself, if a forge squashed a pull request; or none, and why."""
-        if words.odd:
-            return 0, f"the commit proves nothing: {words.odd}"
-        if words.squash and self._distinct:
-            return 0, "a squashed pull request does not say who took it"
-        if words.squash:
-            return self._last_bit(), ""
-        return 0, "committed without a proposal"
+        reason = merge.lacks(rule, self._branch)
+        for side in () if reason else merge.sides:
+            if side.text(rule) == text and (brought := self._brought(rule, merge.before, [side])):
+                return brought, REQUEST if merge.words.request else ALONE
+        return 0, reason or "no commit that this merge brings made the text"
 
     def _by_another(self, commit: RawCommit, how: How, brought: int) -> bool:
         """Under `distinct`: a person, who wrote and committed none of this, is author or committer of the merge."""
         if not self._distinct or how == "squash":
             return True
         addresses = {person.email.casefold() for person in (commit.info.author, commit.info.committer)}
-        people = {address for address in addresses if not is_bot(address)}
+        people = {address for address in addresses if not is_bot(address, self._policy.forges)}
         by_them = _union(self.by.get(address, 0) for address in people)
         return bool(people) and not brought & (by_them | self._unnamed)
 
-    def _by_whom(self, commit: RawCommit, how: How, brought: int) -> Evidence:
+    def _by_whom(self, commit: RawCommit, how: How, brought: int, reason: str) -> Evidence:
         info = commit.info
-        by = info.author if how != "squash" and info.committer.email.casefold() in FORGES else info.committer
+        hidden = how != "squash" and is_forge(info.committer.email, self._policy.forges)
+        by = info.author if hidden else info.committer
         authors: dict[Person, None] = {}
         while brought and len(authors) < WRITERS_NAMED:
             place = brought.bit_length() - 1
             authors[self._authors[place]] = None
             brought &= ~(1 << place)
         suggested = (info.author,) if how == "squash" else tuple(authors)
-        return Evidence(MERGED, how, by, info.committed, suggested, commit.id, subject_of(info.message))
+        says = f"{reason}: {subject_of(info.message)}"
+        return Evidence(MERGED, how, by, info.committed, suggested, commit.id, says)
 
     def _of_trunk(self, words: _Words, before: _State, sides: Sequence[_State], after: _State) -> _ByRule[_Approval]:
         """After a merge of the approval branch itself the newer verdicts of its sides; else those before."""
-        if not words.of_trunk or words.request or words.odd:
+        if not words.trunk_sides:
             # any other merge takes over a text with its own evidence, and nothing that its sides approved or removed
             return before.approved
         newer: dict[str, _Approval | None] = {}
+        sides = [sides[number] for number in words.trunk_sides]
         for rule in {rule for side in sides for rule in side.approved.apart(before.approved)}:
             ours = before.approved.get(rule)
             theirs = [(side, side.approved.get(rule)) for side in sides]

@@ -50,7 +50,10 @@ _UNDECODED: Final = expression("[\ud800-\udfff]")
 
 
 class RawCommit:
-    """One commit; `parents` are those that git follows here, `changes` against each of them or the empty tree."""
+    """One commit; `parents` are those that git follows here, `changes` against each of them or the empty tree.
+
+    `mixed`: against its first parent it changes other files, too, than `changes` tell.
+    """
 
     def __init__(self, record: bytes) -> None:
         """One record of `rev-list --header --parents`, whatever stands in it."""
@@ -59,6 +62,7 @@ class RawCommit:
         self.parents = tuple(parents)
         self.tree = self._record[5:45].decode("ascii", "replace")
         self.changes: tuple[tuple[PathChange, ...], ...] = ()
+        self.mixed = False
 
     @cached_property
     def info(self) -> CommitInfo:
@@ -72,8 +76,9 @@ class RawCommit:
             author, committer, message = _people_and_message(match, body)
         except ValueError as error:
             return CommitInfo(UNKNOWN, UNKNOWN, 0, 0, "", cut, str(error))
-        times = int(match[5]), int(match[8])
-        return CommitInfo(author, committer, *times, message, cut, "", b"\ngpgsig " in (match[9] or b""))
+        times, further = (int(match[5]), int(match[8])), match[9] or b""
+        signed, of_tag = b"\ngpgsig " in further, b"\nmergetag " in further
+        return CommitInfo(author, committer, *times, message, cut, "", signed, of_tag)
 
 
 def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
@@ -83,10 +88,21 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     outside = sorted({parent for commit in history for parent in commit.parents} - trees.keys())
     trees |= dict(zip(outside, _trees(worktree, outside), strict=True))
     pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(EMPTY_TREE, commit.tree)] for commit in history]
-    changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
+    changed, mixed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
     for commit, several in zip(history, pairs, strict=True):
         commit.changes = tuple([changed.get(pair, ()) for pair in several])
+        commit.mixed = several[0] in mixed
+    if worktree.prefix:
+        _look_outside(worktree, [(commit, pairs[0]) for commit, pairs in zip(history, pairs, strict=True)])
     return history
+
+
+def _look_outside(worktree: Worktree, history: Sequence[tuple[RawCommit, tuple[str, str]]]) -> None:
+    """Mark as mixed what also changes files outside of the folder; asked of commits alone that could approve a rule."""
+    asked = [(commit, pair) for commit, pair in history if any(commit.changes) and not commit.mixed]
+    _, mixed = _changes(worktree, {pair for commit, pair in asked if len(commit.parents) == 1}, everywhere=True)
+    for commit, pair in asked:
+        commit.mixed = pair in mixed
 
 
 def imagined_merge(worktree: Worktree, into: str, side: str, message: str) -> RawCommit | None:
@@ -101,7 +117,7 @@ def imagined_merge(worktree: Worktree, into: str, side: str, message: str) -> Ra
     body = f"tree {tree}\nparent {into}\nparent {side}\nauthor {who}\ncommitter {who}\n\n    {message}\n"
     commit = RawCommit(f"{'0' * 40} {into} {side}\n{body}".encode())
     trees = _trees(worktree, [into, side])
-    changed = _changes(worktree, {(before, tree) for before in trees if before != tree})
+    changed, _ = _changes(worktree, {(before, tree) for before in trees if before != tree})
     commit.changes = tuple(changed.get((before, tree), ()) for before in trees)
     return commit
 
@@ -230,15 +246,21 @@ def _person(name: bytes, email: bytes, codec: str) -> Person:
     return person
 
 
-def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[PathChange, ...]]:
-    """The differences between trees in rule files and watched files."""
+def _changes(
+    worktree: Worktree, pairs: Collection[tuple[str, str]], *, everywhere: bool = False
+) -> tuple[dict[tuple[str, str], tuple[PathChange, ...]], set[tuple[str, str]]]:
+    """The differences between trees in rule files and watched files, and the pairs that differ in other files, too.
+
+    `everywhere`: also outside of our folder.
+    """
+    changes: dict[tuple[str, str], tuple[PathChange, ...]] = {}
+    mixed: set[tuple[str, str]] = set()
     if not pairs:
-        return {}
-    only = ("--", worktree.prefix) if worktree.prefix else ()
+        return changes, mixed
+    only = ("--", worktree.prefix) if worktree.prefix and not everywhere else ()
     flags = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
     out = _git(worktree, *flags, stdin="".join(f"{old} {new}\n" for old, new in pairs).encode())
     start, at = worktree.prefix.encode(), 0
-    changes: dict[tuple[str, str], tuple[PathChange, ...]] = {}
     files: list[PathChange] = []
     pair = ("", "")
     for row in _CHANGE.finditer(out):
@@ -254,10 +276,14 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
             # none of our files has a name that is not UTF-8
             if old != new and not _UNDECODED.search(path) and (is_rule(path) or is_watched(path)):
                 files.append(PathChange(path, old, new))
+            else:
+                mixed.add(pair)
+        else:
+            mixed.add(pair)
     if at != len(out):
         raise UnsupportedRepository(f"git lists changes in {worktree.top} in an unknown format")
     changes[pair] = tuple(files)
-    return changes
+    return changes, mixed
 
 
 def behind(commits: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:

@@ -47,7 +47,7 @@ class PathChange(NamedTuple):
 class CommitInfo(NamedTuple):
     """The header and message of a commit. `cut`: it has other parents here (shallow); `odd`: why it proves nothing.
 
-    `signed`: it has a signature, good or not.
+    `signed`: it has a signature, good or not. `of_tag`: it merged an annotated tag, whose message git copied into it.
     """
 
     author: Person
@@ -58,10 +58,15 @@ class CommitInfo(NamedTuple):
     cut: bool
     odd: str
     signed: bool = False
+    of_tag: bool = False
 
 
 class Evidence(NamedTuple):
-    """How a text came to the branch. `at` is in seconds since 1970; `reason` is for people."""
+    """How a text came to the branch. `at` is in seconds since 1970.
+
+    `reason` says to people which evidence applied, or why none did. `squash` without the level of a merge: it looks
+    like the squash of a forge that is not known here.
+    """
 
     level: int
     how: How
@@ -95,10 +100,14 @@ Require = Literal["merge", "forge", "signed"]
 
 
 class ApprovalPolicy(NamedTuple):
-    """What an approval needs. `distinct`: another person than the proposer."""
+    """What an approval needs. `distinct`: another person than the proposer.
+
+    `forges`: addresses of more forges, whose commits may be squashed pull requests.
+    """
 
     require: Require = "merge"
     distinct: bool = False
+    forges: tuple[str, ...] = ()
 
 
 class Signature(NamedTuple):
@@ -248,8 +257,15 @@ _REQUEST: Final = expression(
     r"|Merged in \S+ \(pull request #\d+\)|Merged PR \d+: .+|.+ \([#!]\d+\)"
     r"|Merge #\d+(?:[ ,]*#\d+)*|Auto merge of #\d+ - .+"
 )
+# GitLab has its own subject, and names the request below it
+_GITLAB_SUBJECT: Final = expression(r"Merge branch '[^']+' into '[^']+'")
 _GITLAB_LINE: Final = expression(r"See merge request \S*!\d+")
 _REVERT: Final = expression(r'(?:Revert|Reapply) ".*"')
+_REVERTS: Final = expression(r"(?:Revert|Reapply)\b.*")
+# As git writes it where a tag or a commit is merged, also beside branches
+_OF_TAG_OR_COMMIT: Final = expression(r"Merge (?:tag |commit |(?:.* )?(?:tag|commit)s? ').*")
+# As git writes it where the merge is made on another branch than its main one
+_INTO: Final = expression(r"Merge .*'[^']+'(?: of \S+)? into '?([^' ]+)'?")
 _SQUASH: Final = expression(r".+ \([#!]\d+\)|Merged PR \d+: .+")
 _TAIL: Final = expression(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
 _OTHER_TAIL: Final = expression(r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
@@ -260,6 +276,7 @@ _GITHUB: Final = expression(r"Merge pull request #\d+ from [^/ ]+/(\S+)")
 _GITEA: Final = expression(r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)")
 _BITBUCKET: Final = expression(r"Merged in (\S+) \(pull request #\d+\)")
 _OURS: Final = expression(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script)): .+")
+_OUR_RULES: Final = expression(rf"{APPROVE_SUBJECT}s?: .+")
 _TRAILER: Final = expression(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
@@ -330,9 +347,14 @@ def subject_of(message: str) -> str:
     return message.partition("\n")[0].strip()
 
 
-def is_bot(address: str) -> bool:
+def is_forge(address: str, forges: Sequence[str] = ()) -> bool:
+    """True for the address of GitHub or GitLab, or of one of these `forges`."""
+    return address.casefold() in FORGES or address.casefold() in map(str.casefold, forges)
+
+
+def is_bot(address: str, forges: Sequence[str] = ()) -> bool:
     """True for the address of a forge, or of one of its robots."""
-    return address.casefold() in FORGES or "[bot]" in address.casefold()
+    return is_forge(address, forges) or "[bot]" in address.casefold()
 
 
 def names_request(message: str) -> bool:
@@ -340,7 +362,8 @@ def names_request(message: str) -> bool:
     subject, *lines = message.split("\n")
     if _REVERT.fullmatch(subject.strip()):
         return False
-    return bool(_REQUEST.fullmatch(subject.strip())) or any(_GITLAB_LINE.fullmatch(line) for line in lines)
+    by_line = _GITLAB_SUBJECT.fullmatch(subject.strip()) and any(_GITLAB_LINE.fullmatch(line) for line in lines)
+    return bool(by_line or _REQUEST.fullmatch(subject.strip()))
 
 
 def names_squash(message: str) -> bool:
@@ -348,11 +371,37 @@ def names_squash(message: str) -> bool:
     return _SQUASH.fullmatch(subject_of(message)) is not None
 
 
-def merges_branch(message: str, branch: str) -> bool:
-    """True for a merge that says that it brought in this branch, from here or from elsewhere: a pull."""
+def merges_tag_or_commit(message: str) -> bool:
+    """True for a merge that says that it merged a tag, or a commit by its id."""
+    return _OF_TAG_OR_COMMIT.fullmatch(subject_of(message)) is not None
+
+
+def takes_back(message: str) -> bool:
+    """True for a commit that says that it reverts another one."""
+    return _REVERTS.fullmatch(subject_of(message)) is not None
+
+
+def made_on(message: str) -> str:
+    """The branch that a merge was made on, where git names it; empty where it does not."""
+    match = _INTO.fullmatch(subject_of(message))
+    return match[1] if match else ""
+
+
+def sides_of(message: str, branch: str, sides: int) -> tuple[int, ...]:
+    """Which of the merged sides are this branch, from here or of a remote, as the merge says: a pull.
+
+    Names are compared whole. Git names a branch of a remote as such: `remote-tracking branch 'origin/main'`.
+    """
     match = _MERGE.fullmatch(subject_of(message))
-    names = re.findall(r"'([^']+)'", match[2]) if match else ()
-    return any(name == branch or re.fullmatch(rf"[\w.-]+[/:]{re.escape(branch)}", name) for name in names)
+    if match is None:
+        return ()
+    names = re.findall(r"'([^']+)'", match[2])
+    if match[1]:
+        names = [name.partition("/")[2] for name in names]
+    if len(names) == sides:
+        return tuple(number for number, name in enumerate(names) if name == branch)
+    # git leaves out parents that another one contains, so a name does not tell its side
+    return tuple(range(sides)) if all(name == branch for name in names) else ()
 
 
 class ApprovalLine(NamedTuple):
@@ -373,7 +422,9 @@ _LINE: Final = expression(rf"{APPROVES}: (\S+) ([0-9A-Z]{{26}}) (\S+) ([0-9a-f]{
 
 
 def approval_lines(message: str) -> tuple[ApprovalLine, ...]:
-    """The lines in the last paragraph of a message that say what it approves."""
+    """The lines in the last paragraph of a message with our own subject that say what it approves."""
+    if not _OUR_RULES.fullmatch(subject_of(message)):
+        return ()
     paragraphs = re.split(r"\n\s*\n", message.strip())
     lines = paragraphs[-1].split("\n") if len(paragraphs) > 1 and APPROVES in paragraphs[-1] else ()
     rows = filter(None, map(_LINE.fullmatch, lines))

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.model import ENTERPRISE, PROJECT, USER
+from ai_lessons.model import ENTERPRISE, PROJECT, USER, expression
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.texts import BOM
 
@@ -166,6 +166,7 @@ class RepositoryConfig:
     approval_branch: str = "main"
     approval_require: str = "merge"
     approval_distinct: bool = False
+    approval_forges: tuple[str, ...] = ()
     governance: Policies = field(default_factory=Policies)
     events: bool = True
     events_shared: bool | None = None
@@ -230,6 +231,20 @@ def _aliases(value: Any) -> dict[str, str]:
     return ends
 
 
+_EMAIL = expression(r"[^\s<>@,]{1,100}@[^\s<>@,]{1,200}")
+_MOST_FORGES = 20
+
+
+def _addresses(value: Any) -> tuple[str, ...]:
+    """Addresses of e-mail, in small letters: one, several with commas between them, or a list."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if isinstance(parts, list) and all(isinstance(part, str) for part in parts) and len(parts) <= _MOST_FORGES:
+        addresses = [part.strip().casefold() for part in parts if part.strip()]
+        if all(map(_EMAIL.fullmatch, addresses)):
+            return tuple(sorted({*addresses}))
+    raise Nonsense("the addresses of forges, as they stand in the commits that these make")
+
+
 _MODEL = r"(?!.*\.\.)[\w][\w./-]{0,199}"
 _BRANCH = r"(?!refs/)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
 _ADDRESS = r"(?:(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000})?"
@@ -244,6 +259,7 @@ KEYS: Mapping[str, Key] = {
     "approval.branch": _text("approval_branch", _BRANCH, "the name of a branch"),
     "approval.require": _words("approval_require", {word: word for word in ("merge", "forge", "signed")}),
     "approval.distinct": _words("approval_distinct", _FLAG),
+    "approval.forges": Key("approval_forges", _addresses, list),
     **{f"{GROUP}.{policy}": _words(f"{GROUP}.{policy}", {v: v for v in values}) for policy, values in VALUES.items()},
     "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),

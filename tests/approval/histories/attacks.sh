@@ -59,7 +59,8 @@ hub_as mal commit -qm "Add rule (#7)"
 git checkout -q main
 note x
 as ada merge -q --no-ff -m "Merge branch 'fork' of https://evil/kb" fork
-judge pull-of-a-fork-with-forged-number - $B
+# known: the side brings one rule alone, so merging it is approving it
+judge pull-of-a-fork-with-forged-number EVIL $B
 
 ## trial-on-a-branch-then-merged
 base p2
@@ -93,7 +94,8 @@ c bo -m "More"
 git checkout -q main
 note m
 as cy merge -q --no-ff --log --no-edit topic
-judge merge.log-lists-numbers - $B
+# known: the side brings one rule alone, so merging it is approving it
+judge merge.log-lists-numbers EVIL2 $B
 
 ## pull-of-refs/pull/12/head
 base p5
@@ -116,14 +118,16 @@ c bo -m x
 git checkout -q main
 note m
 as cy merge -q --no-ff --no-edit 'fix-#12'
-judge branch-called-fix-#12 - $B
+# known: the side brings one rule alone, so merging it is approving it
+judge branch-called-fix-#12 EVIL $B
 
 ## subject-that-mentions-the-branch
 base p7
 prop "x/$Rx" bo $b $B EVIL
 note m
 as cy merge -q --no-ff -m "Talk about $Rx, not approved yet" "x/$Rx"
-judge subject-that-mentions-the-branch - $B
+# known: the side brings one rule alone, so merging it is approving it
+judge subject-that-mentions-the-branch EVIL $B
 
 ## body-that-mentions-a-number
 base p8
@@ -132,7 +136,8 @@ note m
 as cy merge -q --no-ff -m "Merge branch 'docs'
 
 Does not close #12 yet" docs
-judge body-that-mentions-a-number - $B
+# known: the side brings one rule alone, so merging it is approving it
+judge body-that-mentions-a-number EVIL $B
 
 ## issue-number-by-an-agent
 base n1
@@ -226,7 +231,8 @@ r $a $A EVIL
 c mal -m e
 git checkout -q main
 as mal merge -q --no-ff -X theirs -m "Merge notes" o
-judge rollback-by-fallback T2 $A
+# known: the side brings one rule alone, so merging it is approving it
+judge rollback-by-fallback EVIL $A
 
 ## signed-rule-vanishes-s-ours
 sb b7
@@ -767,3 +773,207 @@ git checkout -q main
 as mal merge -q --no-ff -X theirs -m "Merge notes" x$i 2>/dev/null
 done
 judge ladder-of-14-pending-merges T1 $A
+
+# --- words of others, read as approval
+
+## tag-whose-message-names-a-request
+base t1
+git checkout -q -b docs
+r $b $B EVIL
+c mal -m Docs
+git tag -a v1.0 -m "Release 1.0
+
+See merge request acme/kb!7"
+git checkout -q main
+note m
+as ada merge -q --no-ff --no-edit v1.0
+judge tag-whose-message-names-a-request - $B
+judge tag-whose-message-names-a-request-distinct - $B --distinct
+
+## signed-tag-merged-with-own-words
+base t2
+prop docs bo $b $B EVIL
+sg bob tag -s v1.0 -m "x" docs
+note m
+as ada merge -q --no-ff -m "Take the rule in" v1.0
+judge signed-tag-merged-with-own-words - $B
+
+## plain-tag-and-a-commit-by-its-id
+base t3
+prop docs bo $b $B EVIL
+git tag v1.0 docs
+note m
+as ada merge -q --no-ff --no-edit v1.0
+judge plain-tag - $B
+git reset -q --hard HEAD~1
+as ada merge -q --no-ff --no-edit "$(git rev-parse docs)"
+judge commit-by-its-id - $B
+
+## tag-whose-message-holds-our-line-is-signed
+sb t4
+git checkout -q -b docs
+r $b $B EVIL
+c mal -m Docs
+ap_msg $B $b - "$(git rev-parse HEAD:$b)"
+git tag -a v1.0 -m "$MSG"
+git checkout -q main
+note m
+sg ada merge -q --no-ff --no-edit v1.0
+judge tag-whose-message-holds-our-line-is-signed - $B $S
+
+## our-line-below-another-subject
+sb t5
+prop $Rx bo $b $B EVIL
+git merge -q --no-ff --no-commit $Rx > /dev/null 2>&1
+ap_msg $B $b - "$(git rev-parse :$b)"
+sg ada commit -q -m "Merge branch 'docs'
+
+${MSG#*$'\n\n'}"
+judge our-line-below-another-subject - $B $S
+
+## branch-called-docs/main
+base t6
+git checkout -q -b docs/main
+git checkout -q -b $Rx
+r $b $B EVIL
+c carl -m "Propose rule"
+git checkout -q docs/main
+as dora merge -q --no-ff -m "Merge branch '$Rx'" $Rx
+git checkout -q main
+note m
+as ada merge -q --no-ff --no-edit docs/main
+judge branch-called-docs/main - $B
+
+## remote-tracking-branch-called-docs/main
+base t7
+git checkout -q -b docs/main
+git checkout -q -b $Rx
+r $b $B EVIL
+c carl -m "Propose rule"
+git checkout -q docs/main
+as dora merge -q --no-ff -m "Merge branch '$Rx'" $Rx
+git checkout -q main
+note m
+git clone -q . $W0/t7c
+cd $W0/t7c
+note n
+as ada merge -q --no-ff --no-edit origin/docs/main
+judge remote-tracking-branch-called-docs/main - $B
+
+## main-merged-together-with-another-branch
+base t8
+git checkout -q -b loc
+note loc cy
+git checkout -q main
+git checkout -q -b docs
+git checkout -q -b $Rx
+r $b $B EVIL
+c carl -m "Propose rule"
+git checkout -q docs
+as dora merge -q --no-ff -m "Merge pull request #9 from x/y" $Rx
+git checkout -q main
+note m
+git checkout -q loc
+as cy merge -q --no-ff --no-edit main docs
+git branch -qf main loc
+git checkout -q main
+judge main-merged-together-with-another-branch - $B
+judge what-main-brought-stays T1 $A
+
+## gitlab-line-below-another-subject
+base t9
+git checkout -q -b docs
+r $a $A EVIL
+r $b $B EVIL
+c mal -m Docs
+git checkout -q main
+note m
+as ada merge -q --no-ff -m "Merge the docs
+
+See merge request acme/kb!7" docs
+judge gitlab-line-below-another-subject - $B
+
+## squash-by-an-agent
+base t10
+r $b $B EVIL
+git add -A
+hub_as mal commit -q -m "Fix the docs (#7)" -m "Agent: claude-code"
+judge squash-by-an-agent - $B
+
+## squash-with-the-author-of-an-agent
+base t11
+r $b $B EVIL
+git add -A
+as ada commit -q --author="Claude <noreply@anthropic.com>" --date="$((T + 60)) +0000" -m "Fix the docs (#7)"
+judge squash-with-the-author-of-an-agent - $B
+
+## numbered-commit-rebased-or-applied-with-its-date
+base t12
+git checkout -q -b d
+r $b $B EVIL
+c mal -m "Fix (#7)"
+git format-patch -1 --stdout -k > $W0/patch
+git checkout -q main
+note m
+as ada am -q -k --committer-date-is-author-date < $W0/patch
+judge applied-with-its-date - $B
+git reset -q --hard HEAD~1
+git checkout -q d
+as ada rebase -q --committer-date-is-author-date main
+judge rebased-with-its-date - $B --rev d
+
+## revert-in-a-merge
+two t13
+git checkout -q -b back
+r $a $A T1
+c mal -m back
+git checkout -q main
+note m
+as ada merge -q --no-ff -m 'Revert "Merge pull request #2"' back
+judge revert-in-a-merge T2 $A
+
+## one-rule-and-a-lesson
+base t14
+prop docs bo $b $B EVIL
+git checkout -q docs
+note more bo
+git checkout -q main
+note m
+as ada merge -q --no-ff -m "Take the rule in" docs
+judge one-rule-and-a-lesson - $B
+
+## one-rule-and-another-file-beside-it
+base t15
+git checkout -q -b docs
+r $b $B EVIL
+echo x > other.txt
+c bo -m both
+git rm -q other.txt
+c bo -m less
+git checkout -q main
+note m
+as ada merge -q --no-ff -m "Take the rule in" docs
+judge one-rule-and-another-file-beside-it - $B
+
+## two-rules-in-two-commits
+base t16
+git checkout -q -b docs
+r $b $B EVIL
+c bo -m one
+r $a $A EVIL
+c bo -m two
+git checkout -q main
+note m
+as ada merge -q --no-ff -m "Take the rule in" docs
+judge two-rules-in-two-commits - $B
+judge two-rules-in-two-commits-2 T1 $A
+
+## one-rule-merged-into-another-branch
+base t17
+prop docs bo $b $B EVIL
+git checkout -q -b trial
+note t
+as ada merge -q --no-ff --no-edit docs
+git checkout -q main
+as ada merge -q --ff-only trial
+judge one-rule-merged-into-another-branch - $B

@@ -143,12 +143,13 @@ git checkout -q main
 git merge -q --ff-only x
 judge rebase-merge-or-gitlab-ff-is-told - $A
 
-## gerrit-submit-is-told
+## gerrit-submit
 new f15
 prop x bo $a $A T1
 note m
 as ada merge -q --no-ff -m 'Merge "Propose rule"' x
-judge gerrit-submit-is-told - $A
+# the side brings this one rule and nothing else
+judge gerrit-submit T1 $A
 
 ## bitbucket
 new f16
@@ -161,12 +162,13 @@ Title
 Approved-by: Ada" x
 judge bitbucket T1 $A
 
-## edited-merge-subject-is-told
+## merge-with-own-words
 new f17
 prop x bo $a $A T1
 note m
 as ada merge -q --no-ff -m "Add the rule about deploys" x
-judge edited-merge-subject-is-told - $A
+# the side brings this one rule and nothing else
+judge merge-with-own-words T1 $A
 
 ## revert-by-pr
 TEXT="l1 l2 l3 l4 T1" base f18
@@ -295,7 +297,8 @@ note o2
 git checkout -q main
 prop $Rb bo $a $A T2
 as ada merge -q --no-ff -m "Merge branches 'o1', 'o2' and '$Rb'" o1 o2 $Rb
-judge octopus T2 $A
+# several branches at once: needs a person, as the hook and doctor say
+judge octopus "l1|l2|l3|l4|T1" $A
 
 ## fork-synced-then-pr
 TEXT="l1 l2 l3 l4 T1" base f28
@@ -530,12 +533,13 @@ prop $Rb bo $a $A T2
 hub_as ada merge -q --no-ff -m "Deploy rule, in our own words (#12)" $Rb
 judge merge-with-title-and-number T2 $A
 
-## translated-merge-subject-is-told
+## translated-merge-subject
 TEXT="l1 l2 l3 l4 T1" base h10
 prop $Rb bo $a $A T2
 note m
 as ada merge -q --no-ff -m "Zusammenführen von '$Rb'" $Rb
-judge translated-merge-subject-is-told T1 $A
+# the side brings this one rule and nothing else
+judge translated-merge-subject T2 $A
 
 ## project-renamed-by-a-commit-is-pending
 TEXT="l1 l2 l3 l4 T1" base h11
@@ -549,3 +553,80 @@ git checkout -q main
 git reset -q --hard HEAD~1
 pr 5 ada mv2
 judge project-renamed-by-a-request store: $A
+
+## one-rule-in-several-commits-in-own-words
+TEXT="l1 l2 l3 l4 T1" base i01
+git checkout -q -b topic
+r $a $A T2
+c bo -m one
+r $a $A T3
+c bo -m two
+git checkout -q main
+note m
+as ada merge -q --no-ff -m "approve the blue ceilings" topic
+judge one-rule-in-several-commits-in-own-words T3 $A
+
+## removal-in-own-words
+TEXT="l1 l2 l3 l4 T1" base i02
+prop topic bo $a $A RM
+note m
+as ada merge -q --no-ff -m "this one goes" topic
+judge removal-in-own-words - $A
+
+## second-edit-on-a-branch-that-was-merged-before
+TEXT="l1 l2 l3 l4 T1" base i03
+prop topic bo $a $A T2
+note m
+as ada merge -q --no-ff -m "first" topic
+git checkout -q topic
+r $a $A T3
+c bo -m more
+git checkout -q main
+note k
+as ada merge -q --no-ff -m "second" topic
+judge second-edit-on-a-branch-that-was-merged-before T3 $A
+
+## move-to-another-project-in-own-words
+TEXT="l1 l2 l3 l4 T1" base i04
+git checkout -q -b topic
+mkdir -p global/rules
+git mv $a global/rules/a.md
+c bo -m mv
+git checkout -q main
+note m
+as ada merge -q --no-ff -m "for all projects" topic
+judge move-to-another-project-in-own-words global: $A
+
+## words-with-into-in-them
+TEXT="l1 l2 l3 l4 T1" base i05
+prop topic bo $a $A T2
+note m
+as ada merge -q --no-ff -m "Take what Bo's rule says into account" topic
+judge words-with-into-in-them T2 $A
+
+## pull-of-main-as-git-writes-it
+TEXT="l1 l2 l3 l4 T1" base i06
+git clone -q . $W0/i06c
+prop $Rb bo $a $A T2
+pr 2 ada $Rb
+cd $W0/i06c
+note loc cy
+as cy pull -q --no-rebase --no-edit
+judge pull-of-main-as-git-writes-it T2 $A
+git reset -q --hard HEAD~1
+as cy merge -q --no-edit origin/main
+judge merge-of-origin-main-as-git-writes-it T2 $A
+
+## request-from-the-main-of-a-fork-on-gitlab
+TEXT="l1 l2 l3 l4 T1" base i07
+git checkout -q -b fork
+r $a $A T2
+c cy -m edit
+git checkout -q main
+note m
+as ada merge -q --no-ff -m "Merge branch 'main' into 'main'
+
+Edit
+
+See merge request acme/kb!12" fork
+judge request-from-the-main-of-a-fork-on-gitlab T2 $A
