@@ -283,7 +283,8 @@ class TestWhatTheHooksDo:
         git(repo, "switch", "-q", "main")
         git(repo, "merge", "-q", "--no-ff", "-m", "merge", "topic")
         git(repo, "checkout", "-q", "--", "README.md")
-        assert calls.read_text() == "--repo . -q recall list --limit 1\n" * 3
+        after_merge = "--repo . -q admin after-merge\n"
+        assert calls.read_text() == "--repo . -q recall list --limit 1\n" * 2 + after_merge
 
     def test_our_own_calls_of_git_can_switch_them_off(
         self, repo: Path, calls: Path, git: Git, monkeypatch: pytest.MonkeyPatch

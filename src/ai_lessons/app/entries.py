@@ -410,6 +410,13 @@ def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
     return _approval(verdict.evidence, _unapproved_change(repo, view, verdict, verdict.path, verdict.blob))
 
 
+def _reason(repo: RepositorySession, rule: EntrySummary) -> str:
+    """By which evidence a rule is in force, as a sentence."""
+    view = repo.rules.view(readable=True)
+    verdict = view.verdicts.get(repo.catalog.stated([rule.id]).get(rule.id, "")) if view else None
+    return f"its evidence: {verdict.evidence.reason}" if verdict and verdict.evidence.reason else ""
+
+
 def approvals_of(repo: Reading, rules: Iterable[EntrySummary]) -> dict[str, Approval]:
     """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
     summaries, approvals = list(rules), dict[str, Approval]()
@@ -498,6 +505,7 @@ def why(library: Library, ref: str) -> Why:
     elif approval:
         by = f" by {approval.approved_by}" if approval.approved_by else ""
         lines.append(f"approved{by} on {approval.approved_at} by {WAYS[approval.how]}, commit {approval.commit[:10]}")
+        lines += filter(None, [_reason(repo, summary)])
         if approval.unapproved_change:
             lines.append("an unapproved change of it exists; the approved text is in force")
     return Why(summary, approval, tuple(lines), repo.usages.of(summary))

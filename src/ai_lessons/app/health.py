@@ -555,6 +555,16 @@ def _approval(repo: RepositorySession) -> Finding:
     if view.lapsed:  # merges in other words, squashes and rebases counted in earlier editions
         names = ", ".join(f"{handle(Kind.RULE, rule)} {path}" for rule, path in sorted(view.lapsed.items()))
         return "warning", f"served by an earlier edition, and not approved as of today: {names}", ways
+    forges = {
+        change.evidence.by.email.casefold()
+        for verdict in view.verdicts.values()
+        for change in verdict.unapproved
+        if change.evidence.how == "squash" and change.evidence.by
+    }
+    if forges:
+        line = ",".join(sorted({*forges, *view.policy.forges}))
+        detail = f"looks squashed by a forge that is not known here: {', '.join(sorted(forges))}"
+        return "warning", detail, f"if you know it: ai-lessons admin config set approval.forges {line}"
     if waiting := [handle(Kind.RULE, rule) for rule, verdict in sorted(view.verdicts.items()) if verdict.unapproved]:
         return "warning", f"on {branch_name(view.ref)} without approval: {', '.join(waiting)}", ways
     where = f" on {branch_name(view.ref)}" if view.ref.startswith("refs/remotes/") else ""

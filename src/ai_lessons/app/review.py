@@ -83,7 +83,10 @@ class PinnedList(NamedTuple):
 
 
 class AuditRow(NamedTuple):
-    """A rule of the approval branch, its `evidence` (0 to 3), the way in one word, and what lacks evidence there."""
+    """A rule of the approval branch, its `evidence` (0 to 3), the way in one word, and what lacks evidence there.
+
+    `reason`: which evidence applied, as a sentence.
+    """
 
     id: str
     handle: str
@@ -97,6 +100,7 @@ class AuditRow(NamedTuple):
     suggested_by: str
     commit: str
     problem: str = ""
+    reason: str = ""
 
 
 class Audit(NamedTuple):
@@ -504,6 +508,7 @@ def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRo
         suggested_by=", ".join(map(str, evidence.suggested_by)),
         commit=evidence.commit,
         problem="; ".join(problems),
+        reason=evidence.reason if verdict.in_force else "",
     )
 
 

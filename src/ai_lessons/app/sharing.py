@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.app import write_checks
+from ai_lessons.app.arrivals import fast_forwarded
 from ai_lessons.app.proposals import open_proposals, refuse_agents
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
 from ai_lessons.git import files, plumbing
@@ -227,6 +228,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False, take
     repo.refuse_other_formats()
     write_checks.refuse_waiting(repo)
     write_checks.refuse_sharing(repo, git_sync.where(repo.store, remote).remote)
+    before = repo.store.head().commit
     _, event_notes = repo.usages.share(at_least=1)
     done = git_sync.sync(
         repo.store,
@@ -237,7 +239,8 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False, take
         progress=repo.options.progress,
     )
     repo.current()
-    return done._replace(notes=(*event_notes, *done.notes, *repo.notes()))
+    came = fast_forwarded(repo, before, done.place.tracking)
+    return done._replace(notes=(*came, *event_notes, *done.notes, *repo.notes()))
 
 
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:

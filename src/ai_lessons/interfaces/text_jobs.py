@@ -702,19 +702,19 @@ def signers(value: review.PinnedList, view: View) -> str:
 
 def audit(value: review.Audit, view: View) -> str:
     """Every rule of the approval branch: how it came there, by whom; what violates the policy; then the rest."""
-    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
+    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE", "WHY")
     rows = [
         (
             row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".strip(),
-            row.approved_by, view.day(row.approved_at), row.commit[:10], row.title,
+            row.approved_by, view.day(row.approved_at), row.commit[:10], row.title, row.reason,
         )
         for row in value.rows
     ]  # fmt: skip
-    lines = [table(header, rows, view, "No rules.", flexible=(5, 2, 3, 4, 6))]
+    lines = [table(header, rows, view, "No rules.", flexible=(5, 7, 2, 3, 4, 6))]
     wrong = [f"{line(row.handle)} {line(row.problem)}" for row in value.rows if row.problem]
     wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
-    header = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
+    others = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
     taken = [
         (
             row.id[-6:], row.how, row.approved_by or "not told by the forge", row.suggested_by,
@@ -723,7 +723,7 @@ def audit(value: review.Audit, view: View) -> str:
         for row in value.taken
     ]  # fmt: skip
     if taken:
-        lines += ["", "Other proposals that were taken:", table(header, taken, view, flexible=(5, 3, 2, 4, 6)), ""]
+        lines += ["", "Other proposals that were taken:", table(others, taken, view, flexible=(5, 3, 2, 4, 6)), ""]
     kept = "kept" if value.ok else "violated"
     return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 

@@ -555,6 +555,16 @@ def check_push(call: Call) -> int:
     return Refused.exit_code if refused else 0
 
 
+# hidden, because only a hook calls it
+@admin.command("after-merge", hidden=True, examples=["# in a post-merge hook"])
+def after_merge(call: Call) -> None:
+    """Say what the merge that git has just made did to rules, and bring the catalog up to date."""
+    done = app.arrivals.after_merge(call.library)
+    if done or call.json:
+        lines = [f"ai-lessons: {text}" for text in done]
+        call.answer(done, lambda _, view: text_jobs.lines(lines, view), lambda every: {"lines": every})
+
+
 # hidden, because only git calls it
 @admin.command("merge-file", hidden=True, examples=["%O %A %B %P"])
 @click.argument("files", metavar="BASE OURS THEIRS", nargs=3, type=click.Path(exists=True, path_type=Path))
