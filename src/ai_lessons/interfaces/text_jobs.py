@@ -714,7 +714,7 @@ def audit(value: review.Audit, view: View) -> str:
     wrong = [f"{line(row.handle)} {line(row.problem)}" for row in value.rows if row.problem]
     wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
-    others = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
+    columns = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
     taken = [
         (
             row.id[-6:], row.how, row.approved_by or "not told by the forge", row.suggested_by,
@@ -723,7 +723,7 @@ def audit(value: review.Audit, view: View) -> str:
         for row in value.taken
     ]  # fmt: skip
     if taken:
-        lines += ["", "Other proposals that were taken:", table(others, taken, view, flexible=(5, 3, 2, 4, 6)), ""]
+        lines += ["", "Other proposals that were taken:", table(columns, taken, view, flexible=(5, 3, 2, 4, 6)), ""]
     kept = "kept" if value.ok else "violated"
     return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 
