@@ -58,7 +58,7 @@ _DO_ELSEWHERE = _words(
     "usa usar use evita evitar escribe prefiere añade ejecuta comprueba",
 )
 _POLITE = rf"(?:{_words('please also then just now first instead and bitte por_favor')},?\s+){{0,2}}"
-_BEGINNING = r"(?:^[\s>*+\d.)-]*(?:\[[ xX]\]\s)?(?:\*\*|__)?|[.!?;:](?:\*\*|__)?\s+)"
+_BEGINNING = r"(?:^[ \t>*+\d.)-]*(?:\[[ xX]\]\s)?(?:\*\*|__)?|[.!?;:](?:\*\*|__)?\s+)"
 _CONDITION = _words(
     "when whenever if unless before after once while for(?!_(?:example|instance)) to",
     "in(?!_(?:particular|general|fact|addition))",
@@ -133,10 +133,10 @@ def forbids(text: str) -> bool:
     return bool(_NEGATIVE.search(_CODE.sub("`x`", text)))
 
 
-_POINTER = expression(r"\s*(?:[-*+]|\d+[.)])?\s*\[[^\[\]]*\]\([^()\s]*\)\.?\s*")
+_POINTER = expression(r"\s*+(?:[-*+]|\d+[.)])?\s*+\[[^\[\]]*\]\([^()\s]*\)\.?\s*")
 """Nothing but a link: a row of a table of contents."""
 
-_SPAN = expression(r"(`+)(?:(?!\1).)+\1(?!`)|\([^()]*\)|\[[^\[\]]*\]")
+_SPAN = expression(r"(?<!`)(`++)(?:(?!\1).){1,1000}\1(?!`)|\([^()]*\)|\[[^\[\]]*\]")
 _END = expression(
     r"[.!?][*_\"'\u201d\u2019)\]]*\s+(?=[^\sa-z\u00df-\u00f6\u00f8-\u00ff])|[\u3002\uff01\uff1f]\s*(?=\S)"
 )
