@@ -217,7 +217,7 @@ COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
 }
 OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
     "applies_to": TEXTS,
-    "link_effects": TEXTS,
+    "contexts": TEXTS,
     "versions": TEXTS,
     "check": {"type": "object", "properties": CHECK, "additionalProperties": False, "required": ["bad", "good"]},
     "pattern": PATTERN,
