@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.learning.statistics import NEEDED, Event
-from ai_lessons.telling import start
+from ai_lessons.telling import offers, start
 from app.world import World
 
 if TYPE_CHECKING:
@@ -123,3 +123,45 @@ def test_an_old_rule_file_of_another_kind_stops_no_start(world: World, shop: Pat
     (shop / "CLAUDE.md").mkdir()
     (shop / "AGENTS.md").symlink_to(shop / "nothing")
     assert titles(offered(world, shop)) == ["Use uv"]
+
+
+def before(world: World, cwd: Path, command: str) -> Context:
+    return offers.before_a_tool(world.fresh(cwd=cwd), (), command, (str(cwd), str(cwd)), ())
+
+
+def test_a_program_that_a_title_refuses_is_told_before_it_runs_and_before_no_other_command(
+    world: World, shop: Path
+) -> None:
+    keep(world, "AAAAAA", "ONLY use uv, NEVER pip")
+    keep(world, "BBBBBB", "Never make network calls in tests")
+    assert titles(before(world, shop, "pip install rich")) == ["ONLY use uv, NEVER pip"]
+    for command in ("uv add rich", "make tests", "grep -rn pip src", "cat pip.conf"):
+        assert titles(before(world, shop, command)) == [], command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat src/retry.py",
+        "sed -n 1,80p src/retry.py",
+        "git grep -n retry requests",
+        "git log --grep 'retry requests'",
+        "ls",
+    ],
+)
+def test_a_command_that_only_reads_is_told_nothing_by_its_words(world: World, shop: Path, command: str) -> None:
+    for number in range(25):
+        keep(world, f"AAAA{number:02}", f"Thing {number} is kept in its own folder of the house")
+    lesson = keep(world, "BBBBBB", "Retry requests of the grep helper in src/retry.py at most twice", "retry requests")
+    told = before(world, shop, command)
+    assert titles(told) == []
+    assert {left.entry.id for left in told.left_out if left.reason == "unsure"} <= {lesson}
+
+
+def test_a_rare_word_in_a_long_command_line_counts_as_needed_and_is_not_told(world: World, shop: Path) -> None:
+    for number in range(25):
+        keep(world, f"AAAA{number:02}", f"Thing {number} is kept in its own folder of the house")
+    lesson = keep(world, "BBBBBB", "The zanzibar ledger of kilimanjaro is never edited", "zanzibar")
+    told = before(world, shop, "tool run --quiet --name zanzibar --of kilimanjaro ledger --out build/x.json")
+    assert titles(told) == []
+    assert [(left.entry.id, left.reason) for left in told.left_out] == [(lesson, "unsure")]

@@ -78,6 +78,10 @@ _PATHS = expression(r"[/\\]|\.[A-Za-z]|\d{3}")
 _INSIDE = expression(r"\binside (?:of )?`([^`\s]+)`")
 _PATTERN = expression(r"(?s)WHEN (?>(.*?) -> DO(?: NOT)? ).* -> BECAUSE ")
 _SPAN = expression(r"`([^`\n]+)`")
+_REFUSED = expression(
+    r"(?i)\b(?:never|not|don['\u2019]t|no)\s+(?:(?:use|run|call|invoke)\s+)?`?([a-z][\w.+-]{1,30})`?"
+    r"(?=\s*(?:[.,;:!()]|$)|\s+(?:to|for|in|with|directly|here|anywhere)\b)"
+)
 
 Called = tuple[tuple[str, ...], str]
 """The words of a simple command, and the name of the folder that it is called in."""
@@ -249,7 +253,8 @@ def forms_of(pattern: str) -> tuple[Form, ...]:
 def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     """The commands that an entry names in `about`, WHEN, DO NOT or its title.
 
-    A program alone counts in `about`, and in the WHEN of what rests on calls of it or of what a person stated.
+    A program alone counts in `about`, in the WHEN of what rests on calls of it or of what a person stated, and where
+    the title refuses it: `ONLY use uv, NEVER pip`.
     """
     pattern = summary.pattern
     texts = [item.get("command") for item in summary.about or () if isinstance(item, dict)]
@@ -258,7 +263,9 @@ def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     spoken = () if summary.seen else named_forms(f"{summary.title} {refused}")
     surely = bool(summary.seen or summary.firm)
     stated_when = [form for form in forms_of(pattern) if surely or len(form.words) > 1]
-    return (*about, *stated_when, *(form for form in spoken if len(form.words) > 1))
+    refused_programs = [Form((program.lower(),)) for program in _REFUSED.findall(summary.title)]
+    longer = [form for form in spoken if len(form.words) > 1]
+    return (*about, *stated_when, *longer, *refused_programs)
 
 
 def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:

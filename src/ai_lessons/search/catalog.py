@@ -75,7 +75,8 @@ OR instr(summary, '"applies_to":'))
 """
 _LIKELY_COMMANDS = """
 status = 'active' AND kind IN ('lesson', 'rule')
-AND (instr(title, '`') OR instr(summary, '"command":') OR kind = 'lesson' AND instr(summary, '"pattern":'))
+AND (instr(title, '`') OR instr(summary, '"command":') OR kind = 'lesson' AND instr(summary, '"pattern":')
+OR title LIKE '%never %' OR title LIKE '%not %' OR title LIKE '%don_t %' OR title LIKE '%no %')
 """
 # each once, however many problems it has
 UNREADABLE = """
