@@ -96,6 +96,16 @@ def test_what_a_file_that_the_host_reads_says_word_by_word_is_not_told_twice(
         assert left.detail == f"stands in {name}, which the host reads"
 
 
+def test_what_came_in_by_statements_is_not_told_while_its_file_says_it(world: World, shop: Path) -> None:
+    described = "# Shop\n\nIt sells to people in all of the world, by mail.\n\n{}- Carts expire\n\n## Layers\n\nTwo.\n"
+    keep(world, "AAAAAA", '"Shop: Pin it"', "- Pin it")
+    keep(world, "BBBBBB", "AGENTS.md of shop", described.format(""))
+    (shop / "AGENTS.md").write_text(described.format("- Pin it\n"))
+    assert titles(offered(world, shop)) == []
+    (shop / "AGENTS.md").write_text(described.format("").replace("Carts expire", "Carts stay"))
+    assert set(titles(offered(world, shop))) == {"Shop: Pin it", "AGENTS.md of shop"}
+
+
 def test_a_file_that_an_instruction_file_imports_counts_and_nothing_outside_of_the_project(
     world: World, shop: Path
 ) -> None:

@@ -357,18 +357,16 @@ def without_ours(text: str) -> str:
 
 
 def stands_in(entry: Entry, text: str) -> bool:
-    """Whether a file says the entry already, paragraph by paragraph, outside of what we wrote into it."""
-    whole = _even(without_ours(text))
-    said_by = entry.body if entry.body.strip() else entry.title
-    return all(_even(part) in whole for part in _PARAGRAPHS.split(said_by) if part.strip())
+    """Whether a file says the entry already, row by row, outside of what we wrote into it.
+
+    What only describes came from between the statements of a file, so its rows need not follow each other.
+    """
+    return _rows(entry.body if entry.body.strip() else entry.title) <= _rows(without_ours(text))
 
 
-_PARAGRAPHS = expression(r"\n[ \t]*\n")
-
-
-def _even(text: str) -> str:
-    """The lines of a text without blank ones and with single blanks, each between line ends."""
-    return "\n".join(["", *(" ".join(row.split()) for row in text.split("\n") if row.strip()), ""])
+def _rows(text: str) -> set[str]:
+    """The rows of a text with single blanks, without blank ones."""
+    return {" ".join(row.split()) for row in text.split("\n") if row.strip()}
 
 
 def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:

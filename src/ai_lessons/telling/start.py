@@ -174,10 +174,14 @@ def _in_instructions(
         return {}
     refused: dict[str, tuple[str, str]] = {}
     for summary in summaries:
-        title, text = _words(summary.title), _words(texts.get(summary.id, ""))
+        title, rows = _words(summary.title), texts.get(summary.id, "").split("\n")
+        # what only describes came from between the statements of a file, so it stands there row by row
+        parts = [_words(row) for row in rows]
+        length = sum(map(len, parts))
         for name, words in held:
-            # a text of some length is the entry: the title of what stays together is made from the file's name
-            if (text in words) if len(text) > 60 else (title in words and text in words):
+            # a text of some length is the entry: an import may put a heading or the file's name into the title
+            titled = title in words or (length > 0 and all(part in title for part in parts))
+            if (length > 60 or titled) and all(part in words for part in parts):
                 refused[summary.id] = "instructions", f"stands in {name}, which the host reads"
                 break
     return refused
