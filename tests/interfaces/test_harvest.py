@@ -372,6 +372,41 @@ def test_the_example_workflow_sends_what_a_team_said_twice_as_a_proposal(
     assert git(tmp_path / "hub.git", "branch", "--list", "rules/R-*").count("no-from-now-on") == 1
 
 
+def test_a_person_is_shown_what_is_sure_and_an_agent_all_with_what_was_done_before_and_after(
+    run: Run, knowledge: Path, tmp_path: Path
+) -> None:
+    at = {"sessionId": "s1", "cwd": str(tmp_path), "timestamp": "2026-11-20T10:00:00.123Z"}
+    texts = ("We should have a cart that rounds", "No, we always round once, because totals differ", "Thanks")
+    rows = []
+    for number, text in enumerate(texts):
+        edit = {
+            "type": "tool_use",
+            "id": str(number),
+            "name": "Write",
+            "input": {"file_path": f"{tmp_path}/{number}.py"},
+        }
+        rows.append(
+            {"type": "user", "message": {"role": "user", "content": text}, **at, "timestamp": f"2026-11-2{number}"}
+        )
+        rows.append({"type": "assistant", "message": {"role": "assistant", "content": [edit]}, **at})
+    put_file(tmp_path / "kept/s1.jsonl", "\n".join(map(json.dumps, rows)))
+    harvest = "contribute", "harvest", str(tmp_path / "kept")
+    (sure,) = run(*harvest, "--json").json
+    assert (sure["title"], sure["sure"]) == (texts[1], True)
+    both = run(*harvest, "--for-agent", "--json").json
+    assert [(one["title"], one["sure"]) for one in both] == [(texts[1], True), (texts[0], False)]
+    assert both[0]["quotes"][0]["before"] == ["edited 0.py"]
+    listed = run(*harvest).out
+    assert "1 draft, none is stored. 1 more is less sure, for an agent to judge: `harvest --for-agent`" in listed
+    assert texts[0] not in listed
+    shown = run(*harvest, "--for-agent").out.splitlines()
+    assert [line.strip() for line in shown[3:7]] == [
+        "sure     listed to the user, too", "before   the agent edited 0.py", f'said     "{texts[1]}"',
+        "after    it edited 1.py",
+    ]  # fmt: skip
+    assert run(*harvest, "--propose", both[1]["id"], "--json").json[0]["title"] == texts[0], "by its id"
+
+
 def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
     run: Run, spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git
 ) -> None:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, statements_of, without_people
+from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured
+from ai_lessons.app.quotes import statements_of, without_people
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git.transcript_files import records, records_in
 from ai_lessons.model.command_patterns import happened
@@ -303,8 +304,35 @@ def test_of_one_session_few_are_quoted_and_a_pasted_comment_is_marked() -> None:
     ((quote,),) = [one.quotes for one in proposed(Session().says(comment).edits("a.py"))]
     assert quote.pasted
     page = f"See what the page says: {STATED} " + "It is so for each of the tools that we know. " * 15
-    ((quote,),) = [one.quotes for one in proposed(Session().says(page).edits("a.py"))]
+    ((quote,),) = [one.quotes for one in proposed(Session().says("Look").says(page).edits("a.py"))]
     assert quote.pasted
+
+
+def test_a_correction_is_sure_and_says_what_the_agent_had_done_before_it() -> None:
+    went = Session().says("Round the totals").edits("cart.py").runs("make test", "1 failed")
+    went.call("Bash", {"command": "git push"}, REFUSED, failed=True).says(STATED).edits("tox.ini")
+    (one,) = proposed(went)
+    (quote,) = one.quotes
+    assert (one.sure, quote.text, quote.edited) == (True, STATED, ("tox.ini",))
+    assert quote.before == ("edited cart.py", "ran `make test`, which failed", "was stopped at `git push`")
+
+
+def test_a_task_is_sure_in_no_number_of_sessions_and_other_words_of_a_person_are() -> None:
+    task = "Fix {}.py, we need it: never change other tests, because all of them should pass"
+    tasks = [Session(f"s{name}").says(task.format(name)).edits("a.py") for name in ("cart", "shop", "till")]
+    assert {one.sure for one in proposed(*tasks)} == {False}
+    long = Session().says("The totals must be rounded once, not twice. " * 12).edits("a.py")
+    assert proposed(long) == [], "it is all that the session was asked"
+    again = Session("s2").says("Use tox here instead of make: which test failed make always hides").edits("tox.ini")
+    (one,) = proposed(Session("s1").says(STATED).edits("a.py"), again)
+    assert (one.sure, one.sessions) == (True, 2)
+    assert not proposed(again)[0].sure, "it is the first prompt of its session"
+
+
+def test_a_session_that_is_kept_twice_is_quoted_once() -> None:
+    went = Session().runs("make").says(STATED).edits("a.py").says(STATED).edits("a.py")
+    ((quote,),) = [one.quotes for one in proposed(went, Session("copy").runs("make").says(STATED).edits("a.py"))]
+    assert quote.session == "copy"
 
 
 def test_what_states_nothing_or_is_not_of_the_user_is_none() -> None:

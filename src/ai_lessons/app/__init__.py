@@ -16,11 +16,11 @@ if TYPE_CHECKING:
         agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
         daemon_client as daemon_client, editing as editing, entries as entries, harvest as harvest, health as health,
         lessons as lessons, link_effects as link_effects, open_repository as open_repository, pending as pending,
-        promotion as promotion,
-        proposals as proposals, resources as resources, review as review, rule_checks as rule_checks,
+        promotion as promotion, proposals as proposals, quotes as quotes,
+        resources as resources, review as review, rule_checks as rule_checks,
         running as running, search as search, search_index as search_index,
-        secrets as secrets, setup as setup, sharing as sharing, transfer as transfer, usage as usage,
-        workspace as workspace, write_checks as write_checks,
+        secrets as secrets, setup as setup, sharing as sharing, transfer as transfer,
+        usage as usage, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would pass for a module

@@ -7,15 +7,17 @@ import re
 from collections import Counter, defaultdict
 from contextlib import suppress
 from datetime import UTC
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app, telling
+from ai_lessons.app import quotes as app_quotes
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import LessonDraft, PastSessions, RuleDraft, Suggested, Written
+from ai_lessons.app.quotes import HIDDEN, Quote, Statement, cleaned
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.git import files as git_files
@@ -30,7 +32,7 @@ from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen, named_commands
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, check_path
-from ai_lessons.model.texts import one_line, printable
+from ai_lessons.model.texts import one_line
 from ai_lessons.model.transcripts import READER, Transcript, base_name
 from ai_lessons.search import terms
 
@@ -45,44 +47,11 @@ if TYPE_CHECKING:
 
 
 MOST_EDITED = 2  # Files of a draft that were edited after its failure, the most frequent first
-PER_SESSION, PER_PROJECT = 2, 5  # Statements of a session that are quoted, and failures of a project that are drafted
-_TITLE, _QUOTED = 100, 400  # Characters of a title and of a quote
+PER_PROJECT = 5  # Failures of a project that are drafted
+_TITLE = 100  # Characters of a title
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
 _QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")  # As `draft` writes it
 _MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
-_PEOPLE = expression(
-    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
-    r"|(?<=\\Users\\)[^\\\s]+"
-)
-
-
-_NO_PERSON = expression(r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b")
-
-
-class Statement(NamedTuple):
-    """What the user of a session said that may hold longer, and the files that were edited after.
-
-    `pasted`: it hands on what another wrote. `much`: how much speaks for it.
-    """
-
-    text: str
-    much: float
-    pasted: bool
-    files: tuple[str, ...]
-    session: str
-    project: str
-    place: str
-    at: str
-    host: str
-
-
-class Quote(NamedTuple):
-    """Words of a person, when and in which session; `pasted`: they hand on what another wrote."""
-
-    session: str
-    at: str
-    text: str
-    pasted: bool = False
 
 
 class Evidence(NamedTuple):
@@ -102,7 +71,7 @@ class HarvestedLesson(NamedTuple):
     after it and worked, also what may destroy; `edited` the files that were edited then, time and again. `warned`,
     `helped` and `told` say what the draft would have changed in the
     sessions after those that it could be learned from: failures that it would have been told before and at, and how
-    often it would have been told. `wall`: nobody got past it.
+    often it would have been told. `wall`: nobody got past it. `sure`: a person is shown it; an agent judges the others.
     """
 
     id: str
@@ -123,6 +92,7 @@ class HarvestedLesson(NamedTuple):
     edited: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     wall: bool = False
+    sure: bool = False
 
     @property
     def sessions(self) -> int:
@@ -144,24 +114,6 @@ class Effect(NamedTuple):
     told: int = 0
 
 
-def statements_of(of: Transcript, project: str, people: re.Pattern[str] | None = None) -> list[Statement]:
-    """What the user of a session said that may hold longer: the few for which most speaks; `people`: their names."""
-    turns = [at for at, step in enumerate(of.steps) if step.sort == "said"]
-    rows = []
-    for at, end in zip(turns, [*turns[1:], len(of.steps)], strict=False):  # there may be none
-        step = of.steps[at]
-        edits = (later.text for later in of.steps[at + 1 : end] if later.sort == "edit")
-        files = [file.removeprefix(f"{of.first_cwd}/") for file in edits]
-        much = lessons.weight(step.text, len(files))
-        if much >= lessons.SAID_BAR:
-            names = tuple(dict.fromkeys(files))[:MOST_EDITED]
-            pasted, place = lessons.is_pasted(step.text), f"{of.file}:{step.line}"
-            rows.append(
-                Statement(quoted(step.text, people), much, pasted, names, of.session, project, place, step.at, of.host)
-            )
-    return sorted(rows, key=lambda row: -row.much)[:PER_SESSION]
-
-
 def drafts(
     happened: Sequence[Happened], stated: Iterable[Statement], is_stored: Callable[[HarvestedLesson], bool]
 ) -> list[HarvestedLesson]:
@@ -181,10 +133,13 @@ def drafts(
         if commands.is_wall(pattern, ordered):
             because = f"{draft.because} since {pattern.examples[-1].at[:10]}, and nobody got past it"
             draft = draft._replace(because=because, wall=True)  # noqa: PLW2901
+        draft = draft._replace(sure=bool(draft.do) or draft.wall)  # noqa: PLW2901
         made.append(_would_change(draft, pattern, [call for name in programs for call in by_program[name]]))
     made += [draft for draft in _of_statements(stated) if not is_stored(draft)]
     made.sort(key=lambda draft: draft.evidence[0].date, reverse=True)
-    made.sort(key=lambda draft: (-(draft.warned + draft.helped), draft.sort == FAILURE, -draft.sessions))
+    made.sort(
+        key=lambda draft: (-(draft.warned + draft.helped), draft.sort == FAILURE, not draft.sure, -draft.sessions)
+    )
     counts, few = Counter[str](), list[HarvestedLesson]()
     for draft in made:
         counts[draft.project] += draft.sort == FAILURE
@@ -228,23 +183,15 @@ def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[Evide
 
 def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
     """One draft for each thing that was said, with all its quotes, the newest first."""
-    groups = list[tuple[set[str], list[Statement]]]()
-    for row in sorted(stated, key=lambda row: row.at):
-        words = set(terms.terms(row.text))
-        # two statements say the same where half of all their words are common
-        near = (group for held, group in groups if len(words & held) >= 0.5 * max(len(words | held), 1))
-        if group := next(near, None):
-            group.insert(0, row)
-        else:
-            groups.append((words, [row]))
-    for _, group in groups:
+    for group in app_quotes.grouped(stated):
         first, sessions = group[-1], len({row.session for row in group})
-        quotes = tuple(Quote(row.session, row.at, row.text, row.pasted) for row in group)
+        quotes = tuple(Quote(row.session, row.at, row.text, row.pasted, row.before, row.files) for row in group)
         files = Counter(file for row in group for file in row.files)
         yield HarvestedLesson(
             _id(first.text), STATED, first.project, one_line(first.text, _TITLE), "", "",
             f"said in {commands.count(sessions, 'session')}", "", (), Seen(sessions=sessions), (), _evidence(group),
             edited=tuple(file for file, _ in files.most_common(MOST_EDITED)), quotes=quotes,
+            sure=app_quotes.is_sure(group),
         )  # fmt: skip
 
 
@@ -416,17 +363,19 @@ def _length(result: Context) -> int:
 
 FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"
 _WORDS, _WORD, _LINE = 6, 60, 300  # Words of a command that worked, characters of a word and of a line that are kept
-_UNKNOWN = "…"  # Stands in a draft for what only a person can say
+_UNKNOWN = HIDDEN  # Stands in a draft for what only a person can say
 _DRAFT = expression(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
 
 
 class Harvest(NamedTuple):
     """Candidates for lessons, what the transcripts hold and the candidates change, and how much of them was read.
 
-    `known` and `unknown` count records of a form that is known or not.
+    `unsure` candidates are left to an agent to judge. `known` and `unknown` count records of a form that is known or
+    not.
     """
 
     candidates: tuple[HarvestedLesson, ...]
+    unsure: int
     effect: Effect
     transcripts: int
     known: int
@@ -436,13 +385,13 @@ class Harvest(NamedTuple):
 
 def harvest(
     opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = "",
-    team: str = "", ref: str = "",
+    team: str = "", ref: str = "", every: bool = False,
 ) -> Harvest:  # fmt: skip
     """What happened in the sessions of agents that could become a lesson: of all hosts, in `folder`, or of a `team`.
 
     A team keeps them at a `ref` of its code; without one, where Entire does. Left out: what a stored entry is about,
     and what was kept or turned down for ever. A transcript on this machine that did not change is not read again.
-    Raises NotFound: no such folder, ref.
+    A person is shown what is sure, an agent `every` candidate. Raises NotFound: no such folder, ref.
     """
     repo = opened.reading
     memory = _Memory(repo.options.state_dir / FOLDER)
@@ -459,15 +408,16 @@ def harvest(
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
     first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if since else ""  # a day begins where the person is
-    every = _each_once(event for transcript in seen for event in transcript.happened if event.at >= first)
+    events = _each_once(event for transcript in seen for event in transcript.happened if event.at >= first)
     stated = [row for transcript in seen for row in transcript.stated if row.at >= first]
-    candidates = drafts(every, stated, _stored_already(repo, memory.decided))
+    candidates = drafts(events, stated, _stored_already(repo, memory.decided))
     if not (folder or since or team):
         _keep_for_hooks(repo.options.state_dir, candidates)
     chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
-    effect, every_note = measured(in_sessions(every), chosen), (*_named(unread_files), *repo.notes())
-    unread = sum(transcript.unread for transcript in seen)
-    return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
+    shown = chosen if every else tuple(each for each in chosen if each.sure)
+    effect, notes = measured(in_sessions(events), shown), (*_named(unread_files), *repo.notes())
+    read, unread = sum(each.read for each in seen), sum(each.unread for each in seen)
+    return Harvest(shown, len(chosen) - len(shown), effect, len(seen), read, unread, notes)
 
 
 def _each_once(events: Iterable[Happened]) -> list[Happened]:
@@ -611,7 +561,7 @@ def keep_these(opened: Library, harvested: Harvest, names: Sequence[str], origin
         raise NotFound("candidate", unknown[0], hint="ai-lessons contribute harvest names them")
     chosen = [by_id[name] for name in names if name != "all"]
     if "all" in names:
-        chosen = [candidate for candidate in harvested.candidates if candidate.do]
+        chosen = [candidate for candidate in harvested.candidates if candidate.do]  # all of them are sure
     return [written for candidate in chosen if (written := keep(opened, candidate, origin))]
 
 
@@ -623,9 +573,7 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
     by_id = {candidate.id: candidate for candidate in harvested.candidates if candidate.quotes}
     if unknown := [name for name in names if name not in {*by_id, "all"}]:
         raise NotFound("statement", unknown[0], hint="ai-lessons contribute harvest names them")
-    chosen = [
-        x for x in by_id.values() if x.id in names or ("all" in names and x.sessions > 1 and not x.quotes[0].pasted)
-    ]
+    chosen = [x for x in by_id.values() if x.id in names or ("all" in names and x.sure and x.sessions > 1)]
     waiting = {proposal.title for proposal in app.review.pending_rules(opened)}
     made = []
     for candidate in chosen:
@@ -733,47 +681,6 @@ def _sessions(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[T
     yield now.closed()
 
 
-def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
-    """A text without addresses, handles and home folders of people, and without the names of these `people`.
-
-    >>> without_people("ask @ann (ann@example.com), see /Users/ann/shop")
-    'ask … (…), see /Users/…/shop'
-    """
-    text = _PEOPLE.sub(_UNKNOWN, text)
-    return people.sub(_UNKNOWN, text) if people else text
-
-
-def cleaned(text: str) -> str:
-    """What a transcript holds (words, names of sessions and files, outputs) as a draft may: printable, no secrets."""
-    return secrets.masked(printable(text))
-
-
-def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
-    """Words of a person as they are stored and shown: in short, without secrets and people."""
-    # a quote that is longer is no statement, and review shows several
-    begin = " ".join(text[: 10 * _QUOTED].split())
-    return without_people(cleaned(begin), people)[:_QUOTED]
-
-
-def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
-    """What finds the people of these names, as git has them, by the whole name or a part of it.
-
-    >>> people_of(["Ann Smith", "Claude Code", "root"]).sub("…", "Ann Smith said, and Ann knows, that Annual is fine")
-    '… said, and … knows, that Annual is fine'
-    """
-    whole = {name for name in names if name.istitle() and " " in name and not _NO_PERSON.search(name)}
-    parts = {part for name in whole for part in name.split() if len(part) > 2 and part.isalpha()}
-    words = sorted({*whole, *parts}, key=lambda name: -len(name))
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b") if words else None
-
-
-@lru_cache(maxsize=64)
-def _people_at(folder: Path) -> re.Pattern[str] | None:
-    from ai_lessons.git import objects
-
-    return people_of(objects.authors(folder))
-
-
 def _masked(command: Happened) -> Happened:
     """Without secrets; of a command that worked only its first words are kept."""
     if not command.failed:
@@ -835,12 +742,14 @@ def _contents(played: Iterable[Transcript], project: str = "", code: Path | None
         events = commands.happened(session.steps, session.session, name, session.host, session.file)
         seen.happened.extend(map(_masked, events))
         speaks = any(step.sort == "said" for step in session.steps)
-        people = _people_at(code or Path(session.first_cwd)) if speaks and (code or session.first_cwd) else None
-        seen.stated.extend(statements_of(session, name, people))
+        people = (
+            app_quotes.people_at(code or Path(session.first_cwd)) if speaks and (code or session.first_cwd) else None
+        )
+        seen.stated.extend(app_quotes.statements_of(session, name, people))
         for step in session.steps:
             if step.sort == "edit" or (step.sort == "said" and lessons.stated(step.text)):
                 text = step.text.removeprefix(f"{session.first_cwd}/")
-                text = text if step.sort == "edit" else " ".join(terms.asked_for(quoted(step.text, people)))
+                text = text if step.sort == "edit" else " ".join(terms.asked_for(app_quotes.quoted(step.text, people)))
                 seen.moments.append(Moment(session.session, name, step.at, step.sort, text))
         seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
     return seen
@@ -873,8 +782,9 @@ class _Memory:
             if len(self._files[str(file)]) == _FAULTY:
                 raise StorageFailed(self._files[str(file)][-1])
             read, unread, events, stated, moments = self._files[str(file)][2:]
-            rows = (Statement._make(row)._replace(files=tuple(row[3])) for row in stated)
-            return TranscriptContents(read, unread, [*map(_remembered, events)], [*rows], [*map(Moment._make, moments)])
+            rows = [Statement._make(row) for row in stated]
+            rows = [row._replace(files=tuple(row.files), before=tuple(row.before)) for row in rows]
+            return TranscriptContents(read, unread, [*map(_remembered, events)], rows, [*map(Moment._make, moments)])
         try:
             seen = _contents(sessions(file))
         except transcript_files.TranscriptTooLarge as error:

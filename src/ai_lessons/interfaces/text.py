@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ai_lessons.app import agent_sessions, anchors, answers, editing, harvest, health, lessons, link_effects
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
     from ai_lessons.app.harvest import HarvestedLesson
+    from ai_lessons.app.quotes import Quote
     from ai_lessons.model.links import Line
 
     Frame = Callable[..., str]
@@ -594,18 +595,32 @@ def harvested(value: harvest.Harvest, view: View) -> str:
     """What the transcripts hold, and the drafts, none of which is stored."""
     rows = [candidate(draft, view) for draft in value.candidates]
     head = f"{count(len(rows), 'draft')}, none is stored." if rows else "Nothing to propose."
+    if value.unsure:
+        head += f" {value.unsure:,} more {'is' if value.unsure == 1 else 'are'} less sure, for an agent to judge: "
+        head += "`harvest --for-agent`, or its prompt `harvest`."
     return "\n\n".join([f"{held(value)}\n{head}", *rows])
+
+
+def for_agent(value: harvest.Harvest, view: View) -> str:
+    """All candidates, of each quote what the agent had done before it and edited after, and which are sure."""
+    rows = [candidate(draft, view, whole=True) for draft in value.candidates]
+    head = f"{count(len(rows), 'candidate')}, none is stored." if rows else "Nothing to propose."
+    return "\n\n".join([head, *rows])
 
 
 SEEN_SHOWN, LINES_SHOWN = 3, 6
 
 
-def candidate(draft: HarvestedLesson, view: View) -> str:
-    """One candidate in a few lines: what it would say, what happened, where it was seen."""
+def candidate(draft: HarvestedLesson, view: View, *, whole: bool = False) -> str:
+    """One candidate in a few lines: what it would say, what happened, where it was seen. `whole`: for an agent."""
     parts = [("WHEN", draft.when), ("DO", draft.do or "(what helps is for you to say)"), ("BECAUSE", draft.because)]
     if draft.quotes:
-        parts = [("pasted" if x.pasted else "said", f'"{x.text}"') for x in draft.quotes[:SEEN_SHOWN]]
-        parts += [("in", count(draft.sessions, "session")), *(("edited", file) for file in draft.edited)]
+        parts = [row for quote in draft.quotes[:SEEN_SHOWN] for row in _quote(quote, whole=whole)]
+        parts += [("in", count(draft.sessions, "session"))]
+        parts += [] if whole else [("edited", file) for file in draft.edited]
+    if whole and draft.sure:
+        parts.insert(0, ("sure", "listed to the user, too"))
+    width = None if whole else 160
     changed = f"would have warned before {draft.warned}, helped at {draft.helped}, told {count(draft.told, 'time')}"
     content = [row for row in clean(draft.content).splitlines() if row and not row.startswith("~~~")]
     left = len(draft.evidence) - SEEN_SHOWN
@@ -613,7 +628,7 @@ def candidate(draft: HarvestedLesson, view: View) -> str:
     return block(
         f"{view.paint(f'[{line(draft.id)}]', 'handle')} {line(draft.title)}{project}",
         (
-            *(f"{name:8} {clip(line(text), 160)}" for name, text in parts),
+            *(f"{name:8} {clip(line(text), width) if width else line(text)}" for name, text in parts),
             *(f"| {clip(row, 120)}" for row in content[:LINES_SHOWN]),
             *(f"worked   {clip(line(text), 120)}" for text in draft.done if not draft.do),
             changed if draft.told else "",
@@ -621,6 +636,16 @@ def candidate(draft: HarvestedLesson, view: View) -> str:
             f"         and {left} more" if left > 0 else "",
         ),
     )
+
+
+def _quote(quote: Quote, *, whole: bool) -> list[tuple[str, str]]:
+    """What a person said; `whole`: with what the agent had done before it, and edited after."""
+    rows = [("pasted" if quote.pasted else "said", f'"{quote.text}"')]
+    if whole and quote.before:
+        rows.insert(0, ("before", f"the agent {'; '.join(quote.before)}"))
+    if whole and quote.edited:
+        rows.append(("after", f"it edited {', '.join(quote.edited)}"))
+    return rows
 
 
 def replay_rows(value: harvest.Replay) -> list[str]:

@@ -193,7 +193,7 @@ def _prompt(telling: _Telling) -> Told:
         happened = _happened(session, earlier)
         session.turn = len(earlier)
         is_new = bool(text.strip()) and not matched and not is_pasted(text)
-        session.stated = feature("app.harvest").quoted(text) if is_new else ""
+        session.stated = feature("app.quotes").quoted(text) if is_new else ""
         session.edited = []
     return _tell(telling, offered, happened=happened)
 

@@ -445,18 +445,23 @@ HARVEST_PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
 @click.option("--from", "team", metavar="REPO", help="Read the sessions that a team keeps in the git of its code.")
 @click.option("--ref", default="", help="Where in it: a branch, a ref, or all below a name; else where Entire does.")
 @options.several("--propose", "propose", metavar="all|ID", text="Propose these statements as rules; all: said twice;")
+@click.option("--for-agent", is_flag=True, help="All that may hold, the sure marked, for an agent to judge.")
 def harvest(
     call: Call, folder: str, since: datetime | None, project: str | None, keep: tuple[str, ...], yes: bool,
-    team: str | None, ref: str, propose: tuple[str, ...],
+    team: str | None, ref: str, propose: tuple[str, ...], for_agent: bool,
 ) -> None:  # fmt: skip
     """Propose lessons from what happened in the sessions of your agents. Nothing is stored without your yes.
 
+    What is listed is sure: what you corrected, or said in two sessions; what worked in place of a command that failed.
     FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI, opencode and Cursor keep.
     """
     if team and folder:
         raise UsageError("transcripts are read from a folder or from git, not both", hint="--from REPO without FOLDER")
     where, only = settings.where(os.environ, call.settings.cwd), project or ""
-    harvested = app.harvest.harvest(call.library, where, folder, since=since, project=only, team=team or "", ref=ref)
+    every = for_agent or bool(propose or keep)  # an id names a draft that is not sure, too
+    harvested = app.harvest.harvest(
+        call.library, where, folder, since=since, project=only, team=team or "", ref=ref, every=every
+    )
     if propose:
         call.answer(app.harvest.propose(call.library, harvested, propose), text_jobs.proposed)
         call.note(harvested.notes)
@@ -465,12 +470,13 @@ def harvest(
             raise Refused("drafts are added only after a yes", hint="ask on a terminal, or say --yes")
         call.answer(app.harvest.keep_these(call.library, harvested, keep, call.caller), text_jobs.writes)
         call.note(harvested.notes)
-    elif harvested.candidates and _person_reviews(call):
+    elif harvested.candidates and not for_agent and _person_reviews(call):
         click.echo(interfaces_text.held(harvested))
         click.echo("\n" + decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
         call.note(harvested.notes)
     else:
-        call.answer(harvested, interfaces_text.harvested, lambda value: value.candidates)
+        text = interfaces_text.for_agent if for_agent else interfaces_text.harvested
+        call.answer(harvested, text, lambda value: value.candidates)
 
 
 def _decide_on(call: Call, candidate: HarvestedLesson) -> str:

@@ -1,0 +1,177 @@
+"""What people said in sessions that may hold longer: quoted without secrets and people, and which of it is sure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.app import secrets
+from ai_lessons.model import corrections, expression, lessons
+from ai_lessons.model.texts import printable
+from ai_lessons.search import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ai_lessons.model.transcripts import Step, Transcript
+
+PER_SESSION = 2  # Statements of a session that are quoted
+_FILES, _ACTS = 2, 4  # Files that were edited after a statement, and acts of the agent before it, that are shown
+_QUOTED, _ACT = 400, 80  # Characters of a quote, and of a command that is shown
+HIDDEN = "…"  # Stands in the place of what is left out
+_COUNTED = 0.5  # Share of all words of two statements that are common, from which they say the same
+_PEOPLE = expression(
+    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
+    r"|(?<=\\Users\\)[^\\\s]+"
+)
+_NO_PERSON = expression(r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b")
+
+
+class Statement(NamedTuple):
+    """What the user of a session said that may hold longer, what the agent had done before, and what it edited after.
+
+    `pasted`: it hands on what another wrote. `much`: how much speaks for it. `corrects`: it is surely a correction of
+    what the agent had done. `holds`: it would be sure if it were said in another session, too.
+    """
+
+    text: str
+    much: float
+    pasted: bool
+    files: tuple[str, ...]
+    session: str
+    project: str
+    place: str
+    at: str
+    host: str
+    before: tuple[str, ...] = ()
+    corrects: bool = False
+    holds: bool = False
+
+
+class Quote(NamedTuple):
+    """Words of a person, when and in which session; what the agent had done before, and the files edited after.
+
+    `pasted`: they hand on what another wrote.
+    """
+
+    session: str
+    at: str
+    text: str
+    pasted: bool = False
+    before: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+
+
+def statements_of(of: Transcript, project: str, people: re.Pattern[str] | None = None) -> list[Statement]:
+    """What the user of a session said that may hold longer: the few for which most speaks; `people`: their names."""
+    turns = [at for at, step in enumerate(of.steps) if step.sort == "said"]
+    rows = dict[str, Statement]()
+    for number, at in enumerate(turns):
+        step = of.steps[at]
+        end = turns[number + 1] if number + 1 < len(turns) else len(of.steps)
+        begin = turns[number - 1] if number else 0
+        edits = [later.text for later in of.steps[at + 1 : end] if later.sort == "edit"]
+        much = lessons.weight(step.text, len(edits))
+        is_task = len(turns) == 1 and corrections.is_task(step.text)
+        # a session that is resumed may hold a prompt twice
+        if much < lessons.SAID_BAR or is_task or step.text in rows:
+            continue
+        before = of.steps[begin + 1 : at] if number else []
+        acted = any(act.sort in {"edit", "command", "stopped"} for act in before)
+        names = dict.fromkeys(cleaned(file.removeprefix(f"{of.first_cwd}/")) for file in edits)
+        rows[step.text] = Statement(
+            quoted(step.text, people), much, lessons.is_pasted(step.text), tuple(names)[:_FILES], of.session, project,
+            f"{of.file}:{step.line}", step.at, of.host, tuple(_acts(before, of.first_cwd, people)),
+            corrections.corrects(step.text, len(edits), acted=acted), corrections.may_hold(step.text),
+        )  # fmt: skip
+    ordered = sorted(rows.values(), key=lambda row: (not row.corrects, -row.much))
+    return ordered[:PER_SESSION]
+
+
+def _acts(steps: Iterable[Step], folder: str, people: re.Pattern[str] | None) -> list[str]:
+    """The last acts of an agent, in short: `edited cart.py`, "ran `make test`, which failed"."""
+    acts = list[str]()
+    for step in steps:
+        if step.sort == "edit":
+            acts.append(f"edited {step.text.removeprefix(f'{folder}/')}")
+        elif step.sort == "stopped":
+            acts.append(f"was stopped at `{_short(step.text)}`" if step.text else "was stopped")
+        elif step.sort == "command":
+            acts.append(f"ran `{_short(step.text)}`" + (", which failed" if step.failed else ""))
+    last = list(dict.fromkeys(reversed(acts)))[:_ACTS]
+    return [without_people(cleaned(act), people) for act in reversed(last)]
+
+
+def _short(command: str) -> str:
+    words = " ".join(command[: 10 * _ACT].split())
+    return words if len(words) <= _ACT else f"{words[:_ACT]}{HIDDEN}"
+
+
+def grouped(rows: Iterable[Statement]) -> list[list[Statement]]:
+    """The statements that say the same together, the newest first."""
+    groups = list[tuple[set[str], list[Statement]]]()
+    once = {(row.at, row.text): row for row in rows}  # two transcripts may hold one session
+    for row in sorted(once.values(), key=lambda row: row.at):
+        words = set(terms.terms(row.text))
+        for held, group in groups:
+            if len(words & held) >= _COUNTED * max(len(words | held), 1):
+                group.insert(0, row)
+                break
+        else:
+            groups.append((words, [row]))
+    return [group for _, group in groups]
+
+
+def is_sure(group: Sequence[Statement]) -> bool:
+    """Whether a person is shown what was said: a correction, or said in two sessions by nobody but people."""
+    if any(row.corrects for row in group):
+        return True
+    typed = [row for row in group if row.holds]
+    return any(
+        row.session != typed[0].session and not corrections.is_repeated(row.text, typed[0].text) for row in typed[1:]
+    )
+
+
+def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
+    """A text without addresses, handles and home folders of people, and without the names of these `people`.
+
+    >>> without_people("ask @ann (ann@example.com), see /Users/ann/shop")
+    'ask … (…), see /Users/…/shop'
+    """
+    text = _PEOPLE.sub(HIDDEN, text)
+    return people.sub(HIDDEN, text) if people else text
+
+
+def cleaned(text: str) -> str:
+    """What a transcript holds (words, names of sessions and files, outputs) as a draft may: printable, no secrets."""
+    return secrets.masked(printable(text))
+
+
+def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
+    """Words of a person as they are stored and shown: in short, without secrets and people."""
+    # a quote that is longer is no statement, and review shows several
+    begin = " ".join(text[: 10 * _QUOTED].split())
+    return without_people(cleaned(begin), people)[:_QUOTED]
+
+
+def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
+    """What finds the people of these names, as git has them, by the whole name or a part of it.
+
+    >>> people_of(["Ann Smith", "Claude Code", "root"]).sub("…", "Ann Smith said, and Ann knows, that Annual is fine")
+    '… said, and … knows, that Annual is fine'
+    """
+    whole = {name for name in names if name.istitle() and " " in name and not _NO_PERSON.search(name)}
+    parts = {part for name in whole for part in name.split() if len(part) > 2 and part.isalpha()}
+    words = sorted({*whole, *parts}, key=lambda name: -len(name))
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b") if words else None
+
+
+@lru_cache(maxsize=64)
+def people_at(folder: Path) -> re.Pattern[str] | None:
+    """What finds the people who committed to the repository at a folder."""
+    from ai_lessons.git import objects
+
+    return people_of(objects.authors(folder))

@@ -1,0 +1,117 @@
+"""Which of what people said to agents is sure to hold longer: corrections, and what is no text of a program. Pure.
+
+Sure is a correction of what the agent had just done, and what was said in two sessions in other words. A task, a
+comment that is handed on, and a prompt that a program repeats with other names are neither. `lessons.weight` says how
+much speaks for a prompt; this module looks at what the words answer, and at who can have typed them.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+from ai_lessons.model import expression, lessons
+
+SURE_BAR = 1.6
+"""Weight from which a correction is sure: of 794 labelled prompts of one person 17 pass, 10 of them rightly. At 2.0 the
+share is the same on other people's prompts, which are fewer then."""
+
+_LONGEST = 80  # Words of what is typed as a correction; a task is longer
+_OWN_WORDS = 25  # Words from which a text that names neither its writer nor its reader was written for others
+_SAME = 0.8  # Share of common words, in their order, from which two prompts are one text with other names
+
+_LEAD = r"(?:(?:hmm+|ok(?:ay)?|but|yeah|yes|well|sorry|wait|ah|oh|so|and)\b[\s,.!:-]*)*"
+_ANSWERS = expression(
+    rf"(?i)\A{_LEAD}(?:no(?=[,.!:; ]|$)(?! (?:problem|worries))|nope\b|wrong\b|stop\b|don['\u2019]?t\b|do not\b"
+    r"|never\b(?! ?mind)|from now on\b|(?:that|this|it)(?:['\u2019]s| is) (?:not|wrong)"
+    r"|nein\b|nicht so\b|falsch\b|ab jetzt\b|non\b(?=[, ])|désormais\b|de ahora en adelante\b|no,|不要|不对|不是|别|错)"
+)
+"""A prompt that begins so answers what was there before: no task does."""
+
+_CORRECTS = expression(
+    r"(?i)\b(?:instead|rather than|in place of|no longer|no need|on purpose|obsolete|revert|undo)\b"
+    r"|\b(?:should|must|may)(?: not|n['\u2019]?t)\b|\bnot (?:correct|right|what|how|supposed|expected|needed)\b"
+    r"|(?<!reason )(?<!if )\b(?:we|you) (?:only |just |really |also )?"
+    r"(?:don['\u2019]?t|do not|never|can['\u2019]?t|cannot|won['\u2019]?t|aren['\u2019]?t|are not)\b"
+    r"|(?:^|[.;!]\s+)(?:please )?(?:don['\u2019]?t|do not|never(?! ?mind))\b"
+    # how it is done here; `do we want to` asks
+    r"|(?<!do )(?<!can )(?<!if )(?<!think )\bwe (?:also |just |really |still )?"
+    r"(?:should|must|always|prefer|want|need to (?:make sure|ensure))\b"
+    r"|\b(?:as (?:an? )?(?:learning|rule|convention)|(?:claude|agents|gemini)[. ]md)\b"
+    r"|\b(?:statt(?:dessen)?|anstatt|lieber|wir \w+(?: \w+)? nicht|niemals|nie|sondern|nicht mehr|rückgängig)\b"
+    r"|\b(?:plutôt|au lieu d|à la place|ne \w+ (?:pas|plus|jamais)|n['\u2019]\w+ (?:pas|plus|jamais)|annule\w*)\b"
+    r"|\b(?:en (?:lugar|vez) de|nunca|no (?:debemos|debes|usamos|uses|hay que)|ya no|deshaz\w*)\b"
+    r"|而不是|不要|不用|不应|不能|别再|改成|改用|换成|撤销"
+)
+"""Words that turn down what was done, or say what is done in its place."""
+
+_HOLDS = expression(
+    r"(?i)\b(?:we|our|us|should|must|always|never|every\w*|any|all|only|both|each|because|since|so that|otherwise"
+    r"|that['\u2019]s why|due to|the idea|in (?:the )?future|from now on|going forward|remember|next time|prefer\w*"
+    r"|claude\.md|agents\.md|gemini\.md)\b"
+    r"|\b(?:wir|uns|unser\w*|soll\w*|muss|müssen|immer|nie|niemals|jede\w*|alle\w*|nur|weil|denn|damit|sonst|künftig"
+    r"|ab jetzt|merk\w*)\b"
+    r"|\b(?:nous|notre|nos|doit|doivent|devons|il faut|toujours|jamais|chaque|tou(?:s|tes)|parce que|sinon|afin"
+    r"|désormais)\b"
+    r"|\b(?:nosotros|nuestr\w+|deb\w+|hay que|siempre|nunca|cada|tod[oa]s|sólo|porque|si no|para que|en adelante)\b"
+    r"|我们|应该|必须|总是|每|所有|都|只|因为|否则|不然|以免|以后|今后|从现在起|记住"
+)
+"""Words of what holds for all, and of reasons."""
+
+_SPEAKS = expression(
+    r"(?i)\b(?:i|i['\u2019](?:d|m|ll|ve)|me|my|we|we['\u2019]\w+|our|us|you|your|let['\u2019]?s|please"
+    r"|ich|mir|mich|mein\w*|wir|uns|du|dein\w*|bitte|je|j['\u2019]\w+|mon|ma|mes|nous|notre|tu|ton|vous|yo|mi|nos|tú|usted"
+    r"|\w+amos|\w+emos)\b|我|你|您|咱|请"
+)
+_OF_A_REVIEW = expression(r"(?i)\b(?:low|medium|high|critical) severity\b|\bconsider \w+ing\b|\bfeedback:")
+_FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
+
+
+def corrects(text: str, edits: int, *, acted: bool) -> bool:
+    """Whether it surely corrects what the agent had just done, for longer; `edits` were made before the next prompt.
+
+    `acted`: since the prompt before it the agent edited a file, ran a command, or was stopped by the person.
+
+    >>> corrects("No, we never edit a merged migration, because it ran in production: add one", 1, acted=True)
+    True
+    >>> corrects("Fix the cart, and make sure that we never round twice, because totals differ", 1, acted=False)
+    False
+    """
+    return acted and lessons.weight(text, edits) >= SURE_BAR and may_hold(text)
+
+
+def may_hold(text: str) -> bool:
+    """Whether a person typed it, it turns something down or says how it is done here, and it does so for longer."""
+    words = _typed(text)
+    turns_down = _ANSWERS.search(words) or _CORRECTS.search(words)
+    return bool(turns_down and _HOLDS.search(words)) and not is_handed_on(text)
+
+
+def is_handed_on(text: str) -> bool:
+    """Whether another wrote it: a comment of a review, a page, a task; or a person typed more than a correction."""
+    return lessons.is_pasted(text) or bool(_OF_A_REVIEW.search(_typed(text))) or is_task(text)
+
+
+def is_task(text: str) -> bool:
+    """Whether it is longer than a remark, or names neither its writer nor its reader."""
+    words = _typed(text)
+    count = len(words.split())
+    return count > _LONGEST or (count >= _OWN_WORDS and not _SPEAKS.search(words))
+
+
+def is_repeated(text: str, other: str) -> bool:
+    """Whether a program may have written both: they are one text with other names, and no answer to an agent.
+
+    >>> is_repeated("Fix tests/a.py, and never change other tests", "Fix tests/b.py, and never change other tests")
+    True
+    >>> is_repeated("No, never commit to main", "No, never commit to main!")
+    False
+    """
+    if _ANSWERS.search(text) and _ANSWERS.search(other):
+        return False
+    words, words_there = (re.findall(r"\w+", each.lower())[: 2 * _LONGEST] for each in (text, other))
+    return SequenceMatcher(None, words, words_there, autojunk=False).ratio() >= _SAME
+
+
+def _typed(text: str) -> str:
+    return _FENCE.sub(" ", text)[:2000]
