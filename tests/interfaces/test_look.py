@@ -237,7 +237,7 @@ def page_of(pool: SessionPool) -> TestClient:
 def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
     run: Run, pool: SessionPool, tmp_path: Path
 ) -> None:
-    (tmp_path / "AGENTS.md").write_text("# One\n\nAlways one.\n\n# Two\n\nAlways two.\n")
+    (tmp_path / "AGENTS.md").write_text("- Always do One\n- Always do Two\n")
     assert run("admin", "import", tmp_path / "AGENTS.md", "--split").code == 0
     shown = pool.read(lambda opened: pages.review(opened, {})).values
     html = pages.render("review.html", **shown)
