@@ -138,11 +138,11 @@ def main() -> None:
         ["characters a session", number(each)],
     ]
     print(table(head, ["", given.data.name], figures))
-    for what, measured, least in (("arrived", arrived, 0.5), ("violated", again, 0.5)):
+    for what, measured, least in (("arrived", arrived, 0.85), ("violated", again, 0.85)):
         outcome.judge(Bar(what, measured, least, "of what was needed", at_least=True))
-    outcome.judge(Bar("right", right, 0.3, "of tellings", at_least=True))
-    outcome.judge(Bar("quiet", silent, 0.87, "of moments", at_least=True))
-    outcome.judge(Bar("told", each, 2700.0, "characters a session"))
+    outcome.judge(Bar("right", right, 0.25, "of tellings", at_least=True))
+    outcome.judge(Bar("quiet", silent, 0.95, "of moments", at_least=True))
+    outcome.judge(Bar("told", each, 6500.0, "characters a session"))
     outcome.finish(check=given.check)
 
 

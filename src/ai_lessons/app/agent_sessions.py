@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path  # pydantic reads it while it runs
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
 
-BAR, EDIT_BAR, PROMPT_BAR = 11.0, 26.0, 16.0
+BAR, EDIT_BAR, PROMPT_BAR = 11.0, 26.0, 18.0
 """bench.moment: least score of an entry that a prompt or command may be about, that an edit may be about, which has
 more words, and that is told at a prompt. Fitted on 568 labelled moments of 120 sessions."""
 

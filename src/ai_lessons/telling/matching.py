@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path  # pydantic reads it while it runs
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons import app

@@ -6,8 +6,9 @@ needed, which moves it up at the next start.
 
 from __future__ import annotations
 
-from importlib import import_module  # see above
-from pathlib import Path  # pydantic reads it while it runs
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
@@ -272,12 +273,15 @@ def _about_an_edit(
         texts.append(f"{in_project(path, repo.options.cwd)}\n{old}\n{new}")
     likely = by_words(repo, "\n".join(texts), BAR, here)
     offers: _Offers = {}
+    at_level = Counter(near for _, near in named)
     for summary, near in named:
         if summary.id in looked:
             continue  # its check saw nothing
         by_its_words = likely.get(summary.id)
         score = by_its_words.score or 0.0 if by_its_words else 0.0
-        if near > BY_KIND or by_its_words:
+        # Of many entries that name one file or folder only those are about this edit whose words are in it, too.
+        crowded = near < SYMBOL and at_level[near] > FEW
+        if by_its_words or (near > BY_KIND and not crowded):
             offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
     for rule in broken:
         offers[rule.summary.id] = Offer(rule.summary, EDIT_BAR * (SYMBOL + 1), rule.why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # pydantic reads it while it runs
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
