@@ -40,6 +40,7 @@ class Done(NamedTuple):
     unreadable: int
     as_text: int
     rebuilt: str
+    left: int = 0
 
 
 class World:

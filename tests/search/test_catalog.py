@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import StorageFailed
 from ai_lessons.model.entries import Filter
 from ai_lessons.model.frontmatter import read_entry
+from real_world import put_file
 from search.catalog_world import A, B, C, World, assert_like_new, everything, lesson
 
 if TYPE_CHECKING:
@@ -313,3 +314,18 @@ def test_a_refreshed_catalog_equals_one_made_from_nothing(steps: list[tuple[str,
         for action, *arguments in steps:
             ACTIONS[action](world, *arguments)
         assert_like_new(world)
+
+
+def test_a_look_whose_time_is_over_keeps_what_it_read_and_the_next_one_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_lessons.search.catalog.AT_ONCE", 3)
+    for number in range(8):
+        path, text = f"jira/lessons/2026-01/{number}.md", lesson(f"01JD3Z8QK5W7M2X9V4T68F3K{number:02}")
+        put_file(world.root / path, text)
+    for left, entries in ((5, 3), (2, 6), (0, 8)):
+        done = world.catalog.refresh(world.scan, world.load, world.parse, is_over=lambda: True)
+        assert (done.left, len(world.catalog.fingerprints())) == (left, entries)
+    put_file(world.root / "jira/lessons/2026-01/0.md", lesson("01JD3Z8QK5W7M2X9V4T68F3K00", "Another title"))
+    assert world.catalog.refresh(world.scan, world.load, world.parse, is_over=lambda: False).left == 0
+    assert world.catalog.get("01JD3Z8QK5W7M2X9V4T68F3K00").title == "Another title"

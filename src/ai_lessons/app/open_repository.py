@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons import app, git
@@ -80,6 +81,7 @@ class Options(NamedTuple):
     `virtual_env`: the environment of Python that is active.
     `outcomes`: whether hooks write down what sessions show of entries that they told. `measure`: whether lessons are
     left out now and then, on purpose, to see whether they make a difference.
+    `until`: when a hook has to answer with what is known, on the monotonic clock; 0: when all is read.
     """
 
     cache_dir: Path
@@ -104,6 +106,11 @@ class Options(NamedTuple):
     warm: Path | None = None
     outcomes: bool = True
     measure: bool = False
+    until: float = 0
+
+    def is_over(self) -> bool:
+        """Whether a caller that has to answer by then has no more time to read and judge what is new."""
+        return bool(self.until) and monotonic() >= self.until
 
     def each(self, what: str, items: Sequence[T]) -> Iterator[T]:
         """The items one after the other; how many are done is shown as progress of `what`."""
@@ -205,6 +212,7 @@ def _below(folder: Path, text: str | None) -> Iterator[str]:
         yield from (Path(place, name).relative_to(folder).as_posix() for name in sorted(names))
 
 
+NOT_JUDGED = "the rules in force are those of an earlier look: newer commits are not judged yet, the next look goes on"
 NO_LIST = "-"  # The digest where no list of signers is pinned
 _FORMAT = "4"  # Raise it when the same history would be read into other rules
 
@@ -284,14 +292,25 @@ class RulesInForce:
     def view(self, *, readable: bool = False) -> BranchView | None:
         """The branch that counts (under `forge` the remote's) as judged now, or None. Raises UnsupportedRepository.
 
-        `readable`: None also where it cannot be judged, as a note of `bring` says.
+        `readable`: None also where it cannot be judged, as a note of `bring` says; as it was judged last where a hook
+        has no time to judge it.
         """
         try:
+            if readable and self._options.is_over():
+                return self._judged_last()
             return self.snapshot().view
         except UnsupportedRepository:
             if readable:
                 return None
             raise
+
+    def _judged_last(self) -> BranchView | None:
+        """The approval branch as the last look judged it."""
+        from ai_lessons.approval import state
+
+        ref = self.ref()
+        cached = state.noted(self._worktree, ref) if ref else None
+        return cached.view if cached else None
 
     def _judged(self, inputs: Inputs | None) -> tuple[BranchView, ...]:
         from ai_lessons.approval import state
@@ -317,7 +336,9 @@ class RulesInForce:
         noted_state: dict[str, Any] = json.loads(summary) if summary else {"rules": 0, "notes": []}
         self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
         try:
-            if self.state() != noted:
+            if self.state() != noted and self._options.is_over():
+                self.notes = (*self.notes, NOT_JUDGED)
+            elif self.state() != noted:
                 self._put(catalog, self.snapshot())
             if missing := self.missing():
                 self.notes = (missing, *self.notes)

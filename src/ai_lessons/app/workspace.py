@@ -78,7 +78,10 @@ class RepositorySession(OpenRepository):
             return new[1] if new and new[0] == data and side is None else self.parse(path, data, side)
 
         with shared_files(self.store.worktree):
-            self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
+            is_over = self.options.is_over if self.options.until else None
+            self._refreshed = self.catalog.refresh(
+                self._scan, self.store.read, read, self.options.progress, is_over=is_over
+            )
             self.rules.bring(self.catalog)
             self.catalog.yield_ids([repo.catalog for repo in self.yields_to()])
             authorship.attest(self)
@@ -109,6 +112,8 @@ class RepositorySession(OpenRepository):
         if as_text := self._refreshed.as_text if self._refreshed else 0:
             pages = "1 page is" if as_text == 1 else f"{as_text} pages are"
             notes.append(f"{pages} read as text, without a valid frontmatter: `ai-lessons admin validate` says why")
+        if self._refreshed and self._refreshed.left:
+            notes.append(f"{self._refreshed.left} files that are new here are not read yet: the next look goes on")
         config_note = self.config_note()
         return [*notes, *([config_note] if config_note else []), *self.rules.notes]
 

@@ -326,6 +326,8 @@ def read_texts(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]
 def _mentioned(worktree: Worktree, path: str, folders: dict[str, bool]) -> bool:
     """Whether attributes that may hold for a path name a filter; `folders` caches what was read before."""
     folder = (worktree.prefix + path).rpartition("/")[0]
+    if folder in folders:
+        return folders[folder]
     places = [os.path.expanduser("~/.config/git/attributes"), str(worktree.common_dir / "info" / "attributes")]
     names = ["", *(folder[: n + 1] for n, sign in enumerate(folder + "/") if sign == "/")] if folder else [""]
     places += [os.path.join(worktree.top, name.rstrip("/"), ".gitattributes") for name in names]
@@ -336,7 +338,8 @@ def _mentioned(worktree: Worktree, path: str, folders: dict[str, bool]) -> bool:
                     folders[place] = b"filter" in file.read(_MOST)
             except OSError:
                 folders[place] = False
-    return any(folders[place] for place in places)
+    folders[folder] = any(folders[place] for place in places)
+    return folders[folder]
 
 
 class ChangingCommit(NamedTuple):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
 WORK = 0.4  # seconds of CPU time after which a hook starts the helper and answers without it; a small base takes 0.2
+PART = 0.5  # of what a host waits, in which what is new is read and judged
 AGENT, AGENT_VARIABLE = "claude-code", "AI_LESSONS_AGENT"
 
 
@@ -138,7 +139,9 @@ def respond(
     if event.moment is Moment.BEGIN and environ.get(ENVIRONMENT_FILE) and not explain:
         _name_to_commands(environ[ENVIRONMENT_FILE], event.session)
     event = event._replace(host=event.host or chosen.agent or "")
-    terms = library_options(chosen)._replace(session=event.session or chosen.session)
+    # with what is known where there is much that is new: what was read until then is kept
+    until = time.monotonic() + PART * (hook.PATIENCE_TO_BEGIN if event.moment is Moment.BEGIN else hook.PATIENCE)
+    terms = library_options(chosen)._replace(session=event.session or chosen.session, until=until)
     if event.host == QWEN and event.moment is Moment.PROMPT:
         if not event.text.strip():
             return ""  # a turn of the model

@@ -499,12 +499,17 @@ class CatalogRefresh(NamedTuple):
     """What a refresh found: how many files give no entry, and how many only their text (`as_text`).
 
     `rebuilt` is a sentence for the user where the catalog had to be made anew or is kept in memory, else empty.
+    `left`: so many entries were not read yet, because the caller's time was over.
     """
 
     generation: int
     unreadable: int = 0
     as_text: int = 0
     rebuilt: str = ""
+    left: int = 0
+
+
+AT_ONCE = 500  # entries that are read and written together where the caller's time may be over
 
 
 class Catalog(Database, CatalogReader):
@@ -531,15 +536,29 @@ class Catalog(Database, CatalogReader):
         """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
         return int(self._meta("generation") or 0)
 
-    def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = lambda *_: None) -> CatalogRefresh:
+    def refresh(
+        self,
+        scan: Scan,
+        read: Read,
+        parse: Parse,
+        progress: Progress = lambda *_: None,
+        *,
+        is_over: Callable[[], bool] | None = None,
+    ) -> CatalogRefresh:
         """Bring the catalog up to date with the files.
 
         `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size, inode, mode)])`
         with UTF-8 names; `read(path)` gives bytes, NotFound where the file is gone, another error of ours where it
-        cannot be read; `parse` makes an Entry of them, and is called only for what changed.
+        cannot be read; `parse` makes an Entry of them, and is called only for what changed. `is_over`: whether the
+        caller's time is over; what was read until then is kept, and the next refresh goes on from there.
         """
         self._disk = Disk(scan, read, parse, progress)
-        return self.ask(lambda _: self._refresh())
+        if is_over is None:
+            return self.ask(lambda _: self._refresh())
+        done = self.ask(lambda _: self._refresh(AT_ONCE))
+        while done.left and not is_over():
+            done = self.ask(lambda _: self._refresh(AT_ONCE))
+        return done
 
     def set_rules_in_force(
         self, state: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
@@ -740,20 +759,26 @@ class Catalog(Database, CatalogReader):
 
         self.ask(put)
 
-    def _refresh(self) -> CatalogRefresh:
-        """Read and parse without a lock; survey again under it where another process wrote meanwhile."""
-        base = self.generation
-        if not (changes := self._survey()):
-            return self._refreshed()
-        with self.transaction():
-            if self.generation != base and not (changes := self._survey()):
-                return self._refreshed()
-            write_folders(self.connection, changes, self.tier, self._in_order)
-            return self._written()
+    def _refresh(self, most: int | None = None) -> CatalogRefresh:
+        """Read and parse without a lock; survey again under it where another process wrote meanwhile.
 
-    def _survey(self) -> list[FolderChange]:
+        At most so many entries are read.
+        """
+        base = self.generation
+        changes, left = self._survey(most)
+        if not changes:
+            return self._refreshed()._replace(left=left)
+        with self.transaction():
+            if self.generation != base:
+                changes, left = self._survey(most)
+            if not changes:
+                return self._refreshed()._replace(left=left)
+            write_folders(self.connection, changes, self.tier, self._in_order)
+            return self._written()._replace(left=left)
+
+    def _survey(self, most: int | None) -> tuple[list[FolderChange], int]:
         assert self._disk is not None, "a survey needs the ways to the disk"  # noqa: S101 - for the type checker
-        return survey(self.connection, self._disk, self._clock())
+        return survey(self.connection, self._disk, self._clock(), most)
 
     def _put_rules(self, state: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
         with self.transaction():

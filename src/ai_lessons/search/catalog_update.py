@@ -103,8 +103,13 @@ class Disk(NamedTuple):
     progress: Progress
 
 
-def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[FolderChange]:
-    """Compare the disk with the database. `started` (ns since the epoch) must not be later than the walk."""
+def survey(
+    connection: sqlite3.Connection, disk: Disk, started: int, most: int | None = None
+) -> tuple[list[FolderChange], int]:
+    """Compare the disk with the database: what to write, and how many entries are left for the next look.
+
+    `started` (ns since the epoch) must not be later than the walk. At most so many (`most`) new entries are read.
+    """
     stored: dict[str, bytes] = dict(connection.execute("SELECT folder, digest FROM folders"))
     removed, differing = dict(stored), []
     for folder, rows in disk.scan():
@@ -122,11 +127,15 @@ def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[Fol
         done += files
         disk.progress("reading", done, total)
 
+    left = 0
     for folder, rows, now in differing:
-        change = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started).change(now, step)
+        looked = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started)
+        change = looked.change(now, step, most)
+        left += looked.left
+        most = None if most is None else max(most - len(change.records), 0)
         if change.files or change.gone or change.units or stored.get(folder) != change.digest:
             changes.append(change)
-    return changes
+    return changes, left
 
 
 def cataloged_files(connection: sqlite3.Connection, folder: str) -> dict[str, CatalogedFile]:
@@ -147,9 +156,13 @@ class _FolderSurvey:
         self._now: dict[str, CatalogedFile] = {}
         self._failed: dict[str, AiLessonsError] = {}
         self._change = FolderChange(folder, UNSURE)
+        self.left = 0
 
-    def change(self, now: bytes, step: Callable[[int], None]) -> FolderChange:
-        """What to write; only the digest where only stamps of other files moved. `step` counts files for progress."""
+    def change(self, now: bytes, step: Callable[[int], None], most: int | None = None) -> FolderChange:
+        """What to write; only the digest where only stamps of other files moved. `step` counts files for progress.
+
+        `most`: so many new entries are read, and the others are `left` as the catalog has them.
+        """
         names = {
             name for name in self._stamps if name in self._cataloged or place(join(self._folder, name)) is not None
         }
@@ -160,6 +173,8 @@ class _FolderSurvey:
             if (file := self._cataloged.get(name)) and not file.racy and file.stamp == self._stamps[name]
         }
         doubtful = [unit for unit in pairs if not self._is_unchanged(unit)]
+        if most is not None:
+            doubtful = self._first(doubtful, most)
         step(len(self._stamps) - len(doubtful))
         vanished = False
         for unit in doubtful:
@@ -169,9 +184,28 @@ class _FolderSurvey:
         self._change.units += [join(self._folder, name) for name in self._before if name in gone]
         self._change.files = {name: file for name, file in self._now.items() if self._cataloged.get(name) != file}
         self._change.gone = [name for name in self._cataloged if name not in self._now]
-        if not vanished and len(self._now) == len(names) and not any(file.racy for file in self._now.values()):
+        if (
+            not vanished
+            and not self.left
+            and len(self._now) == len(names)
+            and not any(file.racy for file in self._now.values())
+        ):
             self._change.digest = now
         return self._change
+
+    def _first(self, doubtful: Sequence[Unit], most: int) -> list[Unit]:
+        """The first of these entries; the rest stays as the catalog has it. What is only looked at again counts not."""
+        first = []
+        for unit in doubtful:
+            names = [name for name in unit if name]
+            again = all(name in self._cataloged and self._cataloged[name].stamp == self._stamps[name] for name in names)
+            if again or most > 0:
+                first.append(unit)
+                most -= not again
+                continue
+            self.left += 1
+            self._now |= {name: self._cataloged[name] for name in names if name in self._cataloged}
+        return first
 
     def _is_unchanged(self, unit: Unit) -> bool:
         """At most three look-ups: of a folder of 10,000 files and one edit nearly all units pass here."""
