@@ -71,6 +71,17 @@ def test_a_command_tells_something_only_if_it_carries_the_entry_out() -> None:
     assert judged(settled, "git push -u origin till", None) == settled, "once a session"
 
 
+def test_a_lesson_that_failed_as_it_says_is_not_followed_by_another_form_that_worked() -> None:
+    shown = ShownEntry("1", "L-1", "Install", "before", "names it", "npm ci", (), "DO run `npm install`")
+    tried = judged(shown, "npm install", {"could", "not", "resolve"})
+    assert tried.outcome == ""
+    assert judged(tried, "npm install --legacy-peer-deps", None).outcome == "recurred"
+    assert judged(tried, "npm  install", None).outcome == "followed", "the same, once something else was mended"
+    assert judged(shown, "npm install --legacy-peer-deps", None).outcome == "followed"
+    five = usage(Tallies(recurred=5), 0.5)
+    assert five.confidence < 0.3
+
+
 @pytest.mark.parametrize(
     ("failed", "command", "same"),
     [

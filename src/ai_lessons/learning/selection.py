@@ -156,7 +156,7 @@ def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, k
     """The entry after one more command; `failed` has the words of its failure, None: it succeeded.
 
     Only a command that carries out the entry decides: it works, or fails as when the entry was shown, or in a way that
-    the entry keeps (`kept`), or in any way if another command then did its job.
+    the entry keeps (`kept`), or in any way if another command, or another form of it, then did its job.
     """
     if shown.outcome:
         return shown
@@ -164,7 +164,9 @@ def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, k
         instead = failed is None and shown.failed and same_job(shown.failed, command)
         return shown._replace(outcome=statistics.RECURRED) if instead else shown
     if failed is None:
-        return shown._replace(outcome=statistics.FOLLOWED)
+        # as it says it failed in this session: what worked is another form of it
+        another_form = bool(shown.failed) and shown.failed.split() != command.split()
+        return shown._replace(outcome=statistics.RECURRED if another_form else statistics.FOLLOWED)
     shape = set(shown.shape)
     # with this share of common words two failures are one, also where a path or a number differs
     same = bool(shape) and len(shape & set(failed)) >= 0.6 * len(shape | set(failed))
