@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from ai_lessons.app import rule_checks
 from ai_lessons.errors import NotFound
 from ai_lessons.git import plumbing, worktree
-from ai_lessons.model.rule_checks import check_of, matches
+from ai_lessons.model.check_forms import checks_of, text_checks
+from ai_lessons.model.rule_checks import matches
 from bench.harness import Bar, Outcome, arguments, machine, number, table
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def main() -> None:
                 draft = rule_checks.draft_from(place, fix)
             except NotFound:
                 continue
-            check = check_of({"check": draft.check})
+            check = next(iter(text_checks(checks_of({"check": draft.check}))), None)
             assert check
             before, after = (rule_checks.text_at(place, commit, draft.path) for commit in (f"{fix}^", fix))
             if draft.path == path and any(matches(check, before, path)) and not any(matches(check, after, path)):

@@ -8,7 +8,9 @@ const environment = (session) => ({ AI_LESSONS_AGENT: "opencode", AI_LESSONS_SES
 
 const ask = (session, event) => new Promise((answer) => {
   let out = ""
-  const end = (text) => { try { answer(JSON.parse(text).hookSpecificOutput ?? {}) } catch { answer({}) } }
+  const end = (text) => {
+    try { const told = JSON.parse(text); answer({ ...told, ...told.hookSpecificOutput }) } catch { answer({}) }
+  }
   const env = { ...process.env, ...environment(session) }
   const child = spawn(PROGRAM, ["admin", "agent-hook"], { env, stdio: ["pipe", "pipe", "ignore"] })
   const timer = setTimeout(() => { child.kill("SIGKILL"); end("") }, 2000)
@@ -24,7 +26,7 @@ const call = (tool, { command, filePath: file_path, content, oldString: old_stri
 const heard = ({ tool }) => tool in TOOLS || tool.startsWith("ai-lessons_")
 const tried = (hook) => async (input, output) => { try { return await hook(input, output) } catch { /* it goes on */ } }
 
-export const AiLessons = async ({ directory: cwd }) => {
+export const AiLessons = async ({ directory: cwd, client }) => {
   const starts = {}, held = {}, calls = {} // of a session: how it begins, what waits for a result; of a call: its input
   const before = tried(async (input, { args }) => {
     calls[input.callID] = call(input.tool, args)
@@ -52,6 +54,14 @@ export const AiLessons = async ({ directory: cwd }) => {
       const told = heard(input) && await ask(input.sessionID, event)
       const texts = [...(held[input.sessionID] ?? []).splice(0), told.additionalContext ?? ""].filter(Boolean)
       output.output += texts.map((text) => "\n\n" + text).join("")
+    }),
+    event: tried(async ({ event }) => {
+      if (event.type !== "session.idle") return
+      const id = event.properties.sessionID
+      const told = await ask(id, { hook_event_name: "Stop", cwd })
+      if (told.systemMessage) await client.tui.showToast({ body: { message: told.systemMessage, variant: "warning" } })
+      const parts = [{ type: "text", text: told.reason, synthetic: true }]
+      if (told.decision === "block") await client.session.promptAsync({ path: { id }, body: { parts } })
     }),
     "shell.env": tried(async ({ sessionID }, { env }) => Object.assign(env, environment(sessionID))),
   }

@@ -146,9 +146,9 @@ def test_no_text_reaches_an_agent_by_another_way() -> None:
                 frames += [ast.unparse(part) for part in first]
     assert ways == ["plain.py"]
     assert {frame.rpartition(".")[2] for frame in frames} <= {
-        "DATA", "KNOWN", "REMINDER", "STATED", "RAN_NEXT", "HARVEST", "notice", "notice or DATA", "''", "frame",
+        "DATA", "HELD", "KNOWN", "REMINDER", "STATED", "RAN_NEXT", "HARVEST", "notice", "notice or DATA", "''", "frame",
     }  # fmt: skip
-    for constant in (server.HARVEST, words.KNOWN, words.REMINDER, words.STATED, *FRAMES):
+    for constant in (server.HARVEST, words.KNOWN, words.REMINDER, words.STATED, words.HELD, *FRAMES):
         assert "{" not in constant
 
 
@@ -157,7 +157,7 @@ def test_a_hook_answers_with_nothing_but_text_of_the_door() -> None:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     (answer,) = (node for node in functions if node.name == "answer")
     assert [ast.unparse(argument.annotation) for argument in answer.args.args if argument.annotation] == [
-        "AgentEvent", "AgentText", "str",
+        "AgentEvent", "AgentText | None", "str",
     ]  # fmt: skip
     dumping = [node.name for node in functions if "json.dumps(" in ast.unparse(node)]
     assert dumping == ["answer"]

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model import rule_checks
+from ai_lessons.model.check_forms import checks_of, faults, text_checks
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.markdown import render
 from ai_lessons.model.merge import merge_file
-from ai_lessons.model.rule_checks import Check, InvalidPattern, LineRegex, Prefilter, check_of, matches
+from ai_lessons.model.rule_checks import Check, InvalidPattern, LineRegex, Prefilter, matches
 
 SAMPLES = {"bad": "requests.get(url)", "good": "requests.get(url, timeout=5)"}
 REGEX = {"files": "src/**/*.py", "regex": r"requests\.(get|post)\(", "unless": "timeout="} | SAMPLES
@@ -24,6 +25,11 @@ PATTERN = {"files": "src/**/*.py", "pattern": "requests.get($$$)", "unless": "ti
 def rule(check: object, **fields: Any) -> str:
     fields = {"id": "01JD3Z8QK5W7M2X9V4T68F3K2A", "kind": "rule", "title": "Give a timeout", "rationale": "R"} | fields
     return render(fields | {"check": check}, "")
+
+
+def check_of(fields: dict[str, Any]) -> Check | None:
+    """The first check of a text."""
+    return next(iter(text_checks(checks_of(fields))), None)
 
 
 def complaints(check: object) -> list[str]:
@@ -54,7 +60,7 @@ def test_a_check_that_fires_on_bad_and_not_on_good_is_proven() -> None:
         ({"files": ["/etc/*"]}, "check.files '/etc/*' is no glob: it must be relative"),
         ({"files": "src/{a,b"}, "a `{` is never closed"), ({"regex": 7}, "check.regex is not text"),
         ({"regex": ["a"]}, "check.regex is not text"),
-        ({"enforce": "shout"}, "check.enforce 'shout' is neither ask nor deny"),
+        ({"enforce": "shout"}, "check.enforce 'shout' is none of tell, ask, deny"),
         ({"when": "x"}, "unknown key 'when'"), ({"regex": "x" * 501}, "longer than 500 characters"),
         ({"bad": "x" * 5_000}, "more than 20 texts, or than 4000 characters"),
     ],
@@ -169,7 +175,7 @@ def test_without_ast_grep_a_pattern_is_not_run_and_nothing_is_claimed(monkeypatc
     check = check_of({"check": PATTERN})
     assert check
     assert not rule_checks.runs(check)
-    assert list(rule_checks.faults({"check": PATTERN})) == []
+    assert list(faults({"check": PATTERN})) == []
 
 
 REFUSED = [

@@ -453,7 +453,7 @@ class RuleDraft(NamedTuple):
     links: Sequence[tuple[str, str]] = ()
     about: Sequence[str] | None = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
-    check: Mapping[str, Any] | None = None
+    check: object = None
 
 
 class PastSessions(NamedTuple):

@@ -53,6 +53,7 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "at_a_prompt": ("telling.offers", "at_a_prompt"),
     "before_a_tool": ("telling.offers", "before_a_tool"),
     "at_a_failure": ("telling.offers", "at_a_failure"),
+    "checks_here": ("telling.keeping", "checks_here"),
     "near_copies": ("app.editing", "near_copies"),
     "record": ("app.workspace", "Library.record"),
 }

@@ -26,13 +26,14 @@ from ai_lessons.git.worktree import branch_name, walk
 from ai_lessons.learning.selection import Effect, measured
 from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SCRIPT_OK, Event, ParameterState
 from ai_lessons.model import checks, expression, frontmatter, layout, markdown
+from ai_lessons.model.check_forms import checks_of, text_checks
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
 from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind, Relation, handle, json_fields
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
-from ai_lessons.model.rule_checks import EXTRA, check_of, runs
+from ai_lessons.model.rule_checks import EXTRA, runs
 from ai_lessons.model.texts import decode, first_of, is_english, one_line
 from ai_lessons.search.catalog_update import join, units
 
@@ -169,8 +170,8 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     problems += _of_attributes(store, [path for path, _, _ in read])
     shown = [problem for problem in problems if _concerns(problem.path, places)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
-    rules = ((entry, check_of(entry.fields)) for entry in entries if entry.kind is Kind.RULE)
-    unproven = [entry.path for entry, check in rules if check and not runs(check) and _concerns(entry.path, places)]
+    rules = (entry for entry in entries if entry.kind is Kind.RULE and _concerns(entry.path, places))
+    unproven = [rule.path for rule in rules if not all(map(runs, text_checks(checks_of(rule.fields))))]
     notes = [f"not proven, {EXTRA}: {', '.join(unproven)}"] if unproven else []
     notes += _unreasoned([entry for entry in entries if _concerns(entry.path, places)])
     return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), tuple(notes))

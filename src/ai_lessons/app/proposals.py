@@ -20,6 +20,7 @@ from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.approval import entry_end, rule_end
+from ai_lessons.model.check_forms import checks_of, text_checks
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     HANDLE_LENGTH,
@@ -33,7 +34,7 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import globs, place, project_name, side_of
-from ai_lessons.model.rule_checks import EXTRA, check_of, runs
+from ai_lessons.model.rule_checks import EXTRA, runs
 from ai_lessons.search.ranking import words_of
 from ai_lessons.search.terms import ALIKE, likeness
 
@@ -500,7 +501,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         rule = checked(path, data)
         made = make(at, rule, {path: data}, f"Propose rule: {draft.title}")
     warnings = app.anchors.unmatched(repo, rule.fields.get("applies_to"), project)
-    if (check := check_of(rule.fields)) and not runs(check):
+    if not all(map(runs, text_checks(checks_of(rule.fields)))):
         warnings.append(f"its check was not proven: {EXTRA}")
     return made._replace(warnings=(*made.warnings, *warnings))
 

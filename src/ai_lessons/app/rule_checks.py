@@ -5,24 +5,24 @@ Only rules in force check. Nothing of the files is run, and no link leads out of
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import re
-import stat
 import time
 from collections import Counter
 from contextlib import suppress
-from functools import cached_property
-from hashlib import sha1, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
+from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, commit_of, new_lines, seen
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
-from ai_lessons.model import PROJECT, expression, layout, rule_checks
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, id_end, json_fields
+from ai_lessons.model import PROJECT, expression, rule_checks
+from ai_lessons.model.check_forms import stored, text_checks
+from ai_lessons.model.done_checks import DoneCheck
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, id_end, json_fields
 from ai_lessons.model.rule_checks import (
     ASK_OR_DENY,
     DENY,
@@ -33,14 +33,12 @@ from ai_lessons.model.rule_checks import (
     TooSlow,
     matches,
     runs,
-    stored,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.rule_checks import Check
 
@@ -51,12 +49,12 @@ _ALLOW = expression(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s
 
 
 @json_fields(hidden=("mark",))
-@json_fields(hidden=("first", "last"))
+@json_fields(hidden=("first", "last", "key"))
 class Finding(NamedTuple):
     """A line that breaks a rule (`level` error where it refuses edits, else warning), or that an entry is about (note).
 
     Without an id: what could not be looked at, and why. `text` is the line itself; `mark` names it in a baseline.
-    `first` and `last` are the lines of the statement; 0: there is none.
+    `first` and `last` are the lines of the statement; 0: there is none. `key` names the check.
     """
 
     path: str
@@ -69,6 +67,7 @@ class Finding(NamedTuple):
     text: str = ""
     first: int = 0
     last: int = 0
+    key: str = ""
 
     @property
     def mark(self) -> str:
@@ -98,26 +97,44 @@ class CheckReport(NamedTuple):
 
 
 class _Rule(NamedTuple):
+    """A rule with one of its checks; `number` tells that from the others."""
+
     summary: EntrySummary
     check: Check
+    number: int = 0
+
+    @property
+    def key(self) -> str:
+        """Names the check among those of all rules."""
+        return f"{self.summary.id} {self.number}"
 
     def names(self, text: str) -> bool:
         """Whether an allowance names this rule."""
         return self.summary.id.endswith(id_end(text))
 
 
-def rules_here(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> tuple[list[_Rule], list[_Rule]]:
-    """The rules in force that check files of this folder: those that can be run here, and those that cannot.
+def checking(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> list[EntrySummary]:
+    """The rules in force with a check that hold in this folder.
 
     They are global, of the folder's project (or of these `projects`), or of the repository inside the code.
     """
-    summaries = repo.catalog.select(Filter(kinds=frozenset({Kind.RULE})))
-    checks = [_Rule(summary, check) for summary in summaries if (check := stored(summary.check))]
-    names = projects or (files.names_of(cwd) if checks else ())
-    here = [rule for rule in checks if _holds(rule.summary, names)]
-    farther = app.link_effects.farther_copies(repo, [rule.summary for rule in here])
-    here = [rule for rule in here if rule.summary.id not in farther]
-    return [rule for rule in here if runs(rule.check)], [rule for rule in here if not runs(rule.check)]
+    summaries = repo.catalog.with_checks()
+    names = projects or (files.names_of(cwd) if summaries else ())
+    here = [summary for summary in summaries if _holds(summary, names)]
+    farther = app.link_effects.farther_copies(repo, here)
+    return [summary for summary in here if summary.id not in farther]
+
+
+def _rules_of(summary: EntrySummary) -> list[_Rule]:
+    """A rule with each of its checks of texts."""
+    checks = text_checks(stored(summary.check))
+    return [_Rule(summary, check, number) for number, check in enumerate(checks)]
+
+
+def _sorted_out(summaries: Iterable[EntrySummary]) -> tuple[list[_Rule], list[_Rule]]:
+    """The checks of texts of these rules: those that can be run here, and those that cannot."""
+    rules = [rule for summary in summaries for rule in _rules_of(summary)]
+    return [rule for rule in rules if runs(rule.check)], [rule for rule in rules if not runs(rule.check)]
 
 
 def _holds(summary: EntrySummary, names: Iterable[str]) -> bool:
@@ -150,24 +167,50 @@ def check(
     cwd = repo.options.cwd
     top = files.top_of(cwd) or cwd
     known_before = _known_before(cwd, baseline, since, write=write_baseline)
-    rules, cannot_run = rules_here(repo, cwd, projects)
+    here = checking(repo, cwd, projects)
+    rules, cannot_run = _sorted_out(here)
     around = CheckedFiles(repo, top, [below(top, cwd, path) for path in paths], since)
     run = _run_over(around, top, rules, cannot_run)
     if write_baseline:
         known_before = _write_baseline(cwd / baseline, top, run.findings)
+    done, not_seen = _judged_by_change(here, around.differing()) if since else ([], [])
+    run.findings += [finding for finding in done if around.is_below(finding.path)]
     fresh = _not_in(known_before, run.findings)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
-    checked = {x.id: x for x in (*(rule.summary for rule in rules), *(hit.entry for hit in touched))}
+    looked = {rule.summary.id: rule.summary for rule in rules}
+    looked |= {summary.id: summary for summary in here if since and _of_what_was_done(summary)}
+    checked = looked | {hit.entry.id: hit.entry for hit in touched}
     written = [f"written to {baseline}: findings that are known from now on"] if write_baseline else []
     return CheckReport(
         (*fresh, *_notes_on(touched)),
         files=len(around.names) - run.missed,
-        rules=len(rules),
+        rules=len(looked),
         allowed=run.allowed,
         in_baseline=len(run.findings) - len(fresh),
-        notes=(*written, *repo.notes()),
+        notes=(*written, *not_seen, *repo.notes()),
         checked=tuple(checked.values()),
     )
+
+
+def _of_what_was_done(summary: EntrySummary) -> list[DoneCheck]:
+    return [check for check in stored(summary.check) if isinstance(check, DoneCheck)]
+
+
+def _judged_by_change(rules: Iterable[EntrySummary], paths: Collection[str]) -> tuple[list[Finding], list[str]]:
+    """What a change as a whole breaks, each at the first file that does; and notes on commands, which it hides."""
+    findings, notes = list[Finding](), list[str]()
+    for summary in rules:
+        for check in _of_what_was_done(summary):
+            broken_at = check.broken_by(dict.fromkeys(paths, 0.0), ())
+            if broken_at and check.ran:
+                notes.append(
+                    f"{summary.handle} {summary.title}: whether `{'` or `'.join(check.ran)}` ran is not seen here"
+                )
+            elif broken_at:
+                level = ERROR if check.enforce == DENY else WARNING
+                message = f"{summary.title}: {check.sentence(broken_at)}"
+                findings.append(Finding(broken_at[0], 1, level, summary.id, summary.handle, summary.title, message))
+    return findings, notes
 
 
 def _notes_on(touched: Sequence[app.anchors.Touched]) -> list[Finding]:
@@ -196,12 +239,12 @@ def _run_over(around: CheckedFiles, top: Path, rules: Sequence[_Rule], cannot_ru
 
 
 class _Run:
-    """Rules on their way through texts; `stopped` has the ids of those that could not be checked to the end."""
+    """Rules on their way through texts; `stopped` has the keys of those that could not be checked to the end."""
 
     def __init__(self, rules: Iterable[_Rule], hurry: Callable[[], bool] | None = None) -> None:
         self.findings: list[Finding] = []
         self.allowed, self.missed, self.stopped = 0, 0, set[str]()
-        self._hurry, self._prefilter = hurry, Prefilter({rule.summary.id: rule.check for rule in rules})
+        self._hurry, self._prefilter = hurry, Prefilter({rule.key: rule.check for rule in rules})
         self._by_files: dict[tuple[str, ...], list[_Rule]] = {}
         for rule in rules:
             self._by_files.setdefault(rule.check.files, []).append(rule)
@@ -234,7 +277,7 @@ class _Run:
     def look(self, rules: Iterable[_Rule], path: str, text: str, lines: frozenset[float] | None) -> None:
         """Look by these rules at a text, or only at these lines of it."""
         rows, possible = text.split("\n"), self._prefilter.possible(text)
-        for rule in (rule for rule in rules if rule.summary.id in possible):
+        for rule in (rule for rule in rules if rule.key in possible):
             before = len(self.findings)
             try:
                 for match in matches(rule.check, text, path, lines, self._hurry or _hurry(PER_TEXT)):
@@ -251,7 +294,7 @@ class _Run:
                 )
                 finding = _finding(rule, path, 1, message)
                 self.findings.append(finding._replace(level=ERROR) if slow else finding)
-                self.stopped.add(summary.id)
+                self.stopped.add(rule.key)
 
     def _note(self, rule: _Rule, path: str, rows: Sequence[str], at: range, lines: frozenset[float] | None) -> None:
         allowed = allowance(rule.summary, rows, at)
@@ -267,7 +310,8 @@ class _Run:
 
 def _finding(rule: _Rule, path: str, line: int, message: str, text: str = "") -> Finding:
     level = ERROR if rule.check.enforce == DENY else WARNING
-    return Finding(path, line, level, rule.summary.id, rule.summary.handle, rule.summary.title, message, text)
+    summary = rule.summary
+    return Finding(path, line, level, summary.id, summary.handle, summary.title, message, text, key=rule.key)
 
 
 def allowance(summary: EntrySummary, rows: Sequence[str], at: range) -> str | None:
@@ -364,11 +408,9 @@ def broken_by(
 
     Beside the rules of the folder's project those count that are `named` by the file anyway.
     """
-    here, left = rules_here(repo, cwd)
-    rules, cannot_run = ({rule.summary.id: rule for rule in part} for part in (here, left))
-    for summary in named:
-        if check := stored(summary.check):
-            (rules if runs(check) else cannot_run).setdefault(summary.id, _Rule(summary, check))
+    summaries = {summary.id: summary for summary in (*checking(repo, cwd), *named)}
+    here, left = _sorted_out(summaries.values())
+    rules, cannot_run = ({rule.key: rule for rule in part} for part in (here, left))
     run = _Run(rules.values(), _hurry(0.2))  # a host waits two seconds for its hook, which has more to do
     by_path, unsure = dict[str, list[Edit]](), dict[str, Broken]()
     for edit in edits if rules or cannot_run else ():
@@ -377,30 +419,34 @@ def broken_by(
         # a rule may be about a link, or about the file that it leads to
         paths = {files.in_project(name, cwd): None for name in (path, os.path.realpath(cwd / path))}
         blind = [rule for rule in cannot_run.values() if any(map(rule.check.concerns, paths))]
-        unsure |= {rule.summary.id: _blind(rule, EXTRA) for rule in blind}
+        unsure |= {rule.key: _blind(rule, EXTRA) for rule in blind}
         unsure |= _look_at_edits(run, list(paths), *_after(Path(path), its_edits))
     for key in run.stopped:
         unsure.setdefault(key, _blind(rules[key], "it takes too long"))
     broken = _broken_in(run, rules)
     # without `enforce` it is told as a rule without a check
-    asked = {key: rule for key, rule in unsure.items() if rule.enforce and key not in broken}
-    return [*broken.values(), *asked.values()], rules.keys() - run.stopped
+    asked = {rule.summary.id: rule for rule in unsure.values() if rule.enforce and rule.summary.id not in broken}
+    blind_ids = {rules[key].summary.id for key in run.stopped}
+    return [*broken.values(), *asked.values()], {rule.summary.id for rule in rules.values()} - blind_ids
 
 
 def _broken_in(run: _Run, rules: Mapping[str, _Rule]) -> dict[str, Broken]:
     """The rules whose checks came to their end and have findings, each at its first one."""
     broken = dict[str, Broken]()
     for finding in run.findings:
-        if finding.id not in run.stopped:
-            summary, check = rules[finding.id]
-            why = f"this edit breaks {summary.handle} at line {finding.line}"
-            broken.setdefault(summary.id, Broken(summary, why, check.enforce))
+        if finding.key in run.stopped:
+            continue
+        rule = rules[finding.key]
+        why = f"this edit breaks {finding.handle} at line {finding.line}"
+        first = broken.setdefault(finding.id, Broken(rule.summary, why, rule.check.enforce))
+        if rule.check.enforce == DENY:
+            broken[finding.id] = first._replace(enforce=DENY)
     return broken
 
 
 def _look_at_edits(run: _Run, paths: Sequence[str], text: str, lines: frozenset[float]) -> dict[str, Broken]:
     """Look at a file as it will be; by id the rules that could not, or that the edit allows itself to break."""
-    concerned = {rule.summary.id: rule for name in paths if lines for rule in run.concerned(name)}
+    concerned = {rule.key: rule for name in paths if lines for rule in run.concerned(name)}
     if len(text) > LARGEST:
         return {key: _blind(rule, "more than 1 MiB") for key, rule in concerned.items()}
     if concerned:
@@ -522,321 +568,3 @@ def _alarms(git: Worktree, commit: str, check: Check) -> int:
         if count > 3:
             break
     return count
-
-
-# --- the files of a project that checks look at: which of their lines, and what cannot be looked at ---
-
-_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
-_LINES = (
-    *("--submodule=diff", "--unified=0", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/"),
-    "--diff-filter=d",
-)
-_RENAMES = ("-M", "-l1000")  # as git itself is set, whatever the settings here are
-_HUNK = expression(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_BINARY = expression(rb'(?m)^Binary files .* and ("?b/(?:(?! and "?b/).)*) differ$')
-_MODULE = "160000"  # The mode of a submodule
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
-)  # fmt: skip
-_LEAST, _ZEROS = 8, 0.4  # Characters, and share of every second byte that is zero in UTF-16 without a mark
-_LFS = "version https://git-lfs.github.com/spec/"
-
-BINARY = "binary"
-
-
-class Seen(NamedTuple):
-    """The text of a file; None: there is none, or it cannot be looked at, and `why_not` says why.
-
-    `target`: the path of the file that a link leads to.
-    """
-
-    text: str | None = None
-    why_not: str = ""
-    target: str = ""
-
-
-def seen(top: Path, path: str) -> Seen:
-    """A file, relative to the top of its project. Raises nothing that it can cause."""
-    file, target = top / path, ""
-    try:
-        status = file.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            file = file.resolve()
-            if not file.is_relative_to(top.resolve()):
-                return Seen(None, "a link out of the project")
-            top, target = top.resolve(), file.relative_to(top.resolve()).as_posix()
-            status = file.lstat()
-    except (OSError, ValueError, RuntimeError):
-        return Seen()
-    if stat.S_ISDIR(status.st_mode):
-        return Seen()
-    megabytes = f"{status.st_size / 1_000_000:.1f} MB"
-    try:
-        data, _ = files.read(file, LARGEST, within=top)
-        text = decoded(data)
-    except AiLessonsError:
-        if status.st_size <= LARGEST:
-            return Seen(None, "it cannot be read", target)
-        head = b""
-        with suppress(OSError), file.open("rb") as opened:
-            head = opened.read(8_000)
-        what = BINARY if b"\0" in head and not head.startswith(tuple(mark for mark, _ in _MARKS)) else "more than 1 MiB"
-        return Seen(None, f"{what}, {megabytes}", target)
-    if text is None:
-        return Seen(None, f"{BINARY}, {megabytes}" if len(data) > 100_000 else BINARY, target)
-    return Seen(None, "its content is in Git LFS", target) if text.startswith(_LFS) else Seen(text, "", target)
-
-
-def decoded(data: bytes) -> str | None:
-    """The text of a file, in whatever form of Unicode it is; None: it is binary."""
-    for mark, coding in _MARKS:
-        if data.startswith(mark):
-            return data.decode(coding, "replace")
-    if b"\0" in data:
-        half = len(data) // 2
-        for coding, start in (("utf-16-le", 1), ("utf-16-be", 0)):
-            if half >= _LEAST and data[start::2].count(0) > _ZEROS * half:
-                return data.decode(coding, "replace")
-        try:
-            return data.decode().removeprefix("\ufeff")
-        except UnicodeDecodeError:
-            return None
-    return data.decode("utf-8", "replace").removeprefix("\ufeff")
-
-
-def new_lines(before: str, after: str) -> frozenset[float]:
-    """The lines of a text that another has not, from 1; 2.5 where lines between the lines 2 and 3 were taken away."""
-    from ai_lessons.model.merge import LineMatcher
-
-    old, new = before.split("\n"), after.split("\n")
-    lines, a, b = set[float](), 0, 0
-    for block in LineMatcher(old, new).get_matching_blocks():
-        lines.update(range(b + 1, block.b + 1))
-        if block.b == b and block.a > a:
-            lines.add(b + 0.5)
-        a, b = block.a + block.size, block.b + block.size
-    return frozenset(lines)
-
-
-class _Change(NamedTuple):
-    """A file that differs from what it was at `path`, with the content `blob`; `mode` is its own now."""
-
-    path: str
-    blob: str
-    mode: str
-
-
-class CheckedFiles:
-    """The files of a project around a folder: none that git ignores, none of the entries that hold the rules.
-
-    `since`: only what changed since this commit, or since the branch left it; empty: everything.
-    """
-
-    def __init__(self, repo: Reading, top: Path, below: Sequence[str], since: str) -> None:
-        """Raises NotFound: no such commit. UsageError: there is no git that knows of any."""
-        self._top, self._below, self._since = top, [path.rstrip("/") for path in below], since
-        self._entries = [place.store.root for place in repo.every]
-        self._git = worktree.locate(top) if files.top_of(top) is not None else None
-        self._hunks: list[Hunk] = []
-        self.unseen: dict[str, str] = {}  # What cannot be looked at, whatever rule looks, and why
-        if since:
-            if self._git is None:
-                raise UsageError(f"{top} is no git repository, so that nothing is known since {since}")
-            commit = commit_of(self._git, since)
-            left = plumbing.run(self._git, "merge-base", commit, "HEAD")
-            self._base = commit if left.code else left.text
-            diff = self._ask("diff", *_DIFF, *_LINES, *_RENAMES, self._base, "--").out
-            self._hunks = [hunk for hunk in hunks(diff) if self._is_below(hunk.path)]
-            self._opaque = {_unquoted(name).removeprefix("b/") for name in _BINARY.findall(diff)}
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The files to look at, relative to the top; notes in `unseen` what of them cannot be."""
-        if self._git is None:
-            every = files.expand([str(self._top / path) for path in self._below or [""]], self._top, recursive=True)
-            names = {file.path.relative_to(self._top).as_posix() for file in every}
-        else:
-            names = set(self._untracked) | (self._changed_names() if self._since else self._tracked())
-        return sorted(name for name in names if self._is_code(name) and self._is_below(name))
-
-    def lines(self, path: str, text: str) -> frozenset[float] | None:
-        """The lines of a file to look at, as `new_lines` has them; None: all of them."""
-        if not self._since:
-            return None
-        if path in self._lines:
-            return self._lines[path]
-        change = self._changed.get(path) or (self._removed(path) if path in self._untracked else None)
-        before = self._blob(change.blob) if change else None
-        return None if before is None else new_lines(before, text)
-
-    def touched(self) -> dict[str, set[int]]:
-        """Each file that changed with its new lines, and those beside removed ones; none of a file that is gone."""
-        numbers: dict[str, set[int]] = {}
-        for hunk in self._hunks:
-            end = hunk.start + (len(hunk.new) or 2)
-            numbers.setdefault(hunk.path, set()).update(range(max(hunk.start, 1), end))
-        return numbers | {path: set() for path in self._gone if self._is_below(path)}
-
-    def _is_below(self, name: str) -> bool:
-        return not self._below or any(name == path or name.startswith(f"{path}/") or not path for path in self._below)
-
-    def _is_code(self, name: str) -> bool:
-        file = self._top / name
-        roots = (root for root in self._entries if file.is_relative_to(root))
-        return not any(layout.place(file.relative_to(root).as_posix()) for root in roots)
-
-    def _ask(self, *words: str) -> Done:
-        done = plumbing.run(self._git, *words, cwd=self._top)
-        if done.code:
-            raise NotFound("answer of git to", f"git {words[0]}", hint=done.err)
-        return done
-
-    # --- all of it ---
-
-    @cached_property
-    def _untracked(self) -> frozenset[str]:
-        return frozenset(self._ask("ls-files", "-z", "--others", "--exclude-standard").names)
-
-    def _tracked(self) -> set[str]:
-        """What git has of the files; of a submodule its own."""
-        tracked, absent, modules = set[str](), list[str](), list[str]()
-        for row in self._ask("ls-files", "-z", "-s", "-t", "--cached").names:
-            facts, _, name = row.partition("\t")
-            mark, mode, *_ = facts.split(" ")
-            if mode == _MODULE:
-                modules.append(name)
-            elif mark == "S" and not os.path.lexists(self._top / name):
-                absent.append(name)
-            else:
-                tracked.add(name)
-        if absent := [name for name in absent if self._is_below(name)]:
-            tail = f", like {len(absent) - 1} others" if len(absent) > 1 else ""
-            self.unseen[absent[0]] = f"not checked out{tail}"
-        if modules:
-            inner = self._ask("ls-files", "-z", "--cached", "--recurse-submodules").names
-            tracked.update(name for name in inner if name not in modules)
-            self._note_modules(name for name in modules if not any(x.startswith(f"{name}/") for x in inner))
-        return tracked
-
-    def _note_modules(self, modules: Iterator[str]) -> None:
-        around = [
-            name for name in modules if self._is_below(name) or any(x.startswith(f"{name}/") for x in self._below)
-        ]
-        self.unseen |= dict.fromkeys(around, "a submodule that is not here")
-
-    # --- what changed ---
-
-    @cached_property
-    def _rows(self) -> list[tuple[list[str], str, str]]:
-        """Modes, blobs and letter of each file that changed, with its old and its new path."""
-        parts = iter(self._ask("diff", *_DIFF, *_RENAMES, "--raw", "--no-abbrev", "-z", self._base, "--").names)
-        rows = []
-        for facts in parts:
-            *words, letter = facts.removeprefix(":").split(" ")
-            old = next(parts)
-            rows.append(([*words, letter[:1]], old, next(parts) if letter[:1] in "RC" else old))
-        return rows
-
-    @cached_property
-    def _changed(self) -> dict[str, _Change]:
-        return {new: _Change(old, words[2], words[1]) for words, old, new in self._rows if words[4] != "D"}
-
-    @cached_property
-    def _gone(self) -> dict[str, str]:
-        """The paths that are no more, with what they held."""
-        return {old: words[2] for words, old, _ in self._rows if words[4] in "DR"}
-
-    @cached_property
-    def _lines(self) -> dict[str, frozenset[float]]:
-        lines: dict[str, set[float]] = {}
-        for hunk in self._hunks:
-            here = range(hunk.start, hunk.start + len(hunk.new)) if hunk.new else [hunk.start + 0.5]
-            lines.setdefault(hunk.path, set()).update(here)
-        return {path: frozenset(numbers) for path, numbers in lines.items()}
-
-    def _changed_names(self) -> set[str]:
-        modules = [name for name, change in self._changed.items() if change.mode == _MODULE]
-        inside = {name for name in (*self._lines, *self._opaque) if any(name.startswith(f"{x}/") for x in modules)}
-        self._note_modules(x for x in modules if not any(name.startswith(f"{x}/") for name in inside))
-        changed = inside | self._changed.keys() - set(modules)
-        for name in changed:
-            if not os.path.lexists(self._top / name) and self._is_below(name):
-                self.unseen[name] = "not checked out"
-        return changed
-
-    def _removed(self, path: str) -> _Change | None:
-        """What an untracked file was before it was moved: what held the same, else the one that was called so."""
-        with suppress(AiLessonsError):
-            data = files.read(self._top / path, LARGEST, within=self._top)[0] if self._gone else b""
-            blob = sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
-            same = [old for old, held in self._gone.items() if held == blob]
-            called = [old for old in self._gone if old.rpartition("/")[2] == path.rpartition("/")[2]]
-            if name := same[0] if same else called[0] if len(called) == 1 else "":
-                return _Change(name, self._gone[name], "")
-        return None
-
-    def _blob(self, blob: str) -> str | None:
-        """The text of a blob; None where there is none that can be looked at."""
-        size = plumbing.run(self._git, "cat-file", "-s", blob)
-        if size.code or int(size.text) > LARGEST:
-            return None
-        return decoded(plumbing.run(self._git, "cat-file", "blob", blob).out)
-
-
-def commit_of(git: Worktree, rev: str) -> str:
-    """The id of a commit. Raises NotFound."""
-    done = plumbing.run(git, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
-    if done.code:
-        raise NotFound("commit", rev, hint="in a shallow clone its history is missing: fetch it (fetch-depth: 0)")
-    return done.text
-
-
-class Hunk(NamedTuple):
-    """Lines that were replaced in a file, from line `start` of the new text on."""
-
-    path: str
-    start: int
-    old: list[str]
-    new: list[str]
-
-
-def between(git: Worktree, before: str, after: str) -> list[Hunk]:
-    """The parts of the difference of two commits, without files that are gone."""
-    return [*hunks(plumbing.run(git, "diff", *_DIFF, *_LINES, "--no-renames", before, after).out)]
-
-
-def hunks(diff: bytes) -> Iterator[Hunk]:
-    """The parts of a diff without context, made with the flags `_LINES`."""
-    name, hunk, old, new = "", Hunk("", 0, [], []), 0, 0
-    for row in diff.split(b"\n"):
-        if old + new and not row.startswith(b"\\"):
-            is_old = row.startswith(b"-")
-            (hunk.old if is_old else hunk.new).append(row[1:].decode("utf-8", "replace"))
-            old, new = old - is_old, new - (not is_old)
-            if not old + new:
-                yield hunk
-        elif row.startswith(b"+++ "):
-            name = _unquoted(row[4:].rstrip(b"\t")).removeprefix("b/")
-        elif match := _HUNK.match(row):
-            old, new = (1 if part is None else int(part) for part in (match[1], match[3]))
-            hunk = Hunk(name, int(match[2]), [], [])
-
-
-def _unquoted(name: bytes) -> str:
-    """A path as git writes it in a diff."""
-    if name.startswith(b'"'):
-        name = name[1:-1].decode("ascii", "replace").encode().decode("unicode_escape").encode("latin-1", "replace")
-    return name.decode("utf-8", "surrogateescape")
-
-
-def below(top: Path, cwd: Path, path: str) -> str:
-    """A path of the caller's relative to the top, links in its folders resolved. Raises NotFound, UsageError."""
-    file = cwd / path
-    place = file.parent.resolve() / file.name if file.name not in {"", ".."} else file.resolve()
-    if not (place.exists() or place.is_symlink()):
-        raise NotFound("file", path)
-    if not place.is_relative_to(top.resolve()):
-        raise UsageError(f"{path} is not in {top}", hint="check a project from within it")
-    name = place.relative_to(top.resolve()).as_posix()
-    return "" if name == "." else name

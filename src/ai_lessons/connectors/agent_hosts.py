@@ -481,7 +481,7 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
     "gemini": {
         "SessionStart": ("SessionStart", ""),
         "UserPromptSubmit": ("BeforeAgent", ""),
-        "PreToolUse": ("BeforeTool", "^(replace|write_file)$"),
+        "PreToolUse": ("BeforeTool", "^(run_shell_command|replace|write_file)$"),
         "PostToolUse": ("AfterTool", "^(run_shell_command|read_file|replace|write_file|mcp_.*)$"),
         "Stop": ("AfterAgent", ""),
     },
@@ -501,14 +501,14 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
     },
     "qwen": {
         "UserPromptSubmit": ("UserPromptSubmit", ""),
-        "PreToolUse": ("PreToolUse", "^(edit|write_file)$"),
+        "PreToolUse": ("PreToolUse", "^(run_shell_command|edit|write_file)$"),
         "PostToolUse": ("PostToolUse", "^(run_shell_command|read_file|edit|write_file|mcp__.*)$"),
         "PostToolUseFailure": ("PostToolUseFailure", "^(run_shell_command|mcp__.*)$"),
         "Stop": ("Stop", ""),
     },
     "codebuddy": {
         **{event: (event, "") for event in ("SessionStart", "UserPromptSubmit")},
-        "PreToolUse": ("PreToolUse", "^(Edit|MultiEdit|Write)$"),
+        "PreToolUse": ("PreToolUse", "^(Bash|Edit|MultiEdit|Write)$"),
         "PostToolUse": ("PostToolUse", "^(Bash|Read|Edit|MultiEdit|Write|mcp__.*)$"),
     },
 }

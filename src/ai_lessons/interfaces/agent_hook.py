@@ -23,9 +23,11 @@ from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, library_options
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
+from ai_lessons.model.plain import joined
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.transcripts import did_not_end, looks_failed, patched_files
-from ai_lessons.telling import words
+from ai_lessons.telling import keeping, words
+from ai_lessons.telling.breaches import strongest
 from ai_lessons.telling.pipeline import AgentEvent, Budget, handle_event
 
 if TYPE_CHECKING:
@@ -142,13 +144,20 @@ def respond(
     # with what is known where there is much that is new: what was read until then is kept
     until = time.monotonic() + PART * (hook.PATIENCE_TO_BEGIN if event.moment is Moment.BEGIN else hook.PATIENCE)
     terms = library_options(chosen)._replace(session=event.session or chosen.session, until=until)
+    client = asking(terms)
+    kept = keeping.NOTHING if explain else keeping.at_an_event(client, event)
+    if kept.decision == DENY or kept.holds:
+        text = words.held(kept.holds) if kept.holds else words.kept(kept.breaches)
+        person = words.for_person(kept.for_person)
+        return answer(event, text, kept.decision, holds=bool(kept.holds), person=person)
+    if (event.host, event.moment) in {(VSCODE, Moment.PROMPT), (OPENCODE, Moment.STOP)}:
+        return answer(event, None, person=words.for_person(kept.for_person))  # they take no text there
     if event.host == QWEN and event.moment is Moment.PROMPT:
         if not event.text.strip():
             return ""  # a turn of the model
         if not is_remembered(terms.state_dir, event.session):
             event = event._replace(moment=Moment.BEGIN, forgotten=True)  # the host takes no text at a start
     budget = Budget(chosen.hooks.start_characters, chosen.agents.max_chars, chosen.whereabouts)
-    client = asking(terms)
     telling = handle_event(client, event, budget, _no_limit, explain=explain)
     if event.host in {OPENCODE, CODEBUDDY} and event.moment is Moment.TOOL_DONE and event.command:
         # these hosts take no text at the end of a session: ask when a command worked
@@ -156,7 +165,11 @@ def respond(
         telling = handle_event(client, at_the_end, budget, _no_limit, explain=explain)
     if explain:
         return telling.explained
-    return answer(event, telling.text, telling.decision) if telling.text else ""
+    if telling.offered.breaks:
+        keeping.note_broken_by_edit(client, event, telling.offered.breaks)
+    text = joined(words.kept(kept.breaches, kept.waiting), telling.text)
+    decision = strongest((telling.decision, kept.decision))
+    return answer(event, text, decision, person=words.for_person(kept.for_person))
 
 
 def _no_limit() -> None:
@@ -295,9 +308,7 @@ _ONLY = {
 
 
 def _of_no_interest(host: str, moment: Moment, raw: Mapping[str, Any]) -> bool:
-    """Whether it is what Copilot asks a subagent, or the end of one, or a prompt at which VS Code takes no text."""
-    if host == VSCODE:
-        return moment is Moment.PROMPT
+    """Whether it is what Copilot asks a subagent, or the end of one."""
     return host == COPILOT and moment in {Moment.PROMPT, Moment.STOP} and bool(_text(raw, "parent_agent_id"))
 
 
@@ -438,30 +449,56 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def answer(event: AgentEvent, text: AgentText, decision: str = "") -> str:
+def answer(
+    event: AgentEvent,
+    text: AgentText | None,
+    decision: str = "",
+    *,
+    holds: bool = False,
+    person: AgentText | None = None,
+) -> str:
     """The JSON that adds `text` to the context of the agent. At a stop it makes the agent go on, once.
 
-    `decision`: the host shall `ask` its user whether to do what it is about to do, or refuse it (`deny`).
+    `decision`: the host shall `ask` its user whether to do what it is about to do, or refuse it (`deny`). `holds`: it
+    keeps the agent at work. `person`: what the user is shown. Empty where there is nothing to say.
     """
+    fields: dict[str, Any] = {}
+    if text and holds:
+        fields = _holding(event, text)
+    elif text:
+        fields = _adding(event, text, decision)
+    if person and event.name != "stop":  # Cursor shows its user nothing
+        fields["systemMessage"] = person
+    return json.dumps(fields) if fields else ""
+
+
+def _holding(event: AgentEvent, text: AgentText) -> dict[str, Any]:
+    """What keeps the agent of a host at work, for this reason."""
+    if event.name == "stop":  # Cursor
+        return {"followup_message": text}
+    held = {"decision": "block", "reason": text}
+    return {"hookSpecificOutput": {"hookEventName": "Stop", **held}} if event.host == VSCODE else held
+
+
+def _adding(event: AgentEvent, text: AgentText, decision: str) -> dict[str, Any]:
+    """What adds a text to the context of the agent, in the form of its host."""
     if decision == ASK_OR_DENY:
         decision = DENY if event.by_turn or event.host in {GEMINI, OPENCODE} else ASK  # Codex cannot ask either
     if event.moment is Moment.STOP and (event.by_turn or event.host in {GEMINI, COPILOT, QWEN}):
-        return json.dumps({"decision": "block", "reason": text})
-    if event.host == VSCODE and event.moment is Moment.STOP:
-        return json.dumps({"hookSpecificOutput": {"hookEventName": "Stop", "decision": "block", "reason": text}})
-    if event.name == "stop":  # Cursor
-        return json.dumps({"followup_message": text})
+        return {"decision": "block", "reason": text}
+    if event.moment is Moment.STOP and (event.host == VSCODE or event.name == "stop"):
+        return _holding(event, text)
     if event.name == "BeforeTool":
-        return json.dumps({"decision": decision, "reason": text})
+        return {"decision": decision, "reason": text}
     if event.host == COPILOT:
         decided = {"permissionDecision": decision, "permissionDecisionReason": text} if decision else {}
-        return json.dumps(decided if decision == DENY else {"additionalContext": text, **decided})
+        return decided if decision == DENY else {"additionalContext": text, **decided}
     if event.name[:1].islower():
         decided = {"permission": decision, "user_message": text, "agent_message": text} if decision else {}
-        return json.dumps({"additional_context": text, **decided})
+        return {"additional_context": text, **decided}
     output = {"hookEventName": event.name, "additionalContext": text}
     if decision and event.name == "PreToolUse" and not (event.by_turn and decision == ASK):
         output |= {"permissionDecision": decision, "permissionDecisionReason": text}
     if decision == DENY and "permissionDecision" in output:
         del output["additionalContext"]  # the agent reads why it was refused
-    return json.dumps({"hookSpecificOutput": output})
+    return {"hookSpecificOutput": output}

@@ -214,7 +214,7 @@ def is_used(usage: answers.Usage | None) -> bool:
 def _about(value: Shown, view: View) -> Iterator[str]:
     """What is known of an entry; ids, hashes and the figures behind a confidence only where the view is verbose."""
     from ai_lessons.model.anchors import anchors_of, commands_of
-    from ai_lessons.model.rule_checks import described
+    from ai_lessons.model.check_forms import described
 
     entry, approval = value.entry, value.approval
     yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", "" if entry.tier == USER else entry.tier))

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.model import anchors, expression, layout, lessons, links, rule_checks
+from ai_lessons.model import anchors, check_forms, expression, layout, lessons, links
 from ai_lessons.model.command_patterns import MOST_SEEN, Seen
 from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
@@ -201,10 +201,10 @@ def _check_seen(entry: Entry) -> Iterator[Complaint]:
 
 def _check_check(entry: Entry) -> Iterator[Complaint]:
     if "check" in KINDS[entry.kind].fields:
-        yield from (("check", fault) for fault in rule_checks.faults(entry.fields))
-        check = rule_checks.check_of(entry.fields)
-        globs = ((glob, _glob_fault(glob)) for glob in (check.files if check else ()))
-        yield from (("check", f"check.files {glob!r} is no glob: {fault}") for glob, fault in globs if fault)
+        yield from (("check", fault) for fault in check_forms.faults(entry.fields))
+        for key, glob in check_forms.named_globs(check_forms.checks_of(entry.fields)):
+            if fault := _glob_fault(glob):
+                yield "check", f"{key} {glob!r} is no glob: {fault}"
 
 
 def _check_about(entry: Entry) -> Iterator[Complaint]:

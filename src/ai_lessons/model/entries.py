@@ -354,8 +354,8 @@ class EntrySummary(NamedTuple):
 
     `handle` is unique in the repository at the time it was read. Below `score` stands what its file states,
     empty where it does not: `from_` is the key `from`, `script_path` the key `path` of a script that is kept elsewhere,
-    `seen` the numbers of `command_patterns.Seen`, `check` what is needed to run it, `start` where the confidence of a
-    promoted lesson begins, `claimed` what the author of an imported one was sure of, 0 to 1.
+    `seen` the numbers of `command_patterns.Seen`, `check` what is needed to run each of its checks, `start` where the
+    confidence of a promoted lesson begins, `claimed` what the author of an imported one was sure of, 0 to 1.
     """
 
     id: str
@@ -375,7 +375,7 @@ class EntrySummary(NamedTuple):
     review_by: str = ""
     reviewed: str = ""
     rationale: str = ""
-    check: Mapping[str, Any] | None = None
+    check: Sequence[Mapping[str, Any]] | None = None
     status: str = ""
     confidence: str | None = None
     source: str | None = None

@@ -83,6 +83,11 @@ def behind(frame: str, *data: str, ours: str = "") -> AgentText:
     return AgentText("\n".join(filter(None, (*head, *rows))))
 
 
+def joined(*texts: AgentText) -> AgentText:
+    """Several texts of this door, one below the other."""
+    return behind("", *texts)
+
+
 def short_name(text: str) -> str:
     """A name that others chose, on one line."""
     return clip(line(text), NAME)

@@ -1,4 +1,4 @@
-"""The `check` of a rule: a pattern over text that shows where the rule is broken. Pure; it runs no code.
+"""A check on a text: a pattern that shows where a rule is broken. Pure; it runs no code.
 
 A pattern may come from a proposal that nobody has approved, so that none may take for ever: see `LineRegex`.
 """
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ai_lessons.model import expression
 from ai_lessons.model.anchors import names_comments, skeleton, without_comments
-from ai_lessons.model.layout import any_match, globs, stated
+from ai_lessons.model.layout import any_match
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 ASK, DENY = "ask", "deny"
@@ -83,86 +83,11 @@ class InvalidPattern(Exception):
     """A pattern or regex that is none, or one that may take too long; says why."""
 
 
-def check_of(fields: Mapping[str, Any]) -> Check | None:
-    """The check that the frontmatter of a rule states, for the files of its `applies_to` unless it names others.
-
-    None: it states none, or one whose form is wrong; `faults` says what.
-    """
-    value = fields.get("check")
-    if not isinstance(value, dict) or any(_form_faults(value)):
-        return None
-    parts: dict[str, Any] = {key: str(value.get(key) or "") for key in ("pattern", "regex", "unless", "enforce")}
-    parts |= {key: tuple(stated(value.get(key))) for key in ("bad", "good")}
-    return Check(tuple(globs(value.get("files")) or globs(fields.get("applies_to"))), **parts)
-
-
-def described(fields: Mapping[str, Any]) -> list[str]:
-    """Lines for people: what the check of a rule looks for, and the samples that prove it; empty if there is none."""
-    if (check := check_of(fields)) is None:
-        return []
-    rows = [("breaks it", check.bad), ("keeps it", check.good)]
-    return [str(check), *(f"{name}: {' '.join(text.split())}" for name, texts in rows for text in texts)]
-
-
-def to_run(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a check is needed to run it, as `stored` reads it; empty if there is none."""
-    check = check_of(fields)
-    return as_fields(check._replace(bad=(), good=())) if check else {}
-
-
-def as_fields(check: Check) -> dict[str, Any]:
-    """The keys of a check that are stated, as frontmatter has them."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
-
-
-def stored(check: Mapping[str, Any] | None) -> Check | None:
-    """The check that an `EntrySummary` has, without its samples."""
-    parts: dict[str, Any] = {k: tuple(part) if isinstance(part, list) else part for k, part in (check or {}).items()}
-    return Check(**parts) if parts else None
-
-
-def faults(fields: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the check of a rule: its form, its pattern, or what it does with its samples."""
-    if fields.get("check") is None:
-        return
-    form = list(_form_faults(fields["check"]))
-    yield from form
-    check = None if form else check_of(fields)
-    if check is None:
-        return
-    if not (check.bad and check.good):
-        yield "check needs bad, a text that breaks the rule, and good, one that keeps it: they prove the pattern"
+def unproven(check: Check) -> Iterator[str]:
+    """What speaks against a check: its pattern is none, it is silent on `bad`, or fires on `good`."""
     if check.pattern and language_of(check) is None:
         yield f"check.files {', '.join(check.files) or '(none)'} names no language for the pattern: such as src/**/*.py"
-    else:
-        yield from _unproven(check)
-
-
-def _form_faults(value: object) -> Iterator[str]:
-    if not isinstance(value, dict):
-        yield f"check is not {', '.join(f'`{key}:`' for key in KEYS)}, one a line"
         return
-    for key, part in value.items():
-        single = isinstance(part, str) and bool(part.strip())
-        several = isinstance(part, list) and bool(part) and all(isinstance(item, str) and item.strip() for item in part)
-        if key not in KEYS:
-            yield f"check has an unknown key {key!r}, besides {', '.join(KEYS)}"
-        elif not (single or (several and key in {"files", "bad", "good"})):
-            yield f"check.{key} is not text"
-        elif key in {"bad", "good"} and (
-            len(stated(part)) > MOST_SAMPLES or len("".join(stated(part))) > LONGEST_SAMPLE
-        ):
-            yield f"check.{key} is more than {MOST_SAMPLES} texts, or than {LONGEST_SAMPLE} characters"
-        elif key not in {"bad", "good"} and len("".join(stated(part))) > LONGEST_PATTERN:
-            yield f"check.{key} is longer than {LONGEST_PATTERN} characters"
-    if bool(value.get("pattern")) is bool(value.get("regex")):
-        yield "check has both pattern and regex" if value.get("regex") else "check has neither pattern nor regex"
-    if value.get("enforce") not in {None, ASK, DENY}:
-        yield f"check.enforce {value['enforce']!r} is neither {ASK} nor {DENY}"
-
-
-def _unproven(check: Check) -> Iterator[str]:
-    """What speaks against a check: its pattern is none, it is silent on `bad`, or fires on `good`."""
     for key, texts in (("bad", check.bad), ("good", check.good)):
         for number, text in enumerate(texts, 1):
             name = f"check.{key}" if len(texts) == 1 else f"check.{key} (number {number})"
@@ -391,7 +316,7 @@ def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[st
         samples: dict[str, Any] = {"bad": (line.strip(),), "good": (good.strip(),)}
         for regex, unless in dict.fromkeys(_generalised(line, other)):
             check = Check(files, regex=regex, unless=unless, **samples)
-            if good and regex and len(line) <= LONGEST_PATTERN and not any(faults({"check": as_fields(check)})):
+            if good and regex and len(line) <= LONGEST_PATTERN and not any(unproven(check)):
                 yield check
 
 

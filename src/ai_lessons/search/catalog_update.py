@@ -389,9 +389,9 @@ _FIELDS = {"from": "from_", "path": "script_path"}  # Keys of files that cannot 
 def summary_fields(entry: Entry) -> dict[str, Any]:
     """What an `EntrySummary` has of an entry's frontmatter, by field; what is not stated is left out."""
     from ai_lessons.model.anchors import anchors_of, commands_of  # noqa: PLC0415  # no list parses an entry
+    from ai_lessons.model.check_forms import to_run  # noqa: PLC0415  # as above
     from ai_lessons.model.command_patterns import seen_of  # noqa: PLC0415  # as above
     from ai_lessons.model.lessons import claimed_of, start_of  # noqa: PLC0415  # as above
-    from ai_lessons.model.rule_checks import to_run  # noqa: PLC0415  # as above
 
     kind, stated = KINDS[entry.kind], entry.fields
     fields: dict[str, Any] = {}
@@ -402,8 +402,8 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
             fields[_FIELDS.get(key, key)] = value if isinstance(value, list | dict) else str(value)
     if "rationale" in fields:
         fields["rationale"] = entry.rationale
-    if "check" in kind.fields:
-        fields["check"] = to_run(stated)
+    if "check" in kind.fields and (checks := to_run(stated)):
+        fields["check"] = checks
     if entry.kind is Kind.LESSON:
         fields |= {"source": entry.source, "status": entry.status.value, "seen": seen_of(stated)}
         fields |= {"pattern": str(entry.pattern or ""), "start": start_of(stated.get("source"))}

@@ -2,7 +2,8 @@
 
 Begin with `pipeline`, which follows one event of a host from end to end. `offers` finds what may be told at a moment,
 and why, `filtering` has groove's thresholds and sampling, `words` the texts and how many of them fit. `context` answers
-the command of that name with the same parts. No other package decides what is told.
+the command of that name with the same parts. `keeping` holds rules with a check against what a session does. No other
+package decides what is told.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from ai_lessons import submodules
 if TYPE_CHECKING:
     # isort: off
     from ai_lessons.telling import (
-        context as context, filtering as filtering, matching as matching, offers as offers,
+        breaches as breaches, context as context, filtering as filtering, keeping as keeping, matching as matching,
+        offers as offers,
         pipeline as pipeline, start as start, words as words,
     )  # fmt: skip
 

@@ -22,6 +22,7 @@ from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.search.terms import BAR, EDIT_BAR, PROMPT_BAR
+from ai_lessons.telling.breaches import looks_at_commands
 from ai_lessons.telling.filtering import Candidate, EntryFilter
 from ai_lessons.telling.matching import (
     SYMBOL,
@@ -325,7 +326,11 @@ def _about_a_command(
         if summary in inside and not fresh and not offers:
             break  # about the folder that this line goes into: said along, so that it interrupts once less
         offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, why)
-    safe = {name: offer for name, offer in offers.items() if not _destroys(offer.summary)}
+    safe = {}
+    for name, offer in offers.items():
+        # a rule with a check of commands is told where that fires, and nowhere else
+        if not (_destroys(offer.summary) or looks_at_commands(offer.summary)):
+            safe[name] = offer
     words = " ".join(word for call, _ in calls for word in call)
     return safe, by_words(repo, words, BAR, here)
 

@@ -242,18 +242,24 @@ def about(fields: dict[str, Any]) -> Sequence[str] | None:
     return None if without else tuple(named)
 
 
-def _mapping(_ctx: click.Context, _option: click.Parameter, text: str | None) -> dict[str, Any] | None:
-    """A mapping written as YAML. Raises InvalidEntry: it is none."""
+def _checks(_ctx: click.Context, _option: click.Parameter, text: str | None) -> object:
+    """A check, or a list of them, written as YAML. Raises InvalidEntry: it is none."""
+    from textwrap import indent
+
     from ai_lessons.model.markdown import parse_mapping
 
-    return None if text is None else parse_mapping(text, "--check")
+    if text is None or not text.lstrip().startswith(("[", "-")):
+        return None if text is None else parse_mapping(text, "--check")
+    return parse_mapping(f"check:\n{indent(text, '  ')}", "--check", first_line=0)["check"]
 
 
 check_option = click.option(
     "--check",
     metavar="YAML",
-    callback=_mapping,
-    help="What shows that it is broken: {files: …, regex: …, bad: …, good: …}, or pattern: for ast-grep.",
+    callback=_checks,
+    help="What shows that it is broken. An edit: {files: …, regex: …, bad: …, good: …}, or pattern: of ast-grep. "
+    "A command: {command: go test, instead: make test, bad: …, good: …}. What was done: {changed: 'src/**', "
+    "unless_changed: 'tests/**', bad: …, good: …}, or ran: make lint. Each with enforce: tell, ask or deny.",
 )
 
 

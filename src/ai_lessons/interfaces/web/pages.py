@@ -28,7 +28,7 @@ from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text, text_jobs
 from ai_lessons.interfaces.output import View, count
-from ai_lessons.model import ENTERPRISE, expression, rule_checks
+from ai_lessons.model import ENTERPRISE, check_forms, expression
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Filter, Kind, Relation
@@ -463,7 +463,7 @@ def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str
     resolve = partial(targets.resolve, shown.entry, address)
     return {
         "title": shown.entry.title, "shown": shown, "entry": shown.entry, "resolve": resolve,
-        "checked": rule_checks.described(shown.frontmatter), "applies": _applies(shown.entry, shown.frontmatter),
+        "checked": check_forms.described(shown.frontmatter), "applies": _applies(shown.entry, shown.frontmatter),
     }  # fmt: skip
 
 
@@ -536,7 +536,7 @@ def stated(proposal: app.answers.Pending) -> Stated:
         fields = {}
     summary = EntrySummary(proposal.id, "", Kind.RULE, "", "", (), (), "")
     hidden = unseen(main.new, proposal.body, f"title: {proposal.title}", f"rationale: {proposal.rationale}")
-    return Stated(_applies(summary, fields), rule_checks.described(fields), hidden, apart)
+    return Stated(_applies(summary, fields), check_forms.described(fields), hidden, apart)
 
 
 _TOKENS = expression(r"[^\W_]+|[^\w\s]|_")

@@ -1,0 +1,359 @@
+"""The commands that a line of a shell runs, seen through quotes, substitutions, and programs that run others. Pure.
+
+A line may come from a proposal that nobody has approved: reading it takes a time that grows with its length alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.model import expression
+from ai_lessons.model.transcripts import base_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LONGEST = 20_000  # characters of a line that are read
+_DEEPEST = 8  # substitutions and shells within each other
+
+_PLAIN = expression(r"[^\s\\'\"`$<>|&;()#]+")
+_ASSIGNMENT = expression(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
+_VERSION = expression(r"(python|pip|pypy|ruby|node|php)[\d.]+")
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
+_READS_SCRIPT = expression(r"-[A-Za-z]*c[A-Za-z]*")  # `-c`, `-lc`: the next word is what the shell runs
+_BEFORE = frozenset({"!", "{", "if", "then", "else", "elif", "do", "while", "until", "time", "coproc"})
+_NO_COMMAND = frozenset({"for", "case", "select", "function", "in", "fi", "done", "esac", "}", "[[", "(("})
+_RUNNERS: dict[str, frozenset[str]] = {
+    "sudo": frozenset({"-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-r", "-t", "-U", "--user", "--group"}),
+    "doas": frozenset({"-u", "-C"}),
+    "env": frozenset({"-u", "-C", "--unset", "--chdir"}),
+    "xargs": frozenset({"-I", "-n", "-P", "-L", "-d", "-E", "-s", "-a", "--max-args", "--max-procs", "--replace"}),
+    "parallel": frozenset({"-j", "-I", "-n", "--jobs"}),
+    "timeout": frozenset({"-k", "-s", "--kill-after", "--signal"}),
+    "nice": frozenset({"-n", "--adjustment"}),
+    "ionice": frozenset({"-c", "-n", "-p"}),
+    "stdbuf": frozenset({"-i", "-o", "-e"}),
+    "watch": frozenset({"-n", "--interval"}),
+    "nohup": frozenset(), "setsid": frozenset(), "exec": frozenset({"-a"}), "command": frozenset(),
+    "builtin": frozenset(), "time": frozenset({"-o", "-f"}), "caffeinate": frozenset({"-t", "-w"}),
+}  # fmt: skip
+"""Programs that run another, with those of their options that a value follows."""
+_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+class Command(NamedTuple):
+    """A command as it is called. `decides`: the line fails where it does: nothing behind it hides how it ended."""
+
+    words: tuple[str, ...]
+    decides: bool = True
+
+
+def commands_in(line: str) -> list[Command]:
+    """The commands that a line runs, in order, each as often as it stands there; text in quotes is none.
+
+    >>> [" ".join(command.words) for command in commands_in('cd app && bash -lc "go test ./..." | tail')]
+    ['cd app', 'bash -lc go test ./...', 'go test ./...', 'tail']
+    """
+    return _Reader(line[:LONGEST], 0).read()
+
+
+_OPERATOR, _REDIRECTS = expression(r"[|&;]+"), expression(r"[<>]+[&|]?-?")
+_HERE = expression(r"<<-?[ \t]*(['\"]?)([\w.-]+)\1")
+_IN_QUOTES = expression(r'[^"\\$`]+')
+_SPLITS = expression(r"-S|--split-string")
+
+
+class _Reader:
+    """Reads a text from its beginning to its end, once."""
+
+    def __init__(self, text: str, deep: int) -> None:
+        self.commands: list[Command] = []
+        self._hidden = 0  # what stands behind so many commands hides how they ended
+        self._text, self._deep, self._at = text, deep, 0
+        self._after = False  # something stands before this command that does not wait for it to work
+        self._words: list[str] = []
+        self._word: list[str] | None = None
+        self._to_file = False  # the next word is the target of a redirection
+        self._bodies: list[tuple[str, str]] = []  # the ends of here-documents, and the program that reads each
+
+    def read(self) -> list[Command]:
+        """All commands of the text."""
+        self._until("")
+        for n, command in enumerate(self.commands[: self._hidden]):
+            self.commands[n] = command._replace(decides=False)
+        return self.commands
+
+    def _until(self, end: str) -> None:
+        """Read up to the sign that ends a substitution; empty: to the end of the text."""
+        parentheses, self._after = 0, False
+        while self._at < len(self._text):
+            sign = self._text[self._at]
+            if sign == end == ")" and not parentheses:
+                break
+            if sign in "()":
+                parentheses += 1 if sign == "(" else -1 if parentheses else 0
+                self._end_command()
+                self._at += 1
+            elif not self._step(sign):
+                self._at += 1
+        self._end_command()
+
+    def _step(self, sign: str) -> bool:
+        """Read what begins with this sign; whether that moved on."""
+        plain = _PLAIN.match(self._text, self._at)
+        if plain:
+            self._add(plain[0])
+            self._at = plain.end()
+            return True
+        if sign == "\n":
+            self._end_command()
+            self._after = True
+            self._at += 1
+            self._skip_bodies()
+        elif sign.isspace():
+            self._end_word()
+            return False
+        elif sign in "|&;":
+            self._operator()
+        elif sign in "<>":
+            self._redirection(sign)
+        elif sign == "#":
+            self._comment()
+        else:
+            self._quoted(sign)
+        return True
+
+    def _operator(self) -> None:
+        match = _OPERATOR.match(self._text, self._at)
+        operator = match[0] if match else ""
+        if operator == "&" and self._text[self._at + 1 : self._at + 2] == ">":  # `&>file`
+            self._at += 1
+            return
+        self._at += len(operator)
+        self._end_command()
+        self._after = self._after or operator != "&&"
+
+    def _comment(self) -> None:
+        if self._word is not None:
+            self._add("#")
+            self._at += 1
+            return
+        end = self._text.find("\n", self._at)
+        self._at = len(self._text) if end < 0 else end
+
+    def _redirection(self, sign: str) -> None:
+        if self._word is not None and "".join(self._word).isdigit():  # `2>file`
+            self._word = None
+        self._end_word()
+        text, at = self._text, self._at
+        if text.startswith(("<(", ">("), at):
+            self._at += 2
+            self._nested(")")
+        elif text.startswith("<<", at) and not text.startswith("<<<", at):
+            match = _HERE.match(text, at)
+            self._at = match.end() if match else at + 2
+            if match:
+                program = base_name(self._words[0]) if self._words else ""
+                self._bodies.append((match[2], program if len(self._words) == 1 else ""))
+        else:
+            match = _REDIRECTS.match(text, at)
+            self._at = match.end() if match else at + len(sign)
+            self._to_file = True
+
+    def _skip_bodies(self) -> None:
+        """Pass the here-documents that begin behind this line; what a shell reads as its script is commands."""
+        for end, program in self._bodies:
+            start = self._at
+            while self._at < len(self._text):
+                stop = self._text.find("\n", self._at)
+                stop = len(self._text) if stop < 0 else stop
+                row = self._text[self._at : stop].strip("\t ")
+                last, self._at = self._at, min(stop + 1, len(self._text))
+                if row == end:
+                    if program in _SHELLS:
+                        self._read_inside(self._text[start:last])
+                    break
+        self._bodies = []
+
+    def _quoted(self, sign: str) -> None:
+        """A part of a word that begins with a quote, a backslash or a dollar."""
+        text, at = self._text, self._at
+        if sign == "\\":
+            self._at += 2
+            if text[at + 1 : at + 2] != "\n":
+                self._add(text[at + 1 : at + 2])
+        elif sign == "'":
+            end = text.find("'", at + 1)
+            end = len(text) if end < 0 else end
+            self._add(text[at + 1 : end])
+            self._at = end + 1
+        elif sign == '"':
+            self._double()
+        elif sign == "`":
+            self._backticks()
+            self._add("$")
+        elif text.startswith("$(", at):
+            self._add("$")
+            self._at += 2
+            self._nested(")")
+        else:
+            self._add(sign)
+            self._at += 1
+
+    def _backticks(self) -> None:
+        end = self._text.find("`", self._at + 1)
+        end = len(self._text) if end < 0 else end
+        self._read_inside(self._text[self._at + 1 : end])
+        self._at = end + 1
+
+    def _double(self) -> None:
+        """A text in double quotes, in which a substitution runs."""
+        text, parts = self._text, list[str]()
+        self._at += 1
+        while self._at < len(text) and (sign := text[self._at]) != '"':
+            if match := _IN_QUOTES.match(text, self._at):
+                parts.append(match[0])
+                self._at = match.end()
+            elif sign == "\\":
+                parts.append(text[self._at + 1 : self._at + 2])
+                self._at += 2
+            elif sign == "`":
+                self._backticks()
+                parts.append("$")
+            elif text.startswith("$(", self._at):
+                parts.append("$")
+                self._at += 2
+                self._nested(")")
+            else:
+                parts.append(sign)
+                self._at += 1
+        self._at += 1
+        self._add("".join(parts))
+
+    def _nested(self, end: str) -> None:
+        """Read a substitution in place, and go on with the word that it stands in."""
+        kept = self._words, self._word, self._to_file, self._after
+        self._words, self._word, self._to_file = [], None, False
+        self._deep += 1
+        if self._deep <= _DEEPEST:
+            before = len(self.commands)
+            self._until(end)
+            inner = [command._replace(decides=False) for command in self.commands[before:]]
+            self.commands[before:] = inner
+        else:
+            self._at = len(self._text)
+        self._deep -= 1
+        self._at += 1
+        self._words, self._word, self._to_file, self._after = kept
+
+    def _read_inside(self, text: str, *, decides: bool = False) -> None:
+        """Read a text that runs as commands, too. `decides`: how it ends is how this command ends."""
+        if self._deep < _DEEPEST:
+            for command in _Reader(text, self._deep + 1).read():
+                self.commands.append(command._replace(decides=command.decides and decides))
+
+    def _add(self, part: str) -> None:
+        if self._word is None:
+            self._word = []
+        self._word.append(part)
+
+    def _end_word(self) -> None:
+        if self._word is not None and not self._to_file:
+            self._words.append("".join(self._word))
+        if self._word is not None:
+            self._to_file = False
+        self._word = None
+
+    def _end_command(self) -> None:
+        self._end_word()
+        words, self._words, self._to_file = self._words, [], False
+        if words and self._after:
+            self._hidden, self._after = len(self.commands), False
+        self._run(words)
+
+    def _run(self, words: Sequence[str]) -> None:
+        """Note a command, and what it runs itself."""
+        words = _from_program(words)
+        if not words:
+            return
+        name = program_of(words[0])
+        self.commands.append(Command(tuple(words)))
+        if self._deep >= _DEEPEST:
+            return
+        if script := _script(name, words):
+            self._read_inside(script, decides=True)
+        for inner in _run_by(name, words):
+            self._deep += 1
+            self._run(inner)
+            self._deep -= 1
+
+
+def _from_program(words: Sequence[str]) -> Sequence[str]:
+    """The words from the program on; none where a word of the shell stands in its place."""
+    for at, word in enumerate(words):
+        if word in _NO_COMMAND or not word:
+            return ()
+        if word not in _BEFORE and not _ASSIGNMENT.match(word):
+            return words[at:]
+    return ()
+
+
+def _script(name: str, words: Sequence[str]) -> str:
+    """The text that a shell, or a program like one, is given to run."""
+    if name == "eval":
+        return " ".join(words[1:])
+    flag = _READS_SCRIPT if name in _SHELLS or name in {"su", "script"} else None
+    if name == "env":
+        flag = _SPLITS
+    if flag is None:
+        return ""
+    for at, word in enumerate(words[1:-1], 1):
+        if flag.fullmatch(word):
+            return words[at + 1]
+    return ""
+
+
+def _run_by(name: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The commands that a command runs, as their words."""
+    if name == "find":
+        yield from _executed(words)
+    values = _RUNNERS.get(name)
+    if values is None:
+        return
+    takes_time, skip = name == "timeout", False
+    for at, word in enumerate(words[1:], 1):
+        if name == "command" and word in {"-v", "-V"}:
+            return  # it asks where a program is
+        if skip:
+            skip = False
+        elif word in values:
+            skip = True
+        elif takes_time and not word.startswith("-"):
+            takes_time = False
+        elif not word.startswith("-") and not _ASSIGNMENT.match(word):
+            yield words[at:]
+            return
+
+
+def _executed(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The commands that `find` runs, each up to the `;` or `+` that ends it."""
+    begin = 0
+    for at, word in enumerate(words):
+        if not begin and word in _EXECUTES:
+            begin = at + 1
+        elif begin and word in {";", "+"}:
+            yield words[begin:at]
+            begin = 0
+    if begin:
+        yield words[begin:]
+
+
+def program_of(word: str) -> str:
+    """The name of a program without folder, ending and version.
+
+    >>> program_of("/usr/bin/python3.12")
+    'python'
+    """
+    name = base_name(word).removesuffix(".exe")
+    version = _VERSION.fullmatch(name)
+    return version[1] if version else name

@@ -1,0 +1,163 @@
+"""Whether rules are kept while an agent works: checks of commands before they run, and of what was done at the end.
+
+`session_acts` remembers what the agent did; here the rules in force are held against it, and the host is told what to
+do. A rule holds the end of a session once; then the person is told, and nothing more happens.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons import app
+from ai_lessons.app import session_acts
+from ai_lessons.git import files
+from ai_lessons.learning.statistics import BROKEN, IN_SCOPE, STOPPED, Event
+from ai_lessons.model.check_forms import stored, text_checks
+from ai_lessons.model.entries import EntrySummary, Moment
+from ai_lessons.telling.breaches import Breach, at_a_command, at_the_end, done_checks, strongest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.app.daemon_client import DaemonClient
+    from ai_lessons.app.workspace import Library
+    from ai_lessons.telling.pipeline import AgentEvent
+
+
+class Kept(NamedTuple):
+    """What checks say at an event. `breaches`: for the agent, where the host shall ask or deny as `decision` says.
+
+    `holds`: why the agent must not end yet. `for_person`: what the person is told of. `waiting`: sentences about a
+    command that ran, on hosts that take no text before one.
+    """
+
+    breaches: tuple[Breach, ...] = ()
+    decision: str = ""
+    holds: tuple[Breach, ...] = ()
+    for_person: tuple[Breach, ...] = ()
+    waiting: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> set[str]:
+        """The rules that the agent is told of."""
+        return {breach.rule.id for breach in self.breaches}
+
+
+NOTHING = Kept()
+
+
+def checks_here(opened: Library, cwd: Path) -> tuple[EntrySummary, ...]:
+    """The rules in force with a check that hold in a folder."""
+    repo = opened.reading
+    repo.current()
+    return tuple(app.rule_checks.checking(repo, cwd))
+
+
+def at_an_event(asking: DaemonClient, event: AgentEvent) -> Kept:
+    """What checks say at an event of a session; what happened is remembered.
+
+    Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
+    """
+    state = asking.options.state_dir
+    if not asking.root.is_dir():
+        return NOTHING
+    match event.moment:
+        case Moment.BEGIN:
+            session_acts.clean_up(state)
+        case Moment.PROMPT if event.text.strip():
+            with session_acts.opened(state, event.session) as acts:
+                acts.hear(event.text)
+        case Moment.BEFORE_TOOL if event.edits:
+            _before_an_edit(asking, event)
+        case Moment.BEFORE_TOOL if event.command:
+            return _before_a_command(asking, event)
+        case Moment.TOOL_DONE | Moment.TOOL_FAILED if event.command:
+            return _after_a_command(asking, event)
+        case Moment.STOP if not event.unfinished:
+            return _at_the_end(asking, event)
+    return NOTHING
+
+
+def note_broken_by_edit(asking: DaemonClient, event: AgentEvent, breaks: Mapping[str, str]) -> None:
+    """An edit breaks these rules, by id, and the host is to do so about each."""
+    names = [f"{BROKEN} {rule}" for rule in breaks]
+    names += [f"{STOPPED} {rule}" for rule, enforce in breaks.items() if enforce]
+    _note(asking, event, names)
+
+
+def _before_an_edit(asking: DaemonClient, event: AgentEvent) -> None:
+    paths = [path for path, _, _ in event.edits]
+    with session_acts.opened(asking.options.state_dir, event.session) as acts:
+        for path in paths:
+            acts.will_edit(Path(path))
+    names = [files.in_project(path, event.cwd) for path in paths]
+    in_scope = list[str]()
+    for rule in asking("checks_here", event.cwd):
+        checks = text_checks(stored(rule.check))
+        if any(check.concerns(name) for check in checks for name in names):
+            in_scope.append(f"{IN_SCOPE} {rule.id}")
+    _note(asking, event, in_scope)
+
+
+def _before_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
+    state = asking.options.state_dir
+    with session_acts.opened(state, event.session) as acts:
+        acts.will_run(event.command, event.cwd)
+        remarks = [*acts.said]
+    breaches, names = list[Breach](), list[str]()
+    for rule in asking("checks_here", event.cwd):
+        breach, seen = at_a_command(rule, event.command, remarks)
+        breaches += [breach] if breach else []
+        names += seen
+    _note(asking, event, names)
+    decision = strongest(breach.enforce for breach in breaches)
+    if event.only and decision not in event.only:
+        # the host takes no text before a command: the agent reads it beside the result
+        with session_acts.opened(state, event.session) as acts:
+            acts.waiting += [breach.sentence for breach in breaches]
+        return NOTHING
+    return Kept(tuple(breaches), decision)
+
+
+def _after_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
+    state = asking.options.state_dir
+    with session_acts.opened(state, event.session) as acts:
+        # an output that reads like a failure leaves open how each command of a line ended
+        acts.has_run(event.command, worked=event.moment is Moment.TOOL_DONE, unsure=bool(event.text))
+        waiting, acts.waiting = acts.waiting, []
+    return Kept(waiting=tuple(dict.fromkeys(waiting)))
+
+
+def _at_the_end(asking: DaemonClient, event: AgentEvent) -> Kept:
+    state = asking.options.state_dir
+    acts = session_acts.read(state, event.session)
+    if not acts.files and not acts.spans:
+        return NOTHING
+    rules = [rule for rule in asking("checks_here", event.cwd) if done_checks(rule)]
+    edits = session_acts.edits_of(acts, event.cwd) if rules else {}
+    if not edits:
+        return NOTHING
+    breaches, names = list[Breach](), list[str]()
+    for rule in rules:
+        breach, seen = at_the_end(rule, edits, acts.succeeded)
+        breaches += [breach] if breach else []
+        names += seen
+    with session_acts.opened(state, event.session) as acts:
+        holds = [breach for breach in breaches if breach.enforce and breach.rule.id not in acts.held]
+        later = [breach for breach in breaches if breach not in holds and breach.rule.id not in acts.told]
+        acts.held += [breach.rule.id for breach in holds]
+        acts.told += [breach.rule.id for breach in later]
+    _note(asking, event, [*names, *(f"{STOPPED} {breach.rule.id}" for breach in holds)])
+    return Kept(holds=tuple(holds), for_person=tuple(later))
+
+
+def _note(asking: DaemonClient, event: AgentEvent, names: Sequence[str]) -> None:
+    """Write down what checks saw, each once a session and rule; `names` are a word and the id of a rule."""
+    if not names or event.trial is not None:
+        return
+    with session_acts.opened(asking.options.state_dir, event.session) as acts:
+        new = acts.fresh(*names)
+    if new and asking.options.outcomes:
+        words = [name.split(" ") for name in new]
+        asking.record([Event("", "", word, rule) for word, rule in words])

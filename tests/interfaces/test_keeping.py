@@ -1,0 +1,275 @@
+"""Checks on commands and on what was done, at the events of hosts: what is told, asked, refused, held, written down."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interfaces.agent_host import Host
+from interfaces.world import Run, run_inside
+from real_world import Git, commit_all, put_file
+
+MISE = {
+    "command": "go test",
+    "unless": "mise run",
+    "instead": "mise run test",
+    "bad": "go test",
+    "good": "mise run test",
+}
+COMMIT = {"command": "git commit", "unless_said": r"\bcommit", "bad": "git commit -m x", "good": "git status"}
+TESTS = {"changed": "src/**/*.go", "unless_changed": "**/*_test.go", "bad": ["src/a.go"]}
+TESTS |= {"good": ["src/a.go", "src/a_test.go"], "enforce": "ask"}
+LINT = {"changed": "**/*.go", "ran": "make lint", "bad": ["a.go"], "enforce": "deny"}
+HOSTS: dict[str, dict[str, Any]] = {
+    "claude": {}, "codex": {"turn_id": "1"}, "qwen": {"transcript_path": "/h/.qwen/projects/x/chats/s.jsonl"},
+    "gemini": {"transcript_path": "/h/.gemini/tmp/x/chats/s.jsonl"}, "copilot": {}, "vscode": {},
+    "cursor": {"cursor_version": "2"}, "codebuddy": {"transcript_path": "/h/.codebuddy/projects/x/s.jsonl"},
+}  # fmt: skip
+GEMINI = {
+    "PreToolUse": "BeforeTool",
+    "PostToolUse": "AfterTool",
+    "PostToolUseFailure": "AfterTool",
+    "Stop": "AfterAgent",
+}
+
+
+class Session:
+    """A session of a host of this make in its code."""
+
+    def __init__(self, host: Host, make: str = "claude", name: str = "s") -> None:
+        self.code, self.make, self.name = host.code, make, name
+
+    def hear(self, event: str, **fields: object) -> dict[str, Any]:
+        """What the host is answered."""
+        if self.make == "gemini":
+            event = GEMINI[event]
+        if self.make == "cursor":
+            event = event[0].lower() + event[1:]
+        key = "hookEventName" if self.make == "vscode" else "hook_event_name"
+        session = "sessionId" if self.make == "vscode" else "session_id"
+        data = {session: self.name, key: event, "cwd": str(self.code), **HOSTS[self.make], **fields}
+        agent = {"AI_LESSONS_AGENT": "copilot"} if self.make == "copilot" else {}
+        done = run_inside(["admin", "agent-hook"], self.code, json.dumps(data), **agent)
+        assert (done.code, done.err) == (0, "")
+        answer: dict[str, Any] = json.loads(done.out) if done.out else {}
+        return answer
+
+    def before(self, command: str) -> dict[str, Any]:
+        return self.hear("PreToolUse", tool_name="Bash", tool_input={"command": command})
+
+    def after(self, command: str, *, worked: bool = True) -> dict[str, Any]:
+        call = {"tool_name": "Bash", "tool_input": {"command": command}}
+        if worked:
+            return self.hear("PostToolUse", **call, tool_response={"stdout": "", "stderr": "", "exit_code": 0})
+        return self.hear("PostToolUseFailure", **call, error="Exit code 1")
+
+    def call(self, command: str, *, worked: bool = True) -> None:
+        self.before(command)
+        self.after(command, worked=worked)
+
+    def edit(self, name: str, text: str) -> None:
+        file = self.code / name
+        edit = {"file_path": str(file), "old_string": file.read_text() if file.exists() else "", "new_string": text}
+        self.hear("PreToolUse", tool_name="Edit", tool_input=edit)
+        put_file(file, text)
+
+    def stop(self, **fields: object) -> dict[str, Any]:
+        return self.hear("Stop", **fields)
+
+
+def decided(answer: dict[str, Any]) -> tuple[str, str]:
+    """What the host shall do, and why, in whatever form it takes."""
+    inner = answer | answer.get("hookSpecificOutput", {})
+    word = inner.get("permissionDecision") or inner.get("permission") or inner.get("decision") or ""
+    keys = ("permissionDecisionReason", "additionalContext", "additional_context", "agent_message", "reason")
+    return word, next((inner[key] for key in (*keys, "followup_message") if inner.get(key)), "")
+
+
+@pytest.fixture
+def rules(host: Host, run: Run, git: Git) -> Any:
+    put_file(host.code / "src/a.go", "package a\n")
+    put_file(host.code / ".gitignore", "build/\n")
+    commit_all(git, host.code, "first")
+
+    def add(title: str, *checks: dict[str, Any]) -> str:
+        stated = json.dumps(checks[0] if len(checks) == 1 else checks)
+        words = ("--title", title, "--rationale", "It hurt", "--project", "jira-api", "--check", stated)
+        made = run("contribute", "suggest-rule", *words, "--json")
+        assert made.code == 0, made.err
+        assert run("admin", "approve-rule", made.json["branch"], "--yes").code == 0
+        handle: str = made.json["handle"]
+        return handle
+
+    return add
+
+
+def test_a_command_that_breaks_a_rule_is_told_asked_or_refused_with_what_to_run(host: Host, rules: Any) -> None:
+    handle = rules("Tests run through mise", MISE)
+    session = Session(host)
+    word, why = decided(session.before("cd src && go test ./..."))
+    assert (word, f"- this command breaks {handle}: Tests run through mise. Run `mise run test` instead." in why) == (
+        "", True,
+    )  # fmt: skip
+    assert "It hurt" in why
+    for line in ("mise run test", "grep -rn 'go test' src", "cat <<'X'\ngo test\nX", "go build"):
+        assert session.before(line) == {}, line
+    rules(
+        "Never push by force",
+        {"command": "git push --force", "bad": "git push --force", "good": "git push", "enforce": "deny"},
+    )
+    rules("No tags", {"command": "git tag", "bad": "git tag x", "good": "git push", "enforce": "ask"})
+    assert decided(session.before("git push --force"))[0] == "deny"
+    assert decided(session.before("git tag v1"))[0] == "ask"
+    assert decided(session.before("git tag v1 && git push --force"))[0] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("make", "asks", "denies", "told_after"),
+    [
+        ("claude", "ask", "deny", False), ("codex", "", "deny", False), ("qwen", "ask", "deny", False),
+        ("gemini", "", "deny", True), ("copilot", "ask", "deny", False), ("vscode", "ask", "deny", False),
+        ("cursor", "ask", "deny", False), ("codebuddy", "ask", "deny", False),
+    ],
+)  # fmt: skip
+def test_every_host_asks_and_refuses_a_command_in_its_own_form(
+    host: Host, rules: Any, make: str, asks: str, denies: str, *, told_after: bool
+) -> None:
+    rules("No tags", {"command": "git tag", "bad": "git tag x", "good": "git push", "enforce": "ask"})
+    rules("Tests run through mise", MISE | {"enforce": "deny"})
+    session = Session(host, make)
+    asked = session.before("git tag v1")
+    assert decided(asked)[0] == asks
+    if told_after:
+        assert asked == {}
+        assert "this command breaks" in decided(session.after("git tag v1"))[1]
+        assert session.after("git tag v1") == {}, "it is told once"
+    else:
+        assert "this command breaks" in decided(asked)[1]
+    word, why = decided(session.before("go test"))
+    assert (word, "mise run test" in why) == (denies, True)
+
+
+def test_what_a_host_takes_no_text_for_is_told_beside_the_result(host: Host, rules: Any) -> None:
+    rules("Tests run through mise", MISE)
+    for make in ("gemini", "qwen", "codebuddy"):
+        session = Session(host, make, make)
+        assert session.before("go test") == {}
+        assert "Run `mise run test` instead" in decided(session.after("go test"))[1]
+
+
+def test_a_command_that_a_person_asked_for_breaks_nothing(host: Host, rules: Any, knowledge: Path) -> None:
+    rules("No commit unless asked", COMMIT | {"enforce": "ask"})
+    session, other = Session(host), Session(host, name="t")
+    session.hear("UserPromptSubmit", prompt="Make the total round once.")
+    assert decided(session.before("git add -A && git commit -m x"))[0] == "ask"
+    for prompt in ("Make the total round once and commit it.", "Thanks."):
+        other.hear("UserPromptSubmit", prompt=prompt)
+    assert other.before("git commit -m x") == {}
+    logs = "".join(file.read_text() for file in (knowledge / ".git/ai-lessons").rglob("*.jsonl"))
+    counts = {word: logs.count(f'"event":"{word}"') for word in ("in_scope", "broken", "stopped", "allowed")}
+    assert counts == {"in_scope": 2, "broken": 1, "stopped": 1, "allowed": 1}
+
+
+@pytest.mark.parametrize("make", ["claude", "codex", "qwen", "gemini", "copilot", "vscode", "cursor"])
+def test_the_end_is_held_once_and_then_the_person_is_told(host: Host, rules: Any, make: str) -> None:
+    handle = rules("Tests come with the change", TESTS)
+    session = Session(host, make)
+    session.edit("src/a.go", "package b\n")
+    held = session.stop()
+    inner = held.get("hookSpecificOutput", held)
+    assert inner.get("decision", "block") == "block"
+    assert f"{handle}: Tests come with the change: `a.go` changed and no test `**/*_test.go` did" in decided(held)[1]
+    again = session.stop(stop_hook_active=True)
+    assert decided(again) == ("", "")
+    assert again.get("systemMessage", "").startswith("" if make == "cursor" else f"ai-lessons: {handle}: ")
+    assert session.stop(stop_hook_active=True) == {}, "nothing is said a third time"
+
+
+def test_a_rule_that_only_tells_says_it_to_the_person_and_holds_nothing(host: Host, rules: Any) -> None:
+    rules("Tests come with the change", TESTS | {"enforce": "tell"})
+    session = Session(host)
+    session.edit("src/a.go", "package b\n")
+    assert session.stop().keys() == {"systemMessage"}
+    assert session.stop() == {}
+
+
+def test_an_end_is_not_held_where_the_rule_is_kept_or_nothing_was_done(host: Host, rules: Any, git: Git) -> None:
+    rules("Tests come with the change", TESTS)
+    kept = Session(host, name="kept")
+    kept.edit("src/a.go", "package b\n")
+    kept.edit("src/a_test.go", "package b\n")
+    assert kept.stop() == {}
+    reads = Session(host, name="reads")
+    put_file(host.code / "src/a.go", "package c // by a person\n")
+    reads.call("cat src/a.go")
+    reads.call("git pull")
+    assert reads.stop() == {}, "a session without an edit is never held"
+    undone = Session(host, name="undone")
+    undone.edit("src/a.go", "package d\n")
+    put_file(host.code / "src/a.go", "package c // by a person\n")
+    assert undone.stop() == {}, "what is as it was before is no change"
+    aside = Session(host, name="aside")
+    aside.edit("build/src/x.go", "package x\n")
+    outside = host.code.parent / "src/y.go"
+    aside.hear("PreToolUse", tool_name="Write", tool_input={"file_path": str(outside), "content": "package y\n"})
+    put_file(outside, "package y\n")
+    assert aside.stop() == {}, "what git ignores, and what is elsewhere, is no file of the project"
+    busy = Session(host, name="busy")
+    busy.edit("src/a.go", "package e\n")
+    assert busy.stop(background_tasks=[{"id": 1}]) == {}, "it is not at its end"
+    git(host.code, "checkout", "-q", "--", ".")
+
+
+def test_a_file_that_a_command_wrote_is_an_edit_too(host: Host, rules: Any, git: Git) -> None:
+    rules("Tests come with the change", TESTS)
+    session = Session(host)
+    session.before("sed -i s/a/b/ src/a.go && git commit -qam x")
+    put_file(host.code / "src/a.go", "package b\n")
+    commit_all(git, host.code, "by the session")
+    session.after("sed -i s/a/b/ src/a.go && git commit -qam x")
+    assert decided(session.stop())[0] == "block"
+
+
+def test_only_a_command_that_succeeded_after_the_last_edit_keeps_a_rule(host: Host, rules: Any) -> None:
+    rules("Lint before handing over", LINT)
+    early, late, failed = (Session(host, name=name) for name in ("early", "late", "failed"))
+    early.call("make lint")
+    early.edit("src/a.go", "package b\n")
+    word, why = decided(early.stop())
+    assert (word, "`a.go` changed and `make lint` did not succeed since" in why) == ("block", True)
+    late.edit("src/a.go", "package c\n")
+    late.call("make fmt && make lint")
+    assert late.stop() == {}
+    failed.edit("src/a.go", "package d\n")
+    failed.call("make lint", worked=False)
+    assert decided(failed.stop())[0] == "block"
+
+
+def test_a_change_is_judged_as_a_whole_where_there_is_no_session(
+    host: Host, rules: Any, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = rules("Tests come with the change", TESTS)
+    lint = rules("Lint before handing over", LINT)
+    put_file(host.code / "src/a.go", "package b\n")
+    commit_all(git, host.code, "no test")
+    monkeypatch.chdir(host.code)
+    done = run("check", "--since", "HEAD~1")
+    assert done.code == 1
+    assert f"src/a.go:1: {handle} Tests come with the change: `a.go` changed and no test" in done.out
+    assert f"{lint} Lint before handing over: whether `make lint` ran is not seen here" in done.out + done.err
+    assert run("check").code == 0, "what stands there now says nothing of a change"
+    put_file(host.code / "src/a_test.go", "package b\n")
+    assert run("check", "--since", "HEAD~1").code == 0
+
+
+def test_several_checks_of_one_rule_are_held_against_what_each_is_about(host: Host, rules: Any) -> None:
+    text = {"files": "**/*.go", "regex": "panic\\(", "bad": "panic(1)", "good": "return err", "enforce": "deny"}
+    handle = rules("Keep the house in order", text, MISE | {"enforce": "ask"}, TESTS)
+    session = Session(host)
+    assert decided(session.before("go test"))[0] == "ask"
+    edit = {"file_path": str(host.code / "src/a.go"), "old_string": "package a\n", "new_string": "panic(1)\n"}
+    word, why = decided(session.hear("PreToolUse", tool_name="Edit", tool_input=edit))
+    assert (word, f"this edit breaks {handle} at line 1" in why) == ("deny", True)
+    session.edit("src/a.go", "package b\n")
+    assert decided(session.stop())[0] == "block"
