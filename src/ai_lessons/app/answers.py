@@ -508,7 +508,8 @@ class Pending(NamedTuple):
     without approval; `commit` is its blob id). `added`, `removed`: lines of `diff`, against the text in force.
     `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
     turned down. `evidence`: what it links. `report`: what the proposer says. `batch`: names the import that proposed it
-    together with others. `applies_to`: globs of files. `files`: all that is approved with it, whole.
+    together with others. `applies_to`: globs of files. `files`: all that is approved with it, whole. `effects`: what
+    its checks will do.
     """
 
     id: str
@@ -536,6 +537,7 @@ class Pending(NamedTuple):
     batch: str = ""
     applies_to: tuple[str, ...] = ()
     files: tuple[ProposedFile, ...] = ()
+    effects: tuple[str, ...] = ()
 
     def for_agents(self) -> dict[str, Any]:
         """Without the body of what is new, which is in the diff."""

@@ -20,7 +20,7 @@ from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.approval import entry_end, rule_end
-from ai_lessons.model.check_forms import checks_of, text_checks
+from ai_lessons.model.check_forms import checks_of, effects, text_checks
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     HANDLE_LENGTH,
@@ -377,6 +377,7 @@ def described(at: ProposalContext, entry: Entry | None, files: Sequence[Proposed
         tags=entry.tags if entry else (),
         applies_to=tuple(globs(entry.fields.get("applies_to"))) if entry else (),
         evidence=tuple(summaries[target] for target in dict.fromkeys(links) if target in summaries),
+        effects=tuple(effects(entry.fields)) if entry and facts.get("change") != "removal" else (),
         **facts,
     )
 

@@ -590,6 +590,7 @@ def pending(values: Sequence[answers.Pending], view: View) -> str:
         )
         for proposal in shown
     ]  # fmt: skip
+    effects = [f"{line(proposal.handle)} {line(effect)}" for proposal in shown for effect in proposal.effects]
     doubts = [
         f"{line(proposal.branch)}: {'; '.join(_doubts(proposal))}" for proposal in shown if any(_doubts(proposal))
     ]
@@ -598,7 +599,7 @@ def pending(values: Sequence[answers.Pending], view: View) -> str:
         doubts.append(f"… and {len(proposals)} more of import {line(name)}, {doubtful} with something to look at")
     batches = [f"{BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
-    return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, decide])
+    return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *effects, *doubts, decide])
 
 
 def _doubts(proposal: answers.Pending) -> Iterator[str]:
@@ -642,6 +643,7 @@ def proposal(pending: answers.Pending, view: View, past: answers.PastSessions | 
         f"tags: {line(', '.join(pending.tags))}" if pending.tags else "",
         f"rationale: {line(pending.rationale)}" if pending.rationale else "",
         f"changes: {reach(pending)}{tier}" if rule and pending.change in WHAT else "",
+        *(f"checks: {line(effect)}" for effect in pending.effects),
         weighed(past) if past else "",
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(pending)),
     ]

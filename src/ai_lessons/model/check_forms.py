@@ -153,6 +153,34 @@ def described(fields: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def effects(fields: Mapping[str, Any]) -> list[str]:
+    """What each check of a rule will do once it is in force, for who decides about it.
+
+    >>> effects({"check": {"command": "git push --force", "enforce": "deny"}})
+    ['refuses `git push --force`']
+    """
+    return [_effect(check) for check in checks_of(fields)]
+
+
+def _effect(check: AnyCheck) -> str:
+    if isinstance(check, DoneCheck):
+        missing = f"{check.missing} since" if check.ran else check.missing
+        holds = "holds the end of a session once" if check.enforce else "tells the person at the end of a session"
+        return f"{holds} where {_quoted(check.changed)} changed and {missing}"
+    verb = {DENY: "refuses", ASK: "asks before"}.get(check.enforce, "tells the agent before")
+    if isinstance(check, CommandCheck):
+        unless = f" with `{check.unless}` in the line" if check.unless else ""
+        asked = f" a person said `{check.unless_said}`" if check.unless_said else ""
+        ends = " and unless".join(part for part in (unless, asked) if part)
+        return f"{verb} {_quoted(check.command)}" + (f", unless{ends}" if ends else "")
+    files = f"edits of {_quoted(check.files)}" if check.files else "edits of any file"
+    return f"{verb} {files} that match `{check.pattern or check.regex}`"
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return " or ".join(f"`{text}`" for text in texts)
+
+
 def to_run(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What of the checks is needed to run them, as `stored` reads it; empty if there is none."""
     return [as_fields(check._replace(bad=(), good=())) for check in checks_of(fields)]

@@ -71,13 +71,19 @@ class DoneCheck(NamedTuple):
         names = [f"`{base_name(path)}`" for path in paths]
         further = f" and {len(names) - 2} more" if len(names) > 2 else ""
         changed = f"{', '.join(names[:2])}{further} changed"
-        missing = list[str]()
+        since = " since" if self.ran else ""
+        return f"{changed} and {self.missing}{since}"
+
+    @property
+    def missing(self) -> str:
+        """What did not happen where the rule is broken."""
+        parts = list[str]()
         if self.unless_changed:
             tests = "test " if all("test" in glob for glob in self.unless_changed) else ""
-            missing.append(f"no {tests}{_listed(self.unless_changed)} did")
+            parts.append(f"no {tests}{_listed(self.unless_changed)} did")
         if self.ran:
-            missing.append(f"{_listed(self.ran)} did not succeed since")
-        return f"{changed} and {', and '.join(missing)}"
+            parts.append(f"{_listed(self.ran)} did not succeed")
+        return ", and ".join(parts)
 
     def __str__(self) -> str:
         parts = [f"changed {_listed(self.changed)}"]
