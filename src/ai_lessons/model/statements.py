@@ -27,13 +27,13 @@ def sentences(text: str) -> list[str]:
         if fence:
             fenced = not fenced
         elif stripped and not fenced:
-            paragraph.append(_unmarked(stripped))
+            paragraph.append(unmarked(stripped))
             if stripped.startswith("#"):
                 result += prescribing.sentences(paragraph.pop())
     return result
 
 
-def _unmarked(row: str) -> str:
+def unmarked(row: str) -> str:
     """A row without the marks at its beginning: `- [ ] 1. Use x` is `Use x`."""
     for _ in range(4):
         mark = _MARKS.match(row)

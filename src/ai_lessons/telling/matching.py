@@ -92,6 +92,17 @@ def naming(
     return named
 
 
+def speaking_of(repo: Reading, paths: Sequence[str], here: Collection[str]) -> int:
+    """How many rules and lessons of these projects name one of these files or something in it."""
+    within = [in_project(path, repo.options.cwd) for path in paths]
+    number = 0
+    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+        if summary.project in here:
+            places = [anchor.path for anchor in anchors_of(summary.about)]
+            number += any(place in within for place in places) or any_match(globs(summary.applies_to), within)
+    return number
+
+
 def names_code(anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, str, str, str]]) -> int | None:
     """How closely an anchor names what is edited; None: not at all."""
     if anchor.package:

@@ -6,7 +6,6 @@ needed, which moves it up at the next start.
 
 from __future__ import annotations
 
-from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +33,7 @@ from ai_lessons.telling.matching import (
     is_tried,
     learned_from_calls,
     naming,
+    speaking_of,
 )
 from ai_lessons.telling.start import project_of
 
@@ -274,15 +274,15 @@ def _about_an_edit(
         texts.append(f"{in_project(path, repo.options.cwd)}\n{old}\n{new}")
     likely = by_words(repo, "\n".join(texts), BAR, here)
     offers: _Offers = {}
-    at_level = Counter(near for _, near in named)
+    # Of many entries that speak of one file those are about this edit that name its code, or whose words are in it.
+    crowded = speaking_of(repo, paths, here) > FEW
     for summary, near in named:
         if summary.id in looked:
             continue  # its check saw nothing
         by_its_words = likely.get(summary.id)
         score = by_its_words.score or 0.0 if by_its_words else 0.0
-        # Of many entries that name one file or folder only those are about this edit whose words are in it, too.
-        crowded = near < SYMBOL and at_level[near] > FEW
-        if by_its_words or (near > BY_KIND and not crowded):
+        sure = near == SYMBOL or (near > BY_KIND and not crowded)
+        if sure or by_its_words:
             offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
     for rule in broken:
         offers[rule.summary.id] = Offer(rule.summary, EDIT_BAR * (SYMBOL + 1), rule.why)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.plain import DATA, AgentText, behind, clean, count, line, short_name, short_note, short_place
-from ai_lessons.model.statements import decision, says, shortened
+from ai_lessons.model.statements import decision, says, shortened, unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,16 +149,19 @@ def own_words(entry: EntrySummary, text: str) -> str:
     flat = line(body)
     parts = [part for part in parts if part and part not in flat]
     rows = [row.rstrip() for row in body.split("\n") if row.strip()]
-    warning = f" ! {line(str(entry.warning))}" if entry.warning else ""
     first = " | ".join(parts)
     if not first and rows:
-        first, rows = rows[0].strip(), rows[1:]
-    return "\n".join([f"- [{line(entry.handle)}] {first}{warning}", *(f"  {row}" for row in rows)])
+        first, rows = unmarked(rows[0].strip()), rows[1:]
+    return "\n".join([f"- [{line(entry.handle)}] {first}{_short_warning(entry)}", *(f"  {row}" for row in rows)])
+
+
+def _short_warning(entry: EntrySummary) -> str:
+    """That the code changed which an entry speaks of; since when, and by whom, is said when that code is edited."""
+    return " ! its code changed: check first" if entry.warning else ""
 
 
 def _decision_row(entry: EntrySummary, text: str) -> str:
-    warning = f" ! {line(str(entry.warning))}" if entry.warning else ""
-    return f"- [{line(entry.handle)}] {line(decision(entry.title, text))}{warning}"
+    return f"- [{line(entry.handle)}] {line(decision(entry.title, text))}{_short_warning(entry)}"
 
 
 def _beginning(words: str, room: int, handle: str) -> str:
