@@ -282,7 +282,7 @@ def _about_an_edit(
         by_its_words = likely.get(summary.id)
         score = by_its_words.score or 0.0 if by_its_words else 0.0
         sure = near == SYMBOL or (near > BY_KIND and not crowded)
-        if sure or by_its_words:
+        if sure or score >= (EDIT_BAR if crowded else BAR):
             offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
     for rule in broken:
         offers[rule.summary.id] = Offer(rule.summary, EDIT_BAR * (SYMBOL + 1), rule.why)

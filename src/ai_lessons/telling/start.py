@@ -90,7 +90,7 @@ def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
     by_id = {summary.id: summary for summary in summaries}
     refused = tuple(NotShown(by_id[name], word, why) for name, (word, why) in left_out.items())
     needed = {place.summary.id: place.needed for place in places}
-    why = {summary.id: f"holds here, needed in {needed[summary.id]} sessions" for summary in entries}
+    why = {summary.id: _why(needed[summary.id]) for summary in entries}
     notes = tuple(repo.notes())
     pending = 0
     try:
@@ -98,6 +98,12 @@ def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
     except AiLessonsError as error:
         notes = (*notes, f"the proposals cannot be counted: {error.message}")
     return Context(tuple(entries), why, texts, approvals, refused, notes=notes, project=project, pending=pending)
+
+
+def _why(needed: int) -> str:
+    if not needed:
+        return "holds here"
+    return f"holds here, needed in {needed} session{'s' if needed > 1 else ''}"
 
 
 def project_of(repo: Reading, cwd: Path) -> str | None:
