@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
 
-BAR, EDIT_BAR, PROMPT_BAR = 11.0, 26.0, 18.0
+BAR, EDIT_BAR, PROMPT_BAR = 11.0, 26.0, 20.0
 """bench.moment: least score of an entry that a prompt or command may be about, that an edit may be about, which has
 more words, and that is told at a prompt. Fitted on 568 labelled moments of 120 sessions."""
+NEARLY = 0.85  # bench.decisions: share of the best score that a second entry needs at a prompt
 
 _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
 _READ = 2_000  # Characters of a text that are looked at

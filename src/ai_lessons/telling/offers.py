@@ -20,7 +20,7 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.search.terms import BAR, EDIT_BAR, PROMPT_BAR
+from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, PROMPT_BAR
 from ai_lessons.telling.breaches import looks_at_commands
 from ai_lessons.telling.filtering import Candidate, EntryFilter
 from ai_lessons.telling.matching import (
@@ -81,10 +81,12 @@ def at_a_prompt(opened: Library, text: str, shown_before: Collection[str], at_st
     repo.current()
     project = project_of(repo, repo.options.cwd)
     matching = by_words(repo, text, BAR, _here(project))
+    best = max((summary.score or 0.0 for summary in matching.values()), default=0.0)
     sure = {}
     for summary in matching.values():
         score = summary.score or 0.0
-        if score >= PROMPT_BAR:
+        # beside a better one only what is nearly as sure: of second ones half as many were needed
+        if score >= max(PROMPT_BAR, NEARLY * best):
             sure[summary.id] = Offer(summary, score, PROMPT)
     offered = _filtered(repo, Moment.PROMPT, sure, shown_before, at_start, project)
     return _with_unsure(offered, matching, PROMPT)
