@@ -273,3 +273,36 @@ def test_several_checks_of_one_rule_are_held_against_what_each_is_about(host: Ho
     assert (word, f"this edit breaks {handle} at line 1" in why) == ("deny", True)
     session.edit("src/a.go", "package b\n")
     assert decided(session.stop())[0] == "block"
+
+
+def test_explain_names_the_checks_of_commands_and_of_what_was_done_and_changes_nothing(host: Host, rules: Any) -> None:
+    mise = rules("Tests run through mise", MISE | {"enforce": "deny"})
+    commit = rules("Commit when asked", COMMIT)
+    tests = rules("A test comes with a change", TESTS)
+
+    def explained(event: str, **fields: object) -> list[str]:
+        data = {"hook_event_name": event, "session_id": "s", "cwd": str(host.code), **fields}
+        done = run_inside(["admin", "agent-hook", "--explain"], host.code, json.dumps(data))
+        assert (done.code, done.err) == (0, "")
+        return done.out.splitlines()
+
+    def before(command: str) -> list[str]:
+        return explained("PreToolUse", tool_name="Bash", tool_input={"command": command})
+
+    session = Session(host)
+    assert before("go test ./...")[0] == f"told: {mise} Tests run through mise: this command breaks it (deny)"
+    assert before("mise run test -- go test")[:1] != [f"told: {mise} Tests run through mise: this command breaks it"]
+    assert before("git commit -m x")[0] == f"told: {commit} Commit when asked: this command breaks it (tell)"
+    session.hear("UserPromptSubmit", prompt="please commit it")
+    assert before("git commit -m x")[0] == f"not told: {commit}: a person asked for this command"
+
+    session.edit("src/a.go", "package b\n")
+    held = f"held: {tests} A test comes with a change: `a.go` changed and no test `**/*_test.go` did"
+    assert held in explained("Stop")
+    assert held in explained("Stop"), "asking changes nothing"
+    assert session.stop()["decision"] == "block"
+    assert f"told to the person: {held.removeprefix('held: ')}" in explained("Stop")
+    session.stop()
+    assert f"not told: {tests}: told to the person earlier in this session" in explained("Stop")
+    session.edit("src/a_test.go", "package b\n")
+    assert f"not told: {tests}: its check finds nothing missing" in explained("Stop")

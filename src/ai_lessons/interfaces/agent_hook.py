@@ -28,7 +28,7 @@ from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.transcripts import did_not_end, looks_failed, patched_files
 from ai_lessons.telling import keeping, words
 from ai_lessons.telling.breaches import strongest
-from ai_lessons.telling.pipeline import AgentEvent, Budget, handle_event
+from ai_lessons.telling.pipeline import NOTHING, AgentEvent, Budget, handle_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -145,12 +145,15 @@ def respond(
     until = time.monotonic() + PART * (hook.PATIENCE_TO_BEGIN if event.moment is Moment.BEGIN else hook.PATIENCE)
     terms = library_options(chosen)._replace(session=event.session or chosen.session, until=until)
     client = asking(terms)
+    checks = keeping.explained(client, event) if explain else []
     kept = keeping.NOTHING if explain else keeping.at_an_event(client, event)
     if kept.decision == DENY or kept.holds:
         text = words.held(kept.holds) if kept.holds else words.kept(kept.breaches)
         person = words.for_person(kept.for_person)
         return answer(event, text, kept.decision, holds=bool(kept.holds), person=person)
     if (event.host, event.moment) in {(VSCODE, Moment.PROMPT), (OPENCODE, Moment.STOP)}:
+        if explain:
+            return NOTHING.explained(checks)
         return answer(event, None, person=words.for_person(kept.for_person))  # they take no text there
     if event.host == QWEN and event.moment is Moment.PROMPT:
         if not event.text.strip():
@@ -164,7 +167,7 @@ def respond(
         at_the_end = event._replace(moment=Moment.STOP)
         telling = handle_event(client, at_the_end, budget, _no_limit, explain=explain)
     if explain:
-        return telling.explained
+        return telling.explained(checks)
     if telling.offered.breaks:
         keeping.note_broken_by_edit(client, event, telling.offered.breaks)
     text = joined(words.kept(kept.breaches, kept.waiting), telling.text)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import app
 from ai_lessons.app import session_acts
 from ai_lessons.git import files
-from ai_lessons.learning.statistics import BROKEN, IN_SCOPE, STOPPED, Event
-from ai_lessons.model.check_forms import stored, text_checks
+from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED, Event
+from ai_lessons.model.check_forms import TELL, stored, text_checks
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.telling.breaches import Breach, at_a_command, at_the_end, done_checks, strongest
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.app.daemon_client import DaemonClient
+    from ai_lessons.app.session_acts import Acts
     from ai_lessons.app.workspace import Library
     from ai_lessons.telling.pipeline import AgentEvent
 
@@ -131,18 +132,9 @@ def _after_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
 
 def _at_the_end(asking: DaemonClient, event: AgentEvent) -> Kept:
     state = asking.options.state_dir
-    acts = session_acts.read(state, event.session)
-    if not acts.files and not acts.spans:
+    breaches, names = _seen_at_the_end(asking, event, session_acts.read(state, event.session))
+    if not names:
         return NOTHING
-    rules = [rule for rule in asking("checks_here", event.cwd) if done_checks(rule)]
-    edits = session_acts.edits_of(acts, event.cwd) if rules else {}
-    if not edits:
-        return NOTHING
-    breaches, names = list[Breach](), list[str]()
-    for rule in rules:
-        breach, seen = at_the_end(rule, edits, acts.succeeded)
-        breaches += [breach] if breach else []
-        names += seen
     with session_acts.opened(state, event.session) as acts:
         holds = [breach for breach in breaches if breach.enforce and breach.rule.id not in acts.held]
         later = [breach for breach in breaches if breach not in holds and breach.rule.id not in acts.told]
@@ -150,6 +142,57 @@ def _at_the_end(asking: DaemonClient, event: AgentEvent) -> Kept:
         acts.told += [breach.rule.id for breach in later]
     _note(asking, event, [*names, *(f"{STOPPED} {breach.rule.id}" for breach in holds)])
     return Kept(holds=tuple(holds), for_person=tuple(later))
+
+
+def _seen_at_the_end(asking: DaemonClient, event: AgentEvent, acts: Acts) -> tuple[list[Breach], list[str]]:
+    """How what a session did breaks rules, and what is to be noted of them."""
+    breaches, names = list[Breach](), list[str]()
+    if not acts.files and not acts.spans:
+        return breaches, names
+    rules = [rule for rule in asking("checks_here", event.cwd) if done_checks(rule)]
+    edits = session_acts.edits_of(acts, event.cwd) if rules else {}
+    for rule in rules if edits else ():
+        breach, seen = at_the_end(rule, edits, acts.succeeded)
+        breaches += [breach] if breach else []
+        names += seen
+    return breaches, names
+
+
+def explained(asking: DaemonClient, event: AgentEvent) -> list[str]:
+    """What checks of commands and of what was done say at an event, a line for each rule; nothing is remembered."""
+    if not asking.root.is_dir():
+        return []
+    acts = session_acts.read(asking.options.state_dir, event.session)
+    rows = list[str]()
+    if event.moment is Moment.BEFORE_TOOL and event.command:
+        for rule in asking("checks_here", event.cwd):
+            breach, seen = at_a_command(rule, event.command, [*acts.said])
+            rows += [_explained_at_a_command(rule, breach, seen)] if seen else []
+    elif event.moment is Moment.STOP and not event.unfinished:
+        breaches, names = _seen_at_the_end(asking, event, acts)
+        rows = [_explained_at_the_end(breach, acts) for breach in breaches]
+        broken = {breach.rule.id for breach in breaches}
+        in_scope = {name.split(" ")[1] for name in names} - broken
+        for rule in asking("checks_here", event.cwd) if in_scope else ():
+            rows += [f"not told: {rule.handle}: its check finds nothing missing"] if rule.id in in_scope else []
+    return rows
+
+
+def _explained_at_a_command(rule: EntrySummary, breach: Breach | None, seen: Sequence[str]) -> str:
+    if breach:
+        return f"told: {rule.handle} {rule.title}: this command breaks it ({breach.enforce or TELL})"
+    if f"{ALLOWED} {rule.id}" in seen:
+        return f"not told: {rule.handle}: a person asked for this command"
+    return f"not told: {rule.handle}: its check does not fire on this command"
+
+
+def _explained_at_the_end(breach: Breach, acts: Acts) -> str:
+    rule = breach.rule
+    if breach.enforce and rule.id not in acts.held:
+        return f"held: {rule.handle} {rule.title}: {breach.why}"
+    if rule.id not in acts.told:
+        return f"told to the person: {rule.handle} {rule.title}: {breach.why}"
+    return f"not told: {rule.handle}: told to the person earlier in this session"
 
 
 def _note(asking: DaemonClient, event: AgentEvent, names: Sequence[str]) -> None:

@@ -95,10 +95,9 @@ class Told(NamedTuple):
     offered: Context = Context()
     sentences: tuple[str, ...] = ()
 
-    @property
-    def explained(self) -> str:
-        """What is told and what is not, a line for each with the reason."""
-        return words.explained(self.entries, self.offered, self.sentences)
+    def explained(self, checks: Sequence[str] = ()) -> str:
+        """What is told and what is not, a line for each with the reason, below what `checks` say."""
+        return words.explained(self.entries, self.offered, self.sentences, checks)
 
 
 NOTHING = Told()

@@ -281,9 +281,12 @@ def for_person(breaches: Sequence[Breach]) -> AgentText:
     return behind("", *(f"ai-lessons: {line(breach.sentence)}" for breach in breaches))
 
 
-def explained(entries: Sequence[EntrySummary], offered: Context, sentences: Sequence[str]) -> str:
-    """What is told and what is not, a line for each with the reason."""
-    rows = [f"told: {line(x.handle)} {line(x.title)}: {line(offered.why.get(x.id, ''))}" for x in entries]
+def explained(
+    entries: Sequence[EntrySummary], offered: Context, sentences: Sequence[str], checks: Sequence[str] = ()
+) -> str:
+    """What is told and what is not, a line for each with the reason, below what `checks` say."""
+    rows = [line(check) for check in checks]
+    rows += [f"told: {line(x.handle)} {line(x.title)}: {line(offered.why.get(x.id, ''))}" for x in entries]
     rows += [f"told: {sentence}" for sentence in sentences]
     rows += [_refused(left) for left in offered.left_out]
     return "\n".join(rows) or "nothing fits"
