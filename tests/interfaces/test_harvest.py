@@ -425,6 +425,7 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
     made = run(*rule, "Use tox, because make hides which test failed", "--applies-to", "tox.ini").json
     assert made["past"] == {
         "sessions": 2, "told": 2, "said": 1, "edits": 2, "commands": 0, "characters": 90, "apart": 1,
+        "checked": 0,
     }  # fmt: skip
     made = run(*rule, "Ask before the tests run", "--about", "command: make test").json
     assert made["past"]["commands"] == 2

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         checked_files as checked_files,
         daemon_client as daemon_client, editing as editing, entries as entries, harvest as harvest, health as health,
         lessons as lessons, link_effects as link_effects, open_repository as open_repository, pending as pending,
-        promotion as promotion, proposals as proposals, quotes as quotes,
+        played_checks as played_checks, promotion as promotion, proposals as proposals, quotes as quotes,
         resources as resources, review as review, rule_checks as rule_checks,
         running as running, search as search, search_index as search_index,
         secrets as secrets, session_acts as session_acts, setup as setup, sharing as sharing, transfer as transfer,

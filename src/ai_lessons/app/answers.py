@@ -460,7 +460,8 @@ class PastSessions(NamedTuple):
     """In how many `sessions` of this machine a proposal would have been `told`, and about so many characters in all.
 
     Of these, `said`: a person said it again there; `edits`, `commands`: what it names was edited or run. `apart`:
-    sessions that it came from, which count in none of these.
+    sessions that it came from, which count in none of these. `checked`: sessions in which its checks of commands and of
+    what was done were played; then `commands` has those in which they would have spoken.
     """
 
     sessions: int
@@ -470,6 +471,7 @@ class PastSessions(NamedTuple):
     commands: int
     characters: int
     apart: int
+    checked: int = 0
 
 
 @json_fields(optional=("past",))

@@ -29,9 +29,11 @@ from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import expression, lessons
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.anchors import anchors_of, commands_of
+from ai_lessons.model.check_forms import checks_of
 from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen, named_commands
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, check_path
+from ai_lessons.model.rule_checks import InvalidPattern
 from ai_lessons.model.texts import one_line
 from ai_lessons.model.transcripts import READER, Transcript, base_name
 from ai_lessons.search import terms
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Context, Pending
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.model import Where
+    from ai_lessons.model.command_checks import CommandCheck
+    from ai_lessons.model.done_checks import DoneCheck
     from ai_lessons.model.transcripts import Shape
 
 
@@ -456,12 +460,13 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     """What the sessions of this machine say for a proposal; None without any, and where it is no rule or lesson.
 
     It would have been told at an edit of what it names, before a command that it names, and at a prompt with half of
-    the words of its title, which says it again. Counted apart are the sessions that it quotes, or else the first one
-    that said it.
+    the words of its title, which says it again. A rule with checks of commands, or of what was done, speaks where they
+    do. Counted apart are the sessions that it quotes, or else the first one that said it.
     """
     entry = app.proposals.entry_of(proposal.path, {x.path: x.new.encode() for x in proposal.files if x.new is not None})
     if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:
         return None
+    checks = app.played_checks.playable(checks_of(entry.fields))
     seen = _read_at_a_decision(opened, where)
     words, project, about = {*terms.terms(entry.title)}, entry.project, entry.fields.get("about")
     globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
@@ -472,14 +477,37 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     again = [x for x in rows if x.sort == "said" and 2 * len(words.intersection(x.text.split())) >= max(len(words), 3)]
     edits = [x for x in rows if x.sort == "edit" and any_match(globs, [x.text])]
     ran = {call.session for each in seen for call in each.happened if call.project in here and call.fits(forms)}
-    every = {x.session for x in rows}
+    played = _played(opened, where, checks, project) if checks else {}
+    if checks:
+        ran = {name for name, speaks in played.items() if speaks}
+    every = {x.session for x in rows} | played.keys()
     apart = {name for name in every if f"session {name}" in entry.body} or {x.session for x in again[:1]}
     reached = ({x.session for x in (*again, *edits)} | ran) - apart
     repeated, edited = (len({x.session for x in what} - apart) for what in (again, edits))
     if not every:
         return None
     characters = len(reached) * len(entry.title + entry.body)
-    return PastSessions(len(every - apart), len(reached), repeated, edited, len(ran - apart), characters, len(apart))
+    figures = len(every - apart), len(reached), repeated, edited, len(ran - apart), characters, len(apart)
+    return PastSessions(*figures, len(played.keys() - apart))
+
+
+def _played(opened: Library, where: Where, checks: Sequence[CommandCheck | DoneCheck], project: str) -> dict[str, bool]:
+    """By session of the project whether a check would have spoken; of the newest as many as a reviewer has time for."""
+    left, by_session = AT_A_DECISION, dict[str, bool]()
+    name_of = cache(project_of)
+    for file, status in transcripts(where, opened.options.cwd, ""):
+        left -= status.st_size
+        if left < 0:
+            break
+        with suppress(AiLessonsError, InvalidPattern):  # one that cannot be read is no evidence
+            for transcript in sessions(file):
+                name = name_of(transcript.first_cwd)
+                if project not in {name, GLOBAL_PROJECT} and not git_files.same_name(project, name):
+                    continue
+                session = clean_session(cleaned(transcript.session))
+                speaks = app.played_checks.would_speak(checks, transcript)
+                by_session[session] = by_session.get(session, False) or speaks
+    return by_session
 
 
 def _read_at_a_decision(opened: Library, where: Where) -> list[TranscriptContents]:

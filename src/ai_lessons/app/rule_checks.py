@@ -20,9 +20,9 @@ from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, c
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
 from ai_lessons.model import PROJECT, expression, rule_checks
-from ai_lessons.model.check_forms import stored, text_checks
+from ai_lessons.model.check_forms import stored, text_checks, to_run
 from ai_lessons.model.done_checks import DoneCheck
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, id_end, json_fields
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, id_end, json_fields
 from ai_lessons.model.rule_checks import (
     ASK_OR_DENY,
     DENY,
@@ -38,6 +38,7 @@ from ai_lessons.model.rule_checks import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from ai_lessons.app.answers import Pending
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.rule_checks import Check
@@ -380,6 +381,73 @@ def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> Count
     rows = [{"path": path, "rule": rule, "line": mark, "count": n} for (path, rule, mark), n in sorted(counts.items())]
     files.write(file, json.dumps({"version": 1, "findings": rows}, indent=1).encode() + b"\n")
     return Counter(map(_key, findings))
+
+
+# --- proposals, which check nothing yet ---
+
+AT_A_DECISION = 2.0  # seconds of CPU in which a reviewer is told what breaks the checks of proposals today
+_NAMED = 3  # lines that are named
+
+
+def with_lines_broken(library: Library, proposals: Sequence[Pending]) -> tuple[Pending, ...]:
+    """The proposals, each saying among its effects how many lines of the project around break its checks today."""
+    repo = library.reading
+    cwd = repo.options.cwd
+    top = files.top_of(cwd)
+    if top is None or top == library.primary.store.root:
+        return tuple(proposals)
+    names = files.names_of(cwd)
+    rules, of_proposal = list[_Rule](), list[list[_Rule]]()
+    for proposal in proposals:
+        summary = _if_approved(library, proposal)
+        numbered = list[_Rule]()
+        if summary is not None and _holds(summary, names):
+            for check in text_checks(stored(summary.check)):
+                # two proposals may be about the same rule: a number of its own tells their checks apart
+                numbered += [_Rule(summary, check, len(rules) + len(numbered))] if runs(check) else []
+        of_proposal.append(numbered)
+        rules += numbered
+    if not rules:
+        return tuple(proposals)
+    hurry = _hurry(AT_A_DECISION)
+    run, around = _Run(rules, hurry), CheckedFiles(repo, top, [], "")
+    for path in around.names:
+        if hurry():
+            run.stopped |= {rule.key for rule in rules}
+            break
+        run.see(around, top, path)
+    return tuple(_with_lines(run, *each) for each in zip(proposals, of_proposal, strict=True))
+
+
+def _if_approved(library: Library, proposal: Pending) -> EntrySummary | None:
+    """What a proposal would be in force; None: no rule, or one that goes."""
+    texts = {file.path: file.new.encode() for file in proposal.files if file.new is not None}
+    entry = app.proposals.entry_of(proposal.path, texts)
+    if entry is None or entry.kind != Kind.RULE or proposal.change == "removal":
+        return None
+    checks = to_run(entry.fields)
+    tier = library.primary.options.tier
+    return EntrySummary(
+        entry.id, proposal.handle, Kind.RULE, entry.title, entry.project, (), (), entry.path, tier=tier, check=checks
+    )
+
+
+def _with_lines(run: _Run, proposal: Pending, rules: Sequence[_Rule]) -> Pending:
+    keys = {rule.key for rule in rules}
+    if not keys:
+        return proposal
+    places = sorted({(finding.path, finding.line) for finding in run.findings if finding.key in keys and finding.first})
+    is_partial = bool(keys & run.stopped)
+    if places:
+        named = [f"{path}:{line}" for path, line in places[:_NAMED]]
+        named += ["…"] if len(places) > _NAMED else []
+        number = f"at least {len(places):,}" if is_partial else f"{len(places):,}"
+        sentence = f"lines of the code here that break it today: {number} ({', '.join(named)})"
+    elif is_partial:
+        sentence = "the code here was not all looked at for lines that break it today"
+    else:
+        sentence = "no line of the code here breaks it today"
+    return proposal._replace(effects=(*proposal.effects, sentence))
 
 
 # --- an edit that is about to be made ---

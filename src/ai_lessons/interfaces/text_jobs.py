@@ -615,9 +615,12 @@ def _doubts(proposal: answers.Pending) -> Iterator[str]:
 def weighed(value: answers.PastSessions) -> str:
     """What past sessions say of a proposal, in a sentence or two."""
     apart = f" It came from {count(value.apart, 'session')}, counted apart." if value.apart else ""
+    if value.checked:
+        apart = f" Its checks would have spoken in {value.commands:,} of {count(value.checked, 'session')}.{apart}"
     if not value.told:
         return f"told: in none of {count(value.sessions, 'session')} of this machine.{apart}"
-    ways = ((value.said, "it was said again"), (value.edits, "what it names was edited"), (value.commands, "run"))
+    spoke = "its checks spoke" if value.checked else "run"
+    ways = ((value.said, "it was said again"), (value.edits, "what it names was edited"), (value.commands, spoke))
     where = ", ".join(f"in {times:,} {way}" for times, way in ways if times)
     return (
         f"told: in {value.told:,} of {count(value.sessions, 'session')} of this machine ({where}), "

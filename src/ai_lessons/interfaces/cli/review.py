@@ -264,8 +264,14 @@ def _past(call: Call, proposal: Pending) -> app.answers.PastSessions | None:
     return app.harvest.past(call.library, settings.where(os.environ, call.settings.cwd), proposal)
 
 
+def _with_lines_broken(call: Call, proposals: Sequence[Pending]) -> tuple[Pending, ...]:
+    """The proposals with what breaks their checks in the code around, for a person; an agent decides about none."""
+    return tuple(proposals) if call.tool else app.rule_checks.with_lines_broken(call.library, proposals)
+
+
 def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
     """A proposal in full, and how its text differs from the entries that it resembles."""
+    (proposal,) = _with_lines_broken(call, [proposal])
     blocks = [text_jobs.proposal(proposal, call.view, _past(call, proposal))]
     for name in (similar.partition(" ")[0] for similar in proposal.similar):
         bodies = [other.body for other in waiting if other.handle == name]
@@ -330,6 +336,7 @@ def _present(
     call: Call, proposals: Sequence[Pending], question: str, *, yes: bool = False, refused: str = NOT_APPROVED
 ) -> None:
     """Show proposals in full, several below a table, with `--json` on stderr; ask once unless `yes`. Raises Refused."""
+    proposals = _with_lines_broken(call, proposals)
     head = [text_jobs.pending(proposals, call.view)] if len(proposals) > 1 else []
     cards = (text_jobs.proposal(proposal, call.view, _past(call, proposal)) for proposal in proposals)
     text = "\n\n".join([*head, *cards])
@@ -583,7 +590,7 @@ def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> N
         number = app.pending.count(call.library.primary)
         click.echo(output.dump({"pending": number}) if call.json else number)
     elif only_list:
-        call.answer(app.review.pending_rules(call.library), text_jobs.pending, paged=True)
+        call.answer(_with_lines_broken(call, app.review.pending_rules(call.library)), text_jobs.pending, paged=True)
         call.note(call.library.primary.notes())
     else:
         run(call, sign=sign)

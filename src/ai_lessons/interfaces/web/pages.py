@@ -488,6 +488,8 @@ def review(opened: Library, asked: Asked) -> Page:
     ref = asked.get("ref", "")
     chosen = next((n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0)
     proposal = pending[chosen] if pending else None
+    if proposal:
+        (proposal,) = app.rule_checks.with_lines_broken(opened, [proposal])
     batch: Sequence[app.answers.Pending] = ()
     if proposal and proposal.batch:
         batch = app.review.pending_rules(opened, app.review.Batch(batch=proposal.batch, of=proposal.branch))
