@@ -7,7 +7,7 @@ import pytest
 
 from ai_lessons.app import editing, health, proposals, resources, review
 from ai_lessons.app.answers import LessonDraft, RuleDraft
-from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, UNHEEDED, Event
+from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, SCRIPT, World, lesson
 from real_world import Git, put_file
@@ -205,15 +205,6 @@ def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) ->
     assert len(found(world)) == 1
     review.approve_rule(world.fresh(), made.handle)
     assert found(world) == []
-
-
-def test_what_was_told_and_not_followed_comes_first_with_what_could_be_done(world: World) -> None:
-    place(world, OTHER, review_by="2026-10-01")
-    place(world)
-    happened(world, LESSON, UNHEEDED, UNHEEDED)
-    (entry, reason, detail), *rest = found(world)
-    assert (entry, reason, OTHER in {name for name, *_ in rest}) == (LESSON, "not_followed", True)
-    assert detail.startswith("told and not followed in 2 sessions, and said again: make it a check")
 
 
 def test_what_an_agent_wrote_from_what_a_person_said_is_shown_with_the_quote_until_it_is_kept(world: World) -> None:

@@ -215,13 +215,13 @@ def test_the_start_names_first_what_sessions_needed_and_the_text_comes_when_it_d
     assert "Ask Ada." in asks(host, "are migrations of tables done in a window at night?", "2")
 
 
-def test_what_is_said_again_to_a_session_that_was_told_is_noted_once(host: Host, knowledge: Path) -> None:
+def test_a_prompt_like_what_the_session_was_told_is_noted_once_as_a_need(host: Host, knowledge: Path) -> None:
     add(knowledge, "jira-api/lessons/z.md", "7000ZZ", "Migrations of tables run in a window at night", "", "Ask Ada.")
     host.hear("session_start", session_id="s")
     for _ in range(2):
         asks(host, "we should never run migrations of tables outside of the window at night, because orders stop")
         logs = "".join(x.read_text() for x in (knowledge / ".git/ai-lessons/events").glob("*.jsonl"))
-        assert (logs.count('"event":"unheeded"'), logs.count('"event":"needed"')) == (1, 1)
+        assert (logs.count('"event":"unheeded"'), logs.count('"event":"needed"')) == (0, 1)
 
 
 def test_a_session_is_told_no_more_than_its_budget_after_the_start(host: Host, knowledge: Path) -> None:

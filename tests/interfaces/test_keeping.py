@@ -1,11 +1,19 @@
 """Checks on commands and on what was done, at the events of hosts: what is told, asked, refused, held, written down."""
 
 import json
+import os
+from contextlib import closing
+from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
+from ai_lessons import settings
+from ai_lessons.interfaces.mcp.tools import SessionPool
+from ai_lessons.interfaces.web import server
 from interfaces.agent_host import Host
 from interfaces.world import Run, run_inside
 from real_world import Git, commit_all, put_file
@@ -306,3 +314,46 @@ def test_explain_names_the_checks_of_commands_and_of_what_was_done_and_changes_n
     assert f"not told: {tests}: told to the person earlier in this session" in explained("Stop")
     session.edit("src/a_test.go", "package b\n")
     assert f"not told: {tests}: its check finds nothing missing" in explained("Stop")
+
+
+def lines_about(handle: str, run: Run) -> list[str]:
+    """What a person reads of a rule at each place: the entry, the review, the figures, and two pages."""
+    commands = (("recall", "show", handle), ("admin", "review", "--list"), ("admin", "stats"))
+    texts = [run(*command).out for command in commands]
+    with closing(SessionPool(partial(settings.load, os.environ))) as pool:
+        client = TestClient(server.Guard(server.Site(pool).app(), "x", 8080), base_url="http://localhost:8080")
+        texts += [unescape(client.get(f"/x/{path}").text) for path in (f"entry/{handle}", "learning")]
+    return texts
+
+
+def test_whether_a_rule_was_kept_is_one_line_wherever_a_person_looks(host: Host, rules: Any, run: Run) -> None:
+    handle = rules("Tests run through mise", MISE)
+    session = Session(host)
+    session.hear("SessionStart", source="startup")
+    session.before("go test ./...")
+    line = "in scope in 1 session, broken in 1 after it was told: deny it? (told in 1)"
+    for text in lines_about(handle, run):
+        assert text.count(line) == 1, text
+    shown = run("recall", "show", handle, "--json").json["kept"]
+    assert (shown["in_scope"], shown["broken_told"], shown["stopped"]) == (1, 1, 0)
+
+
+def test_a_prompt_like_a_rule_accuses_nobody(host: Host, rules: Any, run: Run) -> None:
+    handle = rules("Tests run through mise", MISE)
+    session = Session(host)
+    session.hear("SessionStart", source="startup")
+    for prompt in ("no, the tests shall not run through mise here", "tests run through mise, I said"):
+        session.hear("UserPromptSubmit", prompt=prompt)
+    shown, reviewed, *others = lines_about(handle, run)
+    assert "kept or not: told in 1 session\n" in shown
+    assert handle not in reviewed
+    for text in others:
+        assert "broken" not in text
+
+
+def test_what_is_told_at_a_breach_was_not_told_before_it(host: Host, rules: Any, run: Run) -> None:
+    text = {"files": "**/*.go", "regex": "panic\\(", "bad": "panic(1)", "good": "return err"}
+    handle = rules("Return errors", text)
+    Session(host).edit("src/a.go", "panic(1)\n")
+    shown = run("recall", "show", handle).out
+    assert "in scope in 1 session, broken in 1, never after it was told (told in 1)" in shown

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.git.objects import FileRevision
+    from ai_lessons.learning.kept import RuleSessions
     from ai_lessons.learning.selection import NotShown, ShownEntry
     from ai_lessons.learning.statistics import ParameterState, UsageTally
     from ai_lessons.model.chunks import TextSection
@@ -283,7 +284,7 @@ def _for_agents(data: dict[str, Any], approvals: Mapping[str, Approval]) -> dict
 class Shown(NamedTuple):
     """All about one entry (`approval`: of rules, `usage`: of lessons); with a `section` `body` is only that.
 
-    `silent`: why it is told to nobody who does not ask.
+    `silent`: why it is told to nobody who does not ask. `kept`: of rules, in how many sessions it was kept or not.
     """
 
     entry: EntrySummary
@@ -298,6 +299,7 @@ class Shown(NamedTuple):
     approval: Approval | None = None
     usage: Usage | None = None
     silent: str = ""
+    kept: KeptRule | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The entry, its text, and what its kind has: the code of a script, the approval of a rule, else its usage."""
@@ -306,6 +308,8 @@ class Shown(NamedTuple):
             data[name] = getattr(self, name)
         if self.entry.kind is Kind.RULE:
             data["approval"] = self.approval
+            if self.kept:
+                data["kept"] = self.kept.sessions
         elif self.usage:
             data["usage"] = self.usage
         if self.entry.kind is Kind.SCRIPT:
@@ -327,6 +331,15 @@ class Listing(NamedTuple):
         return [
             entry.as_json() | ({"silent": silent[entry.id]} if entry.id in silent else {}) for entry in self.entries
         ]
+
+
+class KeptRule(NamedTuple):
+    """In how many sessions of this clone what happened to a rule, and that in one line."""
+
+    handle: str
+    title: str
+    sessions: RuleSessions
+    line: str
 
 
 class Judged(NamedTuple):

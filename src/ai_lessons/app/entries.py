@@ -226,6 +226,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         section=chosen.number if chosen else None,
         notes=notes,
         approval=approval_of(repo, summary) if summary.kind is Kind.RULE else None,
+        kept=repo.usages.kept([summary]).get(summary.id) if summary.kind is Kind.RULE else None,
         usage=repo.usages.of(summary) if summary.kind is Kind.LESSON else None,
         silent=repo.usages.silent([summary]).get(summary.id, "") if summary.kind is Kind.LESSON else "",
     )

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import anchors, authorship, editing, secrets, setup
-from ai_lessons.app.answers import Judged, Stale, Written
+from ai_lessons.app.answers import Judged, KeptRule, Stale, Written
 from ai_lessons.app.link_effects import superseded_by
 from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
+from ai_lessons.app.usage import JUDGED
 from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UnsupportedRepository
@@ -72,7 +73,7 @@ class Stats(NamedTuple):
     """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet.
 
     `approval_lead_time`: median seconds from the last commit of a proposal to the merge that approved it; None: no
-    rule in force came by a merge.
+    rule in force came by a merge. `kept`: the rules that checks saw, the least followed first.
     """
 
     entries: Mapping[str, int]
@@ -96,13 +97,15 @@ class Stats(NamedTuple):
     ablation: Effect | None = None
     clusters: tuple[int, ...] = ()
     approval_lead_time: int | None = None
+    kept: tuple[KeptRule, ...] = ()
 
 
 @json_fields(entry=True)
 class Outdated(NamedTuple):
     """An entry to look at again.
 
-    `reason`: not_followed, quoted, about, review_by, asked, applies_to, repeats, source, failing, or never_helpful.
+    `reason`: not_followed, never_broken, quoted, about, review_by, asked, applies_to, repeats, source, failing, or
+    never_helpful.
     """
 
     entry: EntrySummary
@@ -344,8 +347,10 @@ class _Review:
         ]
         texts = ((entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items())
         self._quotes = {entry_id: quote[1] for entry_id, quote in texts if quote}
-        unheeded = sorted(summaries.keys() & self._tallies.keys(), key=lambda name: -self._tallies[name].unheeded)
-        first = [*(name for name in unheeded if self._tallies[name].unheeded), *self._speaking]
+        self._kept = self._repo.usages.kept(rule for rule in summaries.values() if rule.kind is Kind.RULE)
+        not_followed = [rule for rule, kept in self._kept.items() if kept.sessions.not_followed]
+        not_followed.sort(key=lambda rule: -self._kept[rule].sessions.not_followed)
+        first = [*not_followed, *self._speaking]
         for summary in ({entry_id: summaries[entry_id] for entry_id in first} | summaries).values():
             findings = list(self._findings(summary))
             if findings and (summary.kind is Kind.RULE or superseded_by(self._repo, summary.id) is None):
@@ -365,11 +370,12 @@ class _Review:
             yield Outdated(summary, "about", self._speaking[summary.id].warning)
         if rests:
             return
+        if kept := self._kept.get(summary.id):
+            if kept.sessions.not_followed:
+                yield Outdated(summary, "not_followed", kept.line)
+            elif kept.sessions.kept_untold:
+                yield Outdated(summary, "never_broken", kept.line)
         tally = self._tallies.get(summary.id)
-        if tally and tally.unheeded:
-            helps = "make it a check, say in its title what to do, or name its code with `about`"
-            times = f"in {tally.unheeded} session{'s' * (tally.unheeded > 1)}"
-            yield Outdated(summary, "not_followed", f"told and not followed {times}, and said again: {helps}")
         if quote := self._quotes.get(summary.id):
             yield Outdated(summary, "quoted", f'an agent wrote it from what a person said: "{one_line(quote, 160)}"')
         for fault in self._code.unmatched(summary.applies_to, summary.project) if self._code else ():
@@ -685,7 +691,21 @@ def stats(library: Library) -> Stats:
         ablation=measured(cache.in_sessions()) if cache else None,
         clusters=tuple(len(cluster) for cluster in clusters(pair for pair in pairs if {*pair} <= summaries.keys())),
         approval_lead_time=_lead_time(repo),
+        kept=_kept_rules(repo),
     )
+
+
+def _kept_rules(repo: RepositorySession) -> tuple[KeptRule, ...]:
+    """The rules in force that checks saw in sessions, the least followed first."""
+    rules = repo.current().select(Filter(kinds=frozenset({Kind.RULE})))
+    kept = [rule for rule in repo.usages.kept(rules).values() if rule.sessions.in_scope or rule.sessions.ignored]
+    kept.sort(key=_least_followed)
+    return tuple(kept[:JUDGED])
+
+
+def _least_followed(rule: KeptRule) -> tuple[int, int, int, str]:
+    sessions = rule.sessions
+    return -sessions.not_followed, -sessions.broken, -sessions.in_scope, rule.handle
 
 
 def _lead_time(repo: RepositorySession) -> int | None:

@@ -9,11 +9,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app import secrets
-from ai_lessons.app.answers import Judged
+from ai_lessons.app.answers import Judged, KeptRule
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.git.store import EventLog, Job
 from ai_lessons.git.worktree import shared_files
 from ai_lessons.learning import selection, statistics
+from ai_lessons.learning.kept import RuleSessions, line_of
 from ai_lessons.learning.selection import TIRED, unused
 from ai_lessons.learning.statistics import USES, Event
 from ai_lessons.model import entries, expression
@@ -54,11 +55,15 @@ CREATE TABLE tallies (
     brought INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-SCHEMA = Schema("usage cache", _TABLES, 14)  # raised when the tables change, or what is counted
+SCHEMA = Schema("usage cache", _TABLES, 15)  # raised when the tables change, or what is counted
+_LISTED = "IN (SELECT value FROM json_each(?))"
 _LAST = "(SELECT coalesce(max(id), '') FROM events WHERE entry = :entry AND word IN ({}) AND clone = '')"
 _USED = f"'{statistics.HELPFUL}', '{statistics.FOLLOWED}', '{statistics.HELD}', '{statistics.RESTORED}'"
 _AGAINST = f"'{statistics.IGNORED}', '{statistics.CONTRADICTED}', '{statistics.RECURRED}'"
 _FOR = ", ".join(f"'{word}'" for word in statistics.SPEAKS_FOR)
+_CHECKED = (statistics.IN_SCOPE, statistics.BROKEN, statistics.STOPPED, statistics.ALLOWED)
+_BY_CHECKS = ", ".join(f"'{word}'" for word in _CHECKED)
+_BY_TELLING = f"'{statistics.TOLD}', '{statistics.INJECTED}'"
 _BROUGHT = f"session LIKE '{statistics.IMPORTED}%'"
 """Of what speaks against an entry only that counts since it was last restored here."""
 _FOLD = f"""
@@ -72,6 +77,23 @@ SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused), sum(brought) FROM (
     FROM events, since WHERE entry = :entry AND word <> '' GROUP BY word, clone
 ) GROUP BY entry
 """  # noqa: S608 - our own words
+_MILLISECOND = "substr(id, 1, 10)"  # What a ULID says of its time
+_KEPT = f"""
+WITH seen AS (
+    SELECT entry, word, CASE session WHEN '' THEN id ELSE session END AS session, min({_MILLISECOND}) AS first
+    FROM events WHERE entry {_LISTED} AND clone = '' AND NOT {_BROUGHT} GROUP BY 1, 2, 3
+), sessions AS (
+    SELECT entry, {", ".join(f"max(word = '{word}') AS {word}" for word in (*_CHECKED, statistics.IGNORED))},
+        max(word IN ({_BY_CHECKS})) AS by_check, max(word IN ({_BY_TELLING})) AS by_telling,
+        min(CASE WHEN word IN ({_BY_TELLING}) THEN first END)
+            <= min(CASE WHEN word IN ({_BY_CHECKS}) THEN first END) AS told_before
+    FROM seen GROUP BY entry, session
+)
+SELECT entry, sum(by_check), sum(by_check AND NOT by_telling), sum(by_telling), sum(broken),
+    sum(broken AND coalesce(told_before, 0)), sum(stopped), sum(allowed), sum(ignored)
+FROM sessions GROUP BY entry
+"""  # noqa: S608 - our own words
+"""The counts of `RuleSessions`. What a rule is told at a breach comes after what the check saw, so it is not before."""
 _OURS = "(excluded.clone = '' AND clone <> '')"  # An event of this clone wins over others with its id
 _EVENT = (
     "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"  # noqa: S608 - our own words
@@ -88,7 +110,6 @@ _LOG = (
     " damaged = damaged + excluded.damaged"
 )
 _WORDS = frozenset((*USES, *statistics.TURNS))
-_LISTED = "IN (SELECT value FROM json_each(?))"
 
 
 class UsageCache(Database):
@@ -116,6 +137,11 @@ class UsageCache(Database):
         rows = self.rows(every) if entries is None else self.rows(listed, (json.dumps(list(entries)),))
         tally, words = statistics.Tallies, len(USES)
         return {entry: tally._make([*values[words:], tally(*values[:words])]) for entry, *values in rows}
+
+    def kept(self, rules: Iterable[str]) -> dict[str, RuleSessions]:
+        """In how many sessions of this clone what happened to each of these rules; none to which nothing did."""
+        rows = self.rows(_KEPT, (json.dumps(list(rules)),))
+        return {rule: RuleSessions(*counts) for rule, *counts in rows}
 
     def sessions_since(self, entry: str, seconds: float) -> int:
         """In how many sessions of this clone an entry was shown after a time (seconds since 1970)."""
@@ -239,6 +265,19 @@ class Usages:
         """What happened to each of these entries, or to all; those to which nothing happened are left out."""
         cache = self.cache
         return cache.tallies(entries) if cache else {}
+
+    def kept(self, rules: Iterable[EntrySummary]) -> dict[str, KeptRule]:
+        """By id, in how many sessions of this clone what happened to these rules; none of which nothing can be said."""
+        cache = self.cache
+        if cache is None:
+            return {}
+        by_id = {rule.id: rule for rule in rules}
+        kept: dict[str, KeptRule] = {}
+        for entry_id, sessions in cache.kept(by_id).items():
+            rule = by_id[entry_id]
+            if line := line_of(rule, sessions):
+                kept[entry_id] = KeptRule(rule.handle, rule.title, sessions, line)
+        return kept
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""

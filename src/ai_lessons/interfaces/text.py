@@ -233,6 +233,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         yield _joined(("suggested by", approval.suggested_by))
     if value.usage and is_used(value.usage):
         yield from usage(value.usage, view)
+    if value.kept:
+        yield f"kept or not: {value.kept.line}"
     commands = (f"`{line(command)}`" for command in commands_of(value.frontmatter.get(ABOUT)))
     yield _joined(("about", ", ".join((*map(str, anchors_of(value.frontmatter.get(ABOUT))), *commands))))
     yield from warning(entry, view)
@@ -400,6 +402,9 @@ def learned(value: health.Stats, view: View) -> list[str]:
             for entry in entries
         )
         blocks += [block(view.paint(title, "heading"), rows)] if entries else []
+    if value.kept:
+        rows = (f"{view.named(rule)}: {rule.line}" for rule in value.kept)
+        blocks.append(block(view.paint("Kept or not, by rule:", "heading"), rows))
     if value.ablation:
         effect = value.ablation
         sure = f"95 % interval {effect.low:+.0%} to {effect.high:+.0%}"

@@ -24,7 +24,7 @@ WRONG, RESTORED = "wrong", "restored"
 FOLLOWED, RECURRED = "followed", "recurred"  # Seen in a session, not stated by a person
 HELD, PASSED = "held", "passed"  # The command that a lesson says will fail did fail, or worked
 NEEDED = "needed"  # A prompt, an edit or a command of a session was about it, by its words
-UNHEEDED = "unheeded"  # A person said again what the session had been told
+TOLD = "told"  # The start of a session told a rule with a check, or an instruction file of the host has it
 IN_SCOPE, BROKEN, STOPPED, ALLOWED = "in_scope", "broken", "stopped", "allowed"
 """What a check saw in a session, each once a session and rule.
 
@@ -37,9 +37,11 @@ OBSERVED, RESET = "observed", "reset"
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can state of an entry that was shown
 USES = (
     INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
-    FOLLOWED, RECURRED, HELD, PASSED, NEEDED, UNHEEDED, IN_SCOPE, BROKEN, STOPPED, ALLOWED,
+    FOLLOWED, RECURRED, HELD, PASSED, NEEDED, TOLD, IN_SCOPE, BROKEN, STOPPED, ALLOWED,
 )  # fmt: skip
 """Words about an entry. Their order is that of `Tallies`."""
+
+_FORMER = {"unheeded": NEEDED}  # Words of older logs: that a prompt was like an entry says only that it was needed
 
 TURNS = (OBSERVED, RESET)  # Words about a parameter: these are folded in the order of their ids
 LINE_BYTES = 4096  # Longer lines are not read, and not written: a note is cut
@@ -127,6 +129,8 @@ def read_line(line: str) -> Event | None:
         return None
     keys: list[Any] = [fields.get(key) for key in ("id", "at", "event", "entry", "value", "weight")]
     entry_id, at, word, entry, value, weight = keys
+    if isinstance(word, str):
+        word = _FORMER.get(word, word)
     session, note, edge = fields.get("session", ""), fields.get("note", ""), fields.get("edge", {})
     is_event = (
         _is(_IS_ULID, entry_id)
@@ -193,7 +197,7 @@ class Tallies(NamedTuple):
     held: int = 0
     passed: int = 0
     needed: int = 0
-    unheeded: int = 0
+    told: int = 0
     in_scope: int = 0
     broken: int = 0
     stopped: int = 0

@@ -18,7 +18,7 @@ from ai_lessons.app.agent_sessions import REMEMBERED, Session, clean_up, is_reme
 from ai_lessons.app.answers import Context
 from ai_lessons.errors import NotFound
 from ai_lessons.learning.selection import NotShown, ShownEntry, corrects, judged
-from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, Event
+from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, TOLD, Event
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import transcripts
 from ai_lessons.model.entries import EntrySummary, Moment
@@ -171,6 +171,11 @@ def _begin(telling: _Telling) -> Told:
         session.shown.pop(event.agent, None)
         entries = tuple(entry for entry in offered.entries if entry.id in sizes)
         _remember(session, event, entries, offered)
+        in_files = [refused.entry for refused in offered.left_out if refused.reason == "instructions"]
+        # whether it is kept is judged by its check: of other entries the log need not grow at each start
+        checked = [entry.id for entry in (*entries, *in_files) if entry.check]
+        new = [name for name in checked if session.fresh("", [f"{TOLD} {name}"])]
+    _record(telling, [Event("", "", TOLD, name) for name in new])
     return Told(event.moment, text, entries=entries, offered=_with_cut(offered, entries))
 
 

@@ -152,7 +152,7 @@ def _place(summary: EntrySummary, text: str, usage: UsageTally) -> _Place:
     names_something = bool(summary.applies_to or summary.about or summary.seen)
     waits = names_something or bool(commands.forms_of(summary.pattern))
     prescribes = bool(summary.pattern) or says(summary.title, text)
-    return _Place(summary, prescribes, waits, usage.tallies.needed + usage.tallies.unheeded)
+    return _Place(summary, prescribes, waits, usage.tallies.needed)
 
 
 def _order(place: _Place) -> tuple[bool, bool, int, bool]:

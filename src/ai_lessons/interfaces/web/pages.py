@@ -695,6 +695,9 @@ def learning(opened: Library, _asked: Asked) -> Page:
              [plainly(param) for param in app.health.params(opened)]),
         Part("Most and least useful", "How often agents and people said so.",
              ("entry", "title", "helpful", "ignored", "contradicted", "helps in"), judged, "No entry was judged yet."),
+        Part("Kept or not, by rule", "What checks saw in sessions of this machine.", ("rule", "title", "sessions"),
+             [(Link(rule.handle, href(rule.handle)), rule.title, rule.line) for rule in stats.kept],
+             "No check saw a rule in a session yet."),
     ]  # fmt: skip
     return _table("Learning", parts)
 
