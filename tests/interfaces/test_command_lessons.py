@@ -129,12 +129,12 @@ def test_a_command_that_works_again_is_no_longer_warned_of(host: Host, knowledge
     assert before(host, "python report.py", session="last") == ""
 
 
-def test_it_waits_for_its_command_and_is_not_told_at_the_start(host: Host, knowledge: Path) -> None:
+def test_it_is_told_at_the_start_and_once_more_before_its_command(host: Host, knowledge: Path) -> None:
     mine = "from: user\n" + PYTHON.format(calls=9, failures=9, sessions=5)
     add(knowledge, "global/lessons/py.md", "7PYPYP", "Mine", mine)
     add(knowledge, "global/lessons/b.md", "7BBBBB", "Also mine", "from: user\n")
     start = host.hear("session_start")
-    assert ("L-7BBBBB" in start, "L-7PYPYP" in start) == (True, False)
+    assert ("L-7BBBBB" in start, "L-7PYPYP" in start) == (True, True)
     assert "L-7PYPYP" in before(host, "python report.py")
 
 
@@ -200,18 +200,18 @@ def test_a_prompt_brings_what_shares_its_rare_words(host: Host, knowledge: Path)
     assert asks(host, "please fix the failing build", "t") == ""
 
 
-def test_the_start_names_first_what_sessions_needed_and_the_text_comes_when_it_does(
+def test_the_start_names_first_what_sessions_needed_and_a_prompt_about_it_brings_it_again(
     host: Host, knowledge: Path
 ) -> None:
     for n in range(14):
         add(knowledge, f"jira-api/lessons/{n}.md", f"7AAA{n:02}", f"Number {n} of the many " + "x" * 60)
     add(knowledge, "jira-api/lessons/z.md", "7000ZZ", "Migrations of tables run in a window at night", "", "Ask Ada.")
-    assert "7000ZZ" not in host.hear("session_start", session_id="1")
+    assert "- [L-7000ZZ] Migrations" not in host.hear("session_start", session_id="1").splitlines()[4]
     for n in range(2):
         assert "Ask Ada." in asks(host, "run the migrations of both tables outside of the night window", f"p{n}")
     start = host.hear("session_start", session_id="2")
     assert start.splitlines()[4].startswith("- [L-7000ZZ] Migrations")
-    assert "Ask Ada." not in start
+    assert "Ask Ada." in start
     assert "Ask Ada." in asks(host, "are migrations of tables done in a window at night?", "2")
 
 
@@ -225,10 +225,10 @@ def test_a_prompt_like_what_the_session_was_told_is_noted_once_as_a_need(host: H
 
 
 def test_a_session_is_told_no_more_than_its_budget_after_the_start(host: Host, knowledge: Path) -> None:
-    about = 'applies_to:\n  - "workflows/"\n'
     for n in range(20):
+        about = f'applies_to:\n  - "workflows/{n % 10}.py"\n'
         add(knowledge, f"jira-api/lessons/{n}.md", f"7AAA{n:02}", f"Number {n}", about, "x" * 350)
-    told = [host.hear("before_edit") for _ in range(8)]
+    told = [edit(host, "a", "b", "s", f"workflows/{n}.py") for n in range(10)]
     assert 2_000 < sum(map(len, told)) <= pipeline.SESSION_CHARACTERS + 8 * 200
     assert told[-1] == ""
 

@@ -97,13 +97,27 @@ class Form(NamedTuple):
         """Whether a simple command, called in the folder of this name, is of this form; `…` stands for any word."""
         if self.inside:
             return folder == self.inside and self == inside(words, folder)
-        return len(words) >= len(self.words) and all(
-            form_word in {word, "…"}
-            for form_word, word in zip(self.words, (base_name(words[0]), *words[1:]), strict=False)
-        )
+        called = (base_name(words[0]), *words[1:])
+        return _begins(self.words, called) or self._with_options_elsewhere(called)
+
+    def _with_options_elsewhere(self, called: Words) -> bool:
+        """Whether a form such as `gh pr create --draft` fits `gh pr create --title x --draft`.
+
+        Behind a program and its subcommand options stand in any order; `python -m pip` is one with its `-m`.
+        """
+        options = [word for word in self.words if word.startswith("-")]
+        plain = [word for word in self.words if not word.startswith("-")]
+        subcommand = len(self.words) > 2 and not self.words[1].startswith("-")
+        return bool(options) and subcommand and _begins(plain, called) and set(options) <= set(called)
 
     def __str__(self) -> str:
         return " ".join(self.words)
+
+
+def _begins(form: Words, called: Words) -> bool:
+    if len(called) < len(form):
+        return False
+    return all(form_word in {word, "…"} for form_word, word in zip(form, called, strict=False))
 
 
 class Seen(NamedTuple):

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
 
-BAR, EDIT_BAR, PROMPT_BAR = 11.0, 26.0, 20.0
+BAR, EDIT_BAR = 11.0, 26.0
 """bench.moment: least score of an entry that a prompt or command may be about, that an edit may be about, which has
-more words, and that is told at a prompt. Fitted on 568 labelled moments of 120 sessions."""
+more words. Fitted on 568 labelled moments of 120 sessions."""
+
+PROMPT_WORDS = 4.5  # bench.decisions: words that one entry alone holds, which a prompt shares with one that it is about
 NEARLY = 0.85  # bench.decisions: share of the best score that a second entry needs at a prompt
 
 _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
+_FEWEST = 20  # Entries that are counted at least: among three no word would be rare
 _READ = 2_000  # Characters of a text that are looked at
 _PARTS = expression(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TELL_NOTHING = frozenset({
@@ -109,15 +112,25 @@ class Posting(NamedTuple):
     length: int
 
 
+def prompt_bar(entries: int) -> float:
+    """Least score of an entry that is told at a prompt, among so many that could hold a word."""
+    return PROMPT_WORDS * _rarity(max(entries, _FEWEST), 1)
+
+
+def _rarity(entries: int, holding: int) -> float:
+    """The weight of a word that so many of the entries hold, of BM25."""
+    return log(1 + (entries - holding + 0.5) / (holding + 0.5))
+
+
 def scores(postings: Iterable[Posting], entries: int) -> dict[str, float]:
     """BM25 of each entry for the words that these are of; `entries` are all that could hold one."""
-    entries = max(entries, 20)  # with three entries no word would be rare
+    entries = max(entries, _FEWEST)
     by_term: dict[str, list[Posting]] = defaultdict(list)
     for posting in postings:
         by_term[posting.term].append(posting)
     totals: Counter[str] = Counter()
     for held in by_term.values():
-        rarity = log(1 + (entries - len(held) + 0.5) / (len(held) + 0.5))
+        rarity = _rarity(entries, len(held))
         for _, entry, times, length in held:
             much = times * (_K + 1) / (times + _K * (1 - _B + _B * length / _LENGTH))
             totals[entry] += rarity * much  # type: ignore[assignment]  # a Counter of fractions

@@ -20,7 +20,7 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, PROMPT_BAR
+from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, prompt_bar
 from ai_lessons.telling.breaches import looks_at_commands
 from ai_lessons.telling.filtering import Candidate, EntryFilter
 from ai_lessons.telling.matching import (
@@ -56,6 +56,7 @@ _NAMES = {
     BY_KIND: "about files of its kind, and about this edit",
     ANYTHING: "about this edit",
 }
+_FEW_OF_A_FILE = 4  # bench.decisions: entries about one file from which on it says little which one an edit is about
 _TOLD_BEFORE = 1_000_000.0  # So much less has what was told at the start: what was not told at all comes first
 
 
@@ -81,12 +82,14 @@ def at_a_prompt(opened: Library, text: str, shown_before: Collection[str], at_st
     repo.current()
     project = project_of(repo, repo.options.cwd)
     matching = by_words(repo, text, BAR, _here(project))
+    _, entries = repo.catalog.postings(())
+    bar = prompt_bar(entries)
     best = max((summary.score or 0.0 for summary in matching.values()), default=0.0)
     sure = {}
     for summary in matching.values():
         score = summary.score or 0.0
         # beside a better one only what is nearly as sure: of second ones half as many were needed
-        if score >= max(PROMPT_BAR, NEARLY * best):
+        if score >= max(bar, NEARLY * best):
             sure[summary.id] = Offer(summary, score, PROMPT)
     offered = _filtered(repo, Moment.PROMPT, sure, shown_before, at_start, project)
     return _with_unsure(offered, matching, PROMPT)
@@ -277,7 +280,7 @@ def _about_an_edit(
     likely = by_words(repo, "\n".join(texts), BAR, here)
     offers: _Offers = {}
     # Of many entries that speak of one file those are about this edit that name its code, or whose words are in it.
-    crowded = speaking_of(repo, paths, here) > FEW
+    crowded = speaking_of(repo, paths, here) > _FEW_OF_A_FILE
     for summary, near in named:
         if summary.id in looked:
             continue  # its check saw nothing

@@ -188,7 +188,6 @@ def _prompt(telling: _Telling) -> Told:
         at_start = session.told_at(Moment.BEGIN) - shown
     # what it is about stands in the first 2,000 characters
     offered = telling.asking("at_a_prompt", text[:2_000], shown, at_start)
-    matched = _matched(offered)
     with _memory(telling.state, event) as session:
         earlier = [*session.told]
         for place, entry in enumerate(earlier[session.turn :], session.turn):
@@ -196,16 +195,10 @@ def _prompt(telling: _Telling) -> Told:
                 earlier[place] = entry._replace(outcome=RECURRED)
         happened = _happened(session, earlier)
         session.turn = len(earlier)
-        is_new = bool(text.strip()) and not matched and not is_pasted(text)
+        is_new = bool(text.strip()) and not _needed(offered) and not is_pasted(text)
         session.stated = feature("app.quotes").quoted(text) if is_new else ""
         session.edited = []
     return _tell(telling, offered, happened=happened)
-
-
-def _matched(offered: Context) -> list[EntrySummary]:
-    """What a moment was about: what is told of it, was told before, or was one too many."""
-    left = [refused.entry for refused in offered.left_out if refused.reason in {"told", "budget"}]
-    return [*offered.entries, *left]
 
 
 def _needed(offered: Context) -> list[EntrySummary]:
