@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.connectors.instruction_files import sections
 from ai_lessons.model.instructions import cut, title_of
-from ai_lessons.model.prescribing import prescribes, reason_in, sentences
+from ai_lessons.model.statements import prescribes, sentences_of_paragraph
 
 GUIDE = """# Guide
 
@@ -96,29 +96,6 @@ def test_a_long_sentence_is_told_by_its_first_clause() -> None:
     assert len(title_of("Use " + "x" * 500)) <= 200
 
 
-@pytest.mark.parametrize(
-    ("sentence", "reason"),
-    [
-        ("Never mock, because the mock hid a bug.", "the mock hid a bug."),
-        ("Because they drift.", "they drift."),
-        ("Since it is slow, run it alone.", "it is slow"),
-        ("Since 2024 use uv.", ""),
-        ("Use a lock so that two do not write.", "so that two do not write."),
-        ("Pass `--frozen` so uv doesn't rewrite it.", "so uv doesn't rewrite it."),
-        ("Pin versions, otherwise the build breaks.", "otherwise the build breaks."),
-        ("Never use floats — this loses cents.", "this loses cents."),
-        ("Use functions — write no classes.", ""),
-        ("Unless they say otherwise.", ""),
-        ("This keeps diffs small.", "This keeps diffs small."),
-        ("Nie mocken, weil es Fehler verdeckt.", "es Fehler verdeckt."),
-        ("不要用 pip,因为它很慢", "它很慢"),
-        ("Use uv.", ""),
-    ],
-)
-def test_a_reason_is_what_the_sentence_says_of_it(sentence: str, reason: str) -> None:
-    assert reason_in(sentence) == reason
-
-
 def test_the_reason_of_a_statement_is_the_nearest_that_gives_one() -> None:
     text = "- Use uv. It keeps the lock right.\n- Pin versions\n\n## B\n\nRun tests alone.\n\nWhy: it is slow.\n"
     reasons = {statement.title: statement.reason for statement in cut(text).statements}
@@ -148,7 +125,7 @@ def test_no_line_of_a_text_is_lost(rows: list[str]) -> None:
 def test_any_text_is_cut_and_each_title_is_one_line(text: str) -> None:
     pieces = cut(text)
     assert all(statement.title.strip() and len(statement.title) <= 200 for statement in pieces.statements)
-    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+    assert "".join("".join(sentences_of_paragraph(text)).split()) == "".join(text.split())
     assert prescribes(text) in {True, False}
 
 

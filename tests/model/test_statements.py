@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model import statements
-from ai_lessons.model.prescribing import prescribes
-from ai_lessons.model.statements import decision, is_heading, sentences, shortened
+from ai_lessons.model.statements import decision, is_heading, prescribes, reason_in, sentences, shortened
 
 
 @pytest.mark.parametrize(
@@ -36,6 +35,29 @@ def test_an_order_prescribes(sentence: str) -> None:
 )
 def test_a_heading_or_a_plain_statement_prescribes_nothing(text: str) -> None:
     assert not prescribes(text)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Never mock, because the mock hid a bug.", "the mock hid a bug."),
+        ("Because they drift.", "they drift."),
+        ("Since it is slow, run it alone.", "it is slow"),
+        ("Since 2024 use uv.", ""),
+        ("Use a lock so that two do not write.", "so that two do not write."),
+        ("Pass `--frozen` so uv doesn't rewrite it.", "so uv doesn't rewrite it."),
+        ("Pin versions, otherwise the build breaks.", "otherwise the build breaks."),
+        ("Never use floats — this loses cents.", "this loses cents."),
+        ("Use functions — write no classes.", ""),
+        ("Unless they say otherwise.", ""),
+        ("This keeps diffs small.", "This keeps diffs small."),
+        ("Nie mocken, weil es Fehler verdeckt.", "es Fehler verdeckt."),
+        ("不要用 pip,因为它很慢", "它很慢"),
+        ("Use uv.", ""),
+    ],
+)
+def test_a_reason_is_what_the_sentence_says_of_it(sentence: str, reason: str) -> None:
+    assert reason_in(sentence) == reason
 
 
 def test_sentences_leave_marks_and_code_out() -> None:

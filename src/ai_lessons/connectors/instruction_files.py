@@ -14,7 +14,7 @@ from ai_lessons.model import expression, frontmatter
 from ai_lessons.model.chunks import blocks, lines_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.model.instructions import cut, matter_above
-from ai_lessons.model.prescribing import prescribes
+from ai_lessons.model.statements import prescribes
 from ai_lessons.model.texts import TITLE_LENGTH, decode, one_line, split
 
 if TYPE_CHECKING:

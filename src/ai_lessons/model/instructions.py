@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from ai_lessons.model import expression
 from ai_lessons.model.chunks import lines_of, parsed
-from ai_lessons.model.prescribing import (
+from ai_lessons.model.statements import (
     forbids,
     labelled_reason,
     plain,
     prescribes,
     reason_in,
     reason_near,
-    sentences,
+    sentences_of_paragraph,
 )
 from ai_lessons.model.texts import TITLE_LENGTH, one_line
 
@@ -311,7 +311,7 @@ class _Cutter:
     def _sentences(self, node: _Node) -> list[str]:
         every: list[str] = []
         for start, end in node.prose:
-            every += sentences(_paragraph(self._rows[start:end]))
+            every += sentences_of_paragraph(_paragraph(self._rows[start:end]))
         return every
 
     def _is_import(self, node: _Node) -> bool:
