@@ -19,10 +19,19 @@ _MOST_ROWS = 2_000  # Rows of a text that are looked at: a longer one is no stat
 # --- what prescribes ---
 
 
+_REPEATS = ("?", "*", "+", "{")
+
+
 def _words(*texts: str) -> str:
     """An alternative of words, given with blanks between them; `_` stands for a blank inside of one."""
     words = [word.replace("_", r"\s").replace("'", "['\u2019]") for text in texts for word in text.split()]
-    return f"(?:{'|'.join(words)})"
+    # words with one beginning are one alternative: at most places of a text none of them is tried
+    endings: dict[str, list[str]] = {}
+    for word in words:
+        plain_letter = word[0].isalpha() and word[1:2] not in _REPEATS
+        endings.setdefault(word[0] if plain_letter else word, []).append(word[1:] if plain_letter else "")
+    alternatives = [f"{first}(?:{'|'.join(rest)})" for first, rest in endings.items()]
+    return f"(?:{'|'.join(alternatives)})"
 
 
 _VERBS = _words(
@@ -66,14 +75,14 @@ _DO_ELSEWHERE = _words(
     "utilise[zr]? évite[zr]? écri(?:s|vez|re) vérifie[zr]? ajoute[zr]? préfère[zr]? n'utilise[zr]?",
     "usa usar use evita evitar escribe prefiere añade ejecuta comprueba",
 )
-_POLITE = rf"(?:{_words('please also then just now first instead and bitte por_favor')},?\s+){{0,2}}"
-_BEGINNING = r"(?:^[ \t>*+\d.)-]*(?:\[[ xX]\]\s)?(?:\*\*|__)?|[.!?;:](?:\*\*|__)?\s+)"
+_POLITE = rf"(?:{_words('please also then just now first instead and bitte por_favor')},?\s++){{0,2}}"
+_BEGINNING = r"(?:^[ \t>*+\d.)-]*(?:\[[ xX]\]\s)?(?:\*\*|__)?|[.!?;:](?:\*\*|__)?\s++)"
 _CONDITION = _words(
     "when whenever if unless before after once while for(?!_(?:example|instance)) to",
     "in(?!_(?:particular|general|fact|addition))",
     "on at where within outside inside under during with from additionally otherwise finally next",
 )
-_PREMISE = r"[^.!?\n]{1,240}?,\s+"
+_PREMISE = r"[^.!?\n]{1,240}?,\s++"
 _SUBJECTS = _words("the an? it you we they this that these those there its our your all")
 _OBJECTS = _words("to the an? your all any every each it them")
 
@@ -102,9 +111,9 @@ _PRESCRIBES = expression(
         # the same behind a condition
         rf"{_BEGINNING}{_CONDITION}\b{_PREMISE}{_POLITE}{_DO}",
         rf"^(?:when|whenever|if|before|after|once)\b{_PREMISE}(?!{_SUBJECTS}\b)\w+\s+{_OBJECTS}\b",
-        rf"\s[\u2013\u2014]\s+{_VERBS}(?=\s)",
-        r",\s+(?:and\s+)?not\s+[`\w]",
-        r"^(?:\S+\s+){1,9}(?:instead of|rather than)\b",
+        rf"\s[\u2013\u2014]\s++{_VERBS}(?=\s)",
+        r",\s++(?:and\s++)?not\s++[`\w]",
+        r"^(?:\S++\s++){1,9}(?:instead of|rather than)\b",
         r"(?-i:\b(?:ONLY|NOT|NEVER|IMPORTANT|CRITICAL)\b)",
     ))
 )  # fmt: skip
@@ -177,7 +186,8 @@ _LINK = expression(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _STRONG = expression(r"(?<!\w)(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?!\w)")
 _EMPHASIS = expression(r"(?<![\w*_])([*_])(?=[^\s*_])([^*_]*[^\s*_])\1(?![\w*_])")
 _MARKER = expression(r"^\s*(?:>\s?)*\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]\]\s+)?")
-_HEADING_SIGNS = expression(r"^#{1,6}\s+|\s+#+$|\s*\{#[\w:-]+\}$")
+# of a line with single blanks
+_HEADING_SIGNS = expression(r"^#{1,6}\s|\s#+$|\s?\{#[\w:-]+\}$")
 
 
 def plain(text: str) -> str:
@@ -212,8 +222,8 @@ _OPENS_REASON = _words(
 )
 _DASH = expression(rf"(?i)\s[\u2014\u2013]\s+({_OPENS_REASON}\b.*)$")
 _LABEL = expression(
-    rf"(?is)^[ \t>*+-]*(?:\*\*|__)?{_words('because why reason rationale warum grund pourquoi raison por_qué 原因')}\b"
-    r"\s*:?(?:\*\*|__)?\s*:?[ \t]*(\S.*)$"
+    rf"(?is)^[ \t>*+-]*+(?:__)?{_words('because why reason rationale warum grund pourquoi raison por_qué 原因')}\b"
+    r"\s*+:?+(?:\*\*|__)?+\s*+:?+\s*+(\S.*)$"
 )
 _EFFECTS = _words(
     "keeps? makes? ensures? prevents? avoids? breaks? causes? allows? helps? lets? means? hides? leads?",

@@ -174,6 +174,7 @@ _OPENING = expression(r"\ufeff?---[ \t]*\r?\n")
 _CLOSING = expression(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _TOML = expression(r"\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
 _JSON = expression(r"\ufeff?(?=\{\s*\")")
+_LINE_END = expression(r"[ \t]*(?:\r?\n|\Z)")
 OURS = "ai-lessons"  # Key of the frontmatter of another program's page below which our keys stand
 _FOREIGN_LIMIT = 65_536  # Characters of frontmatter that is no YAML
 
@@ -251,7 +252,7 @@ def foreign(text: str) -> tuple[str, str] | None:
             fields, end = toml(match[1]), match.end()
         elif match := _JSON.match(text):
             fields, end = json.JSONDecoder().raw_decode(text[:_FOREIGN_LIMIT], match.end())
-            line_end = re.compile(r"[ \t]*(?:\r?\n|\Z)").match(text, end)
+            line_end = _LINE_END.match(text, end)
             if line_end is None:
                 return None
             end = line_end.end()

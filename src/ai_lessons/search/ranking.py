@@ -670,7 +670,7 @@ _ITEM = expression(r"(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
 _REMARK = expression(r"(?:#+|//+!?|--|;+|/?\*+/?|REM\b|<!--)\s+")
 _TAG = "a|b|br|center|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|span|strong|su[bp]|summary|t[dhr]|table|ul"
 _INLINE = expression(
-    r"(?P<tick>`+)(?P<code>.{1,300}?)(?<!`)(?P=tick)(?!`)"
+    r"(?<!`)(?P<tick>`++)(?P<code>.{1,300}?)(?<!`)(?P=tick)(?!`)"
     r"|!?\[(?P<link>[^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])"
     r"|(?<![A-Za-z0-9*_])(?P<mark>\*{1,3}|_{1,3}|~~)(?=[^\s*_~])(?P<text>.{1,300}?)(?<=[^\s*_~])(?P=mark)"
     r"(?![A-Za-z0-9*_])"

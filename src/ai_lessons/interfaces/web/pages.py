@@ -224,7 +224,7 @@ def marked(text: str, words: str) -> Markup:
 
 def inline(text: str, words: str = "") -> Markup:
     """A line of Markdown with its code as code and without other signs, and the words of a question marked."""
-    parts = re.split(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", text)
+    parts = re.split(r"(?<!`)(`++)(.{1,1000}?)(?<!`)\1(?!`)", text)
     shown = []
     for plain, code in zip(parts[::3], [*parts[2::3], ""], strict=True):
         shown.append(marked(re.sub(r"\*\*(\S(?:.{0,300}?\S)?)\*\*", r"\1", plain).replace("`", ""), words))
