@@ -58,3 +58,11 @@ def docx(heading: str, text: str) -> bytes:
         for name, said in files.items():
             inside.writestr(name, f'<?xml version="1.0"?>{said}')
     return packed.getvalue()
+
+
+def put_zeros(archive: zipfile.ZipFile, name: str, size: int) -> None:
+    """A file of zeros in an archive, a thousandth as long there."""
+    piece = b"\0" * (1 << 20)
+    with archive.open(name, "w") as file:
+        for _ in range(size >> 20):
+            file.write(piece)

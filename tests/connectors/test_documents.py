@@ -1,3 +1,4 @@
+import tracemalloc
 import zipfile
 from io import BytesIO
 
@@ -6,7 +7,7 @@ import pytest
 from ai_lessons.connectors import web
 from ai_lessons.connectors.web import convert
 from ai_lessons.errors import InvalidEntry
-from documents_made import docx, pdf
+from documents_made import docx, pdf, put_zeros
 
 PAGE = b"""<!doctype html><html><head><title>Retries - Tool</title></head><body><nav><a href="/">Home</a></nav>
 <main><h1>Retries<a class="headerlink" href="#r">P</a></h1><p>Retry with
@@ -103,12 +104,40 @@ def test_a_document_cut_off_anywhere_is_read_or_refused() -> None:
                 continue
 
 
-def test_a_word_document_that_unpacks_to_too_much_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [([1 << 30], "'word/0.xml' in it has more than 32 MB"), ([30 << 20] * 3, "more than 64 MB")],
+)
+def test_a_word_document_that_unpacks_to_too_much_is_refused(sizes: list[int], reason: str) -> None:
     packed = BytesIO(docx("One", "Two"))
-    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as inside:
-        inside.writestr("word/zeros.xml", b"\0" * web.UNPACKED)
-    with pytest.raises(InvalidEntry, match="more than 64 MB"):
+    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as inside:
+        for number, size in enumerate(sizes):
+            put_zeros(inside, f"word/{number}.xml", size)
+    with pytest.raises(InvalidEntry, match=reason):
         convert("a.docx", ".docx", packed.getvalue())
+
+
+def test_a_word_document_of_too_many_files_is_refused() -> None:
+    packed = BytesIO(docx("One", "Two"))
+    with zipfile.ZipFile(packed, "a") as inside:
+        for number in range(web.UNPACKED.members):
+            inside.writestr(f"word/{number}.xml", b"")
+    with pytest.raises(InvalidEntry, match="more than 10,000 files"):
+        convert("a.docx", ".docx", packed.getvalue())
+
+
+def test_no_more_comes_out_of_a_file_than_its_entry_says() -> None:
+    packed = BytesIO(docx("One", "Two"))
+    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as inside:
+        put_zeros(inside, "word/0.xml", 1 << 27)
+        inside.getinfo("word/0.xml").file_size = 1_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidEntry, match="cannot be read: Bad CRC-32"):
+            convert("a.docx", ".docx", packed.getvalue())
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_pdf_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 from ai_lessons.connectors import packages
 from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
 from ai_lessons.search.model_files import download_wheel
+from documents_made import put_zeros
 from real_world import put_file
 
 MODULE = '''"""Commands from functions."""
@@ -262,6 +263,28 @@ def test_another_version_is_fetched_and_only_unpacked(tmp_path: Path) -> None:
     (into / "x.whl").write_bytes(b"PK")
     with pytest.raises(StorageFailed, match="damaged"):
         packages.fetch("click-like", "0.9.0", pip(["true"]), into)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        ([1 << 30], "has more than 64 MB"),
+        ([60 << 20] * 4, "more than 200 MB"),
+        ([0] * 51_000, "more than 50,000 files"),
+    ],
+)
+def test_a_wheel_that_unpacks_to_too_much_is_refused_and_nothing_of_it_is_written(
+    tmp_path: Path, sizes: list[int], reason: str
+) -> None:
+    into = tmp_path / "into"
+    into.mkdir()
+    command = wheel(tmp_path, "0.9.0")
+    with zipfile.ZipFile(tmp_path / "made.whl", "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number, size in enumerate(sizes):
+            put_zeros(archive, f"clicklike/{number}.bin", size)
+    with pytest.raises(StorageFailed, match=reason):
+        packages.fetch("click-like", "0.9.0", pip(["false"], command), into)
+    assert [file.name for file in into.iterdir()] == ["x.whl"]
 
 
 def test_without_pip_or_network_the_reason_is_told(tmp_path: Path) -> None:

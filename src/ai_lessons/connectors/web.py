@@ -30,6 +30,7 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from ai_lessons.connectors.archives import Limits, content, files_within
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, Unreachable, UsageError
 from ai_lessons.model import expression
 
@@ -320,7 +321,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # our error reports what it cannot read
 MOST_SECONDS = 60  # Of the processor, for all of one document
-UNPACKED = 64 * 1024 * 1024  # Bytes of the texts that a Word document may have inside
+UNPACKED = Limits(64 << 20, 32 << 20, 10_000)  # The texts that a Word document may have inside
 _NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
 _BROKEN = (
     PyPdfError, zipfile.BadZipFile, zlib.error, ExpatError, ValueError, LookupError, TypeError, AttributeError, OSError,
@@ -404,11 +405,8 @@ def _docx(data: bytes) -> str:
     """The texts in it, unpacked only if they are small enough; pictures are left out."""
     texts, tags = BytesIO(), 0
     with zipfile.ZipFile(BytesIO(data)) as inside, zipfile.ZipFile(texts, "w") as copy:
-        parts = [part for part in inside.infolist() if part.filename.endswith((".xml", ".rels"))]
-        if sum(part.file_size for part in parts) > UNPACKED:  # a part that is larger than it says does not unpack
-            raise ValueError(f"more than {UNPACKED >> 20} MB are packed in it")
-        for part in parts:
-            text = inside.read(part)
+        for part in files_within(inside, UNPACKED, lambda name: name.endswith((".xml", ".rels"))):
+            text = content(inside, part)
             tags += text.count(b"<")
             _refuse_tags(tags)
             copy.writestr(part.filename, text)

@@ -30,7 +30,7 @@ def _words(*texts: str) -> str:
     for word in words:
         plain_letter = word[0].isalpha() and word[1:2] not in _REPEATS
         endings.setdefault(word[0] if plain_letter else word, []).append(word[1:] if plain_letter else "")
-    alternatives = [f"{first}(?:{'|'.join(rest)})" for first, rest in endings.items()]
+    alternatives = [f"{first}(?:{'|'.join(ends)})" for first, ends in endings.items()]
     return f"(?:{'|'.join(alternatives)})"
 
 
