@@ -2,13 +2,17 @@
 
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from ai_lessons.git import plumbing
+from ai_lessons.git.store import Store
+from ai_lessons.git.worktree import Worktree
 from ai_lessons.interfaces import cli
 from interfaces.world import run_inside
-from real_world import Git, commit_all, put_file, put_program
+from real_world import Git, commit_all, instead, put_file, put_program
 
 ROT = """#!/bin/sh
 case $1 in
@@ -202,11 +206,70 @@ def test_line_ends_are_stored_as_git_has_them_beside_an_encoding(plain: Path, gi
     assert stored(plain, file) == file.read_bytes().replace(b"\r\n", b"\n")
 
 
-def test_what_git_checked_out_in_utf_16_is_read(plain: Path, git: Git, tmp_path: Path) -> None:
-    Crypt(plain, git)("add", "--project", "shop", "--title", "Lesson", "--content", "In München.")
-    put_file(plain / ".gitattributes", "*.md working-tree-encoding=UTF-16\n")
+READ = (
+    "UTF-16", "UTF-16LE", "UTF-16BE", "UTF-16LE-BOM", "UTF-32", "UTF-32LE", "UTF-32BE", "UCS-4", "ISO-8859-1",
+    "CP1252", "IBM037", "GB18030",
+)  # fmt: skip
+
+
+def clone_with(plain: Path, git: Git, folder: Path, encoding: str, *, lessons: int = 1) -> Crypt:
+    """A clone of a repository with lessons, whose attributes let git write Markdown in this encoding."""
+    crypt = Crypt(plain, git)
+    for number in range(lessons):
+        crypt("add", "--project", "shop", "--title", f"Lesson {number}", "--content", "In München.")
+    put_file(plain / ".gitattributes", f"shop/**/*.md working-tree-encoding={encoding}\n")
     git(plain, "commit", "-qm", "Hostile", ".gitattributes")
-    git(tmp_path, "clone", "-q", str(plain), "clone")
-    clone = Crypt(tmp_path / "clone", git)
-    assert b"\0" in next((clone.root / "shop/lessons").rglob("*.md")).read_bytes()
+    git(folder, "clone", "-q", str(plain), "clone")
+    return Crypt(folder / "clone", git)
+
+
+@pytest.mark.parametrize("encoding", READ)
+def test_what_git_checked_out_in_another_encoding_is_read(plain: Path, git: Git, tmp_path: Path, encoding: str) -> None:
+    clone = clone_with(plain, git, tmp_path, encoding)
+    file = next((clone.root / "shop/lessons").rglob("*.md"))
+    assert "München".encode() not in file.read_bytes()
     assert "In München." in clone.shown("lesson")
+    assert "In München." in clone("recall", "search", "In München")
+    assert "Lesson 0" in clone("recall", "list")
+    clone("contribute", "update", "Lesson 0", "--title", "Changed")
+    assert "In München." in stored(clone.root, file).decode()
+
+
+@pytest.mark.parametrize("encoding", ["UTF-7", "ISO-2022-KR", "no-such"])
+def test_an_entry_in_an_encoding_that_is_not_read_is_named(
+    plain: Path, git: Git, tmp_path: Path, encoding: str
+) -> None:
+    clone = clone_with(plain, git, tmp_path, encoding)
+    file = next((clone.root / "shop/lessons").rglob("*.md")).relative_to(clone.root)
+    validated = run_inside(("--repo", str(clone.root), "admin", "validate"), clone.root)
+    assert f"{file}:1: git writes it in {encoding}, which is no encoding that we read" in validated.out
+    assert "attributes would change their text" in clone("admin", "doctor")
+
+
+def test_bytes_that_are_text_of_no_known_encoding_are_named_where_they_lie(
+    plain: Path, git: Git, tmp_path: Path
+) -> None:
+    clone = clone_with(plain, git, tmp_path, "UTF-32")
+    file = next((clone.root / "shop/lessons").rglob("*.md"))
+    file.write_bytes(file.read_bytes()[:-3])
+    assert "1 file is left out as unreadable" in run_inside(("--repo", str(clone.root), "list"), clone.root).err
+    validated = run_inside(("--repo", str(clone.root), "admin", "validate"), clone.root)
+    assert f"{file.relative_to(clone.root)}:1: not UTF-8 text (byte 0xff)" in validated.out
+    doctor = run_inside(("--repo", str(clone.root), "admin", "doctor"), clone.root)
+    assert f"0 readable, 1 left out: {file.relative_to(clone.root)}" in doctor.out
+
+
+def test_git_is_asked_once_for_the_encodings_of_all_files(plain: Path, git: Git, tmp_path: Path) -> None:
+    clone = clone_with(plain, git, tmp_path, "ISO-8859-1", lessons=5)
+    files = [file.relative_to(clone.root) for file in (clone.root / "shop/lessons").rglob("*.md")]
+    assert len(files) == 5
+    store, asked, attributes_of = Store(clone.root), list[str](), plumbing.attributes_of
+
+    def counted(worktree: Worktree, paths: Iterable[str], *names: str) -> dict[str, dict[str, str]]:
+        asked.append(" ".join(names))
+        return attributes_of(worktree, paths, *names)
+
+    with instead("ai_lessons.git.plumbing.attributes_of", counted):
+        for file in files:
+            assert "München" in store.read(str(file)).decode()
+    assert asked == ["working-tree-encoding"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import markdown
 from ai_lessons.model.markdown import REMOVE, edit, parse, render
-from ai_lessons.model.texts import decode, split
+from ai_lessons.model.texts import as_utf8, codec_of, decode, is_utf8, split
 
 LESSON = """\
 ---
@@ -161,6 +161,34 @@ def test_bytes_that_are_no_text_are_refused(data: bytes, line: int, words: str) 
     with pytest.raises(InvalidEntry, match=words) as caught:
         decode(data, "x.md")
     assert caught.value.problems[0].line == line
+
+
+FORMS = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+
+
+@given(
+    st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=50),
+    st.sampled_from(FORMS),
+    st.sampled_from(["\ufeff", ""]),
+)
+def test_frontmatter_in_any_form_of_utf_16_and_32_is_read(text: str, form: str, mark: str) -> None:
+    assert decode(f"{mark}---{text}".encode(form), "a.md") == f"---{text}"
+
+
+@given(st.binary(max_size=100), st.sampled_from(["", "UTF-32", "UTF-16LE-BOM", "IBM037", "SHIFT_JIS", "UTF-7"]))
+def test_bytes_become_utf_8_or_stay_as_they_are(data: bytes, encoding: str) -> None:
+    text = as_utf8(data, encoding)
+    assert text == data or (not is_utf8(data) and text.decode() is not None)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["UTF-7", "HZ", "ISO-2022-JP", "base64", "rot13", "unicode_escape", "punycode", "idna", "zlib", "undefined",
+     "charmap", "no-such", "", "../os", "a" * 50, "\udc80", "utf-8\0", "mbcs"],
+)  # fmt: skip
+def test_a_codec_that_is_no_plain_encoding_of_text_is_not_used(encoding: str) -> None:
+    assert codec_of(encoding) == ""
+    assert as_utf8(b"+AGE- \xff", encoding) == b"+AGE- \xff"
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=["Cs"]), max_size=200))

@@ -22,6 +22,7 @@ from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UnsupportedRepository
 from ai_lessons.git import files, hooks, plumbing
 from ai_lessons.git.commit import ignored_entries, loose
+from ai_lessons.git.encodings import ATTRIBUTE
 from ai_lessons.git.store import AUTOCOMMIT, Change, Store
 from ai_lessons.git.worktree import branch_name, walk
 from ai_lessons.learning.selection import Effect, measured
@@ -35,7 +36,7 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
 from ai_lessons.model.rule_checks import EXTRA, runs
-from ai_lessons.model.texts import decode, first_of, is_english, one_line
+from ai_lessons.model.texts import codec_of, decode, first_of, is_english, one_line
 from ai_lessons.search.catalog_update import join, units
 
 if TYPE_CHECKING:
@@ -191,7 +192,10 @@ def _unreasoned(entries: Sequence[Entry]) -> Iterator[str]:
 def _of_attributes(store: Store, paths: Sequence[str]) -> Iterator[Problem]:
     """Attributes by which plain git writes or stores other bytes of entries than we do."""
     named = dict[str, list[str]]()
-    for path, attributes in plumbing.attributes_of(store.worktree, paths, "working-tree-encoding", "ident").items():
+    for path, attributes in plumbing.attributes_of(store.worktree, paths, ATTRIBUTE, "ident").items():
+        encoding = attributes.get(ATTRIBUTE, "UTF-8")
+        if encoding not in {"set", "unset", "UTF-8"} and not codec_of(encoding):
+            yield Problem(path, f"git writes it in {one_line(encoding)}, which is no encoding that we read")
         for name, value in attributes.items():
             if value not in {"unset", "UTF-8"}:
                 named.setdefault(name if value == "set" else f"{name}={value}", []).append(path)
@@ -537,12 +541,12 @@ def _kept(repo: RepositorySession, job: PendingCommit) -> Iterator[KeptFile]:
 
 
 def _entries_check(repo: RepositorySession) -> Finding:
-    sizes = repo.current().sizes()
-    total = sum(sizes.entries.values())
-    if left_out := sizes.unreadable + len(repo.skipped):
-        return "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate"
+    catalog, remedy = repo.current(), "ai-lessons admin validate"
+    total = sum(catalog.sizes().entries.values())
+    if left_out := [*catalog.left_out(), *(row.partition(": ")[0] for row in repo.skipped)]:
+        return "error", f"{total} readable, {len(left_out)} left out: {first_of(left_out, 3)}", remedy
     if any(_of_attributes(repo.store, [path for path, _ in _files(repo.store, [])])):
-        return "warning", f"{total} readable; attributes would change their text", "ai-lessons admin validate"
+        return "warning", f"{total} readable; attributes would change their text", remedy
     return "ok", f"{total} readable", ""
 
 

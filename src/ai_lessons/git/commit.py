@@ -695,7 +695,7 @@ def bring_back(store: Store, job: PendingCommit, paths: Collection[str]) -> None
 
 def _replaceable(store: Store, job: PendingCommit, path: str, data: bytes) -> bool:
     """Whether the file is what the job wrote, or what was there before the job."""
-    now = store.read(path)
+    now = files.read_file(store.root, path)[0]
     if now == data or job.head is None:
         return now == data
     done = plumbing.checked_out(store.worktree, path, f"{job.head}:{store.prefix}{path}")

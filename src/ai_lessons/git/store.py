@@ -21,10 +21,13 @@ from ai_lessons.git import files
 from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout, shared_files
 from ai_lessons.model import expression
 from ai_lessons.model.layout import blob_id, check_path
+from ai_lessons.model.texts import as_utf8, is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from ai_lessons.git.encodings import WrittenEncodings
 
 _WRITING, _READY, _DAMAGED, _KEPT = ".writing", ".json", ".damaged", ".kept"
 _NONSENSE = (ValueError, KeyError, TypeError, RecursionError)  # Raised by a note that was damaged
@@ -363,8 +366,18 @@ class Store:
         return read_head(self.worktree)
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
-        """The file as it is on disk; see `files.read_file` for what is raised."""
-        return files.read_file(self.root, path, limit)[0]
+        """The file as it is on disk, in UTF-8 where git wrote its text in another encoding.
+
+        Raises as `files.read_file`. StorageFailed: git did not say in which encoding.
+        """
+        data = files.read_file(self.root, path, limit)[0]
+        return data if is_utf8(data) else as_utf8(data, self._encodings.of(path))
+
+    @cached_property
+    def _encodings(self) -> WrittenEncodings:
+        from ai_lessons.git.encodings import WrittenEncodings  # most repositories have none
+
+        return WrittenEncodings(self.worktree)
 
     def exists(self, path: str) -> bool:
         """True if a file, link or folder has that name."""

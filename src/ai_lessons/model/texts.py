@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections import Counter
@@ -212,16 +213,64 @@ def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool)
     return Texts(path, *split(text)) if is_markdown(path) else Texts(path, None, text.removeprefix(BOM))
 
 
-_IN_UTF16 = tuple("\ufeff---".encode(name) for name in ("utf-16-le", "utf-16-be"))
+_UTF_FORMS = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+# How frontmatter begins in each of them, with a byte order mark and without
+_BEGINNINGS = {(mark + "---").encode(form): form for form in _UTF_FORMS for mark in (BOM, "")}
+_ENCODING_NAME = expression(r"[A-Za-z0-9][A-Za-z0-9_:.-]{0,39}")
+# No codec that writes text in ASCII characters (UTF-7, HZ, ISO-2022): the same bytes would be two texts
+_READ_CODECS = expression(
+    r"utf-(?:16|32)(?:-[bl]e)?|iso8859-[0-9]+|cp[0-9]+|koi8-[rtu]|mac-[a-z]+|hp-roman8|tis-620|kz1048|ptcp154"
+    r"|shift_jis(?:x0213|_2004)?|euc_(?:jp|kr|jis_2004|jisx0213)|gb2312|gbk|gb18030|big5(?:hkscs)?|johab"
+)
+
+
+def codec_of(encoding: str) -> str:
+    """Python's codec for an encoding that git knows by this name; empty: none, or one that we do not read."""
+    name = encoding.upper().removesuffix("-BOM")
+    if not _ENCODING_NAME.fullmatch(name):
+        return ""
+    try:
+        codec = codecs.lookup(name).name
+    except LookupError:
+        return ""
+    return codec if _READ_CODECS.fullmatch(codec) else ""
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether these bytes are text in UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+def as_utf8(data: bytes, encoding: str = "") -> bytes:
+    """Bytes that are no UTF-8 in UTF-8, without a byte order mark, or as they are where they are no text either.
+
+    A form of UTF-16 or UTF-32 is known by how its frontmatter begins, another encoding by its name (see `codec_of`).
+    """
+    if is_utf8(data):
+        return data
+    forms = (form for beginning, form in _BEGINNINGS.items() if data.startswith(beginning))
+    codec = next(forms, "") or codec_of(encoding)
+    if not codec:
+        return data
+    try:
+        return data.decode(codec).removeprefix(BOM).encode()
+    except UnicodeError:
+        return data
 
 
 def decode(data: bytes, path: str) -> str:
     """Bytes of a file as text, line ends and byte order mark kept. Raises InvalidEntry: not UTF-8, or a NUL byte.
 
-    Frontmatter in UTF-16 is read, too: a pulled attribute (`working-tree-encoding`) lets git check files out so.
+    Frontmatter in UTF-16 and UTF-32 is read, too: a pulled attribute (`working-tree-encoding`) lets git check files
+    out so.
     """
+    data = as_utf8(data)
     try:
-        text = data.decode("utf-16" if data.startswith(_IN_UTF16) else "utf-8")
+        text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidEntry(

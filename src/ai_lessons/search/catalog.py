@@ -82,6 +82,7 @@ OR title LIKE '%never %' OR title LIKE '%not %' OR title LIKE '%don_t %' OR titl
 UNREADABLE = """
 SELECT count(DISTINCT file) FROM problems WHERE file NOT IN (SELECT path FROM entries)
 """
+LEFT_OUT = "SELECT DISTINCT file FROM problems WHERE file NOT IN (SELECT path FROM entries) ORDER BY file"
 AS_TEXT = "SELECT count(DISTINCT file) FROM problems WHERE file IN (SELECT path FROM entries)"
 _BY_IDS = "id IN (SELECT value FROM json_each(:ids))"
 _TAKEN = """
@@ -652,6 +653,10 @@ class Catalog(Database, CatalogReader):
             message = f"states the id {stated} of {winner}, so it goes by {name}: give it an id of its own"
             problems.append(Problem(path, message))
         return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.message))
+
+    def left_out(self) -> list[str]:
+        """The files that give no entry because they cannot be read or are invalid."""
+        return [file for (file,) in self.rows(LEFT_OUT)]
 
     def sizes(self) -> Sizes:
         """Counts for statistics."""
