@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, proposals, review, search
+from ai_lessons.app import editing, entries, proposals, review, search, transfer
 from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
 from ai_lessons.model import Places, TierPlace
+from ai_lessons.model.entries import Kind
 from ai_lessons.telling import context
+from ai_lessons.telling.start import at_the_start
 from app.world import ACME, LESSON, OTHER, Company, World, lesson, options, query, usage_of
 from real_world import Git, put_file
 
 pytestmark = pytest.mark.usefixtures("embedder")
+SHARED = "01JD3Z8QK5W7M2X9V4T6QQQ888"
 THIRD = "01JD3Z8QK5W7M2X9V4T6QQQ333"
 FROM_ACME = "01JD3Z8QK5W7M2X9V4T6QQQ444"
 
@@ -29,6 +32,17 @@ class Here(Company):
     def put(self, tier: str, entry_id: str, title: str, *, day: int = 21, **more: str) -> None:
         text = lesson(entry_id, title, **more).replace("2026-11-21", f"2026-11-{day}")
         put_file(self.root(tier) / f"global/lessons/2026-11/{entry_id.lower()}.md", text)
+
+    def approved(self, tier: str, title: str, text: str, *, by: str) -> None:
+        """A rule with the id that two tiers state, approved by a merge of this person."""
+        root, branch = self.root(tier), f"rules/R-{SHARED[-6:]}-deploy"
+        self.git(root, "config", "user.name", by)
+        self.git(root, "checkout", "-q", "-b", branch)
+        head = f"id: {SHARED}\nkind: rule\ntitle: {title}\nrationale: because\ncreated: 2026-11-21T20:14:00Z"
+        put_file(root / "global/rules/deploy.md", f"---\n{head}\n---\n{text}\n")
+        self.commit(tier, "Propose rule")
+        self.git(root, "checkout", "-q", "main")
+        self.git(root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{branch}'", branch)
 
     def reading(self, *names: str) -> Library:
         """The library that writes to the first of these tiers and reads all."""
@@ -112,6 +126,31 @@ def test_a_text_that_two_tiers_have_is_told_once(here: Here) -> None:
     for names, tier in ((ALL, "user"), (("project",), "project")):
         summaries = entries.list_entries(here.reading(*names)).entries
         assert [summary.tier for summary in summaries if summary.title == "Frobnicate"] == [tier]
+
+
+def test_the_same_bytes_in_another_project_are_another_text(here: Here) -> None:
+    here.put("user", LESSON, "Frobnicate")
+    text = (here.root("user") / f"global/lessons/2026-11/{LESSON.lower()}.md").read_bytes()
+    put_file(here.root(ACME) / f"shop/lessons/2026-11/{LESSON.lower()}.md", text)
+    summaries = entries.list_entries(here.reading("user", ACME)).entries
+    titled = {(summary.tier, summary.project) for summary in summaries if summary.title == "Frobnicate"}
+    assert titled == {("user", "global"), (ACME, "shop")}
+
+
+@pytest.mark.parametrize("tier", ["user", ACME])
+def test_a_text_that_states_the_id_by_which_another_goes_hides_nothing(here: Here, tier: str) -> None:
+    here.put("user", LESSON, "Frobnicate by hand")
+    here.put(ACME, LESSON, "Frobnicate by machine")
+    library = here.reading("user", ACME)
+    guessed = {one.title: one.id for one in entries.list_entries(library).entries}["Frobnicate by machine"]
+    assert guessed != LESSON
+    here.put(tier, guessed, "Frobnicate not at all")
+    for _ in range(2):
+        listed = {one.title: one for one in entries.list_entries(library).entries}
+        assert listed["Frobnicate by machine"].tier == ACME
+        assert listed["Frobnicate not at all"].tier == tier
+        assert len({one.id for one in listed.values()}) == len(listed)
+        assert entries.show(library, listed["Frobnicate by machine"].id).entry.title == "Frobnicate by machine"
 
 
 def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) -> None:
@@ -198,6 +237,52 @@ class TestRules:
         found = context.context(here.reading(*ALL), ContextQuery(project="global", approvals=True))
         assert {summary.tier for summary in found.rules} == {"user", ACME}
         assert found.approvals.keys() == {summary.id for summary in found.rules}
+
+    @pytest.mark.parametrize("tiers", [("user", ACME), ("project", "user"), ("project", ACME)])
+    def test_two_rules_of_one_id_are_two_rules_each_with_where_it_comes_from(
+        self, here: Here, tmp_path: Path, tiers: tuple[str, str]
+    ) -> None:
+        here.approved(tiers[0], "Deploy on Monday", "Ask the duty officer.", by="Ada")
+        here.approved(tiers[1], "Deploy on Friday", "Ask no one.", by="Bo")
+        library = here.reading(*tiers)
+        served = {("Deploy on Monday", tiers[0], "Ada"), ("Deploy on Friday", tiers[1], "Bo")}
+        listed = entries.list_entries(library, kinds={Kind.RULE}).entries
+        assert {(rule.title, rule.tier) for rule in listed} == {triple[:2] for triple in served}
+        assert len({rule.handle for rule in listed}) == 2
+        hits = search.search(library, query("deploy on monday or on friday")).rules
+        assert {(hit.entry.title, hit.entry.tier) for hit in hits} == {triple[:2] for triple in served}
+        asked = context.context(library, ContextQuery(project="global", approvals=True))
+        for told in (asked, at_the_start(library, tmp_path)):
+            rules = [rule for rule in told.entries if rule.kind is Kind.RULE]
+            labels = {(rule.title, rule.tier, told.approvals[rule.id].approved_by.split()[0]) for rule in rules}
+            assert labels == served
+        texts = at_the_start(library, tmp_path).texts
+        shown = {rule.title: (texts[rule.id], entries.show(library, rule.handle).body.strip()) for rule in listed}
+        assert shown["Deploy on Monday"] == ("Ask the duty officer.",) * 2
+        assert shown["Deploy on Friday"] == ("Ask no one.",) * 2
+
+    @pytest.mark.parametrize("same", [True, False])
+    def test_a_tier_is_exported_with_all_that_it_has_as_it_is_called_there(
+        self, here: Here, tmp_path: Path, same: bool
+    ) -> None:
+        here.approved("user", "Deploy on Monday", "Ask the duty officer.", by="Ada")
+        if same:
+            here.approved("project", "Deploy on Monday", "Ask the duty officer.", by="Bo")
+        else:
+            here.approved("project", "Deploy on Friday", "Ask no one.", by="Bo")
+        library = here.reading("project", "user")
+        assert entries.show(library, SHARED).entry.tier == "user"
+        file = tmp_path / "AGENTS.md"
+        transfer.export_file(library, file, "agents-md")
+        day, text = ("Monday", "Ask the duty officer.") if same else ("Friday", "Ask no one.")
+        assert f"Deploy on {day} (R-{SHARED[-6:]})" in file.read_text()
+        assert text in file.read_text()
+        (skill,) = transfer.skills(library).values()
+        assert text.encode() in b"".join(skill.values())
+        document = transfer.export_file(library, None).document
+        assert document is not None
+        assert text in str(document["files"])
+        assert entries.show(library, SHARED).entry.tier == "user"
 
 
 class TestOpening:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.answers import Shown
-    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.connectors.exporters import ExportedEntry
 
 GROOVE, AGENTS, SKILLS = "groove", "agents-md", "skills"
@@ -102,15 +102,17 @@ def export_file(
     place cannot be written, or is no plain file or folder. Refused: a file is there that was not written here (unless
     `replace`), or a link leads out.
     """
-    repo = library.primary
-    file = file and git_files.typed(file, repo.options.cwd)
+    file = file and git_files.typed(file, library.options.cwd)
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
-        return _export_all(library, file, project, replace=replace)
+        with library.alone() as own:
+            return _export_all(own.primary, library.reading, file, project, replace=replace)
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
-    entries, left_out = _chosen(repo, project, globs, most)
+    with library.alone() as own:
+        entries, left_out = _chosen(own.primary, project, globs, most)
+        notes = tuple(own.primary.notes())
     with translated(str(file), writing=True):
         entries, repeated = _without_said(entries, _texts_of_people(file, form))
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
@@ -119,7 +121,7 @@ def export_file(
         else:
             done = _folder(file, form, entries, replace=replace)
     counts, skipped = Counter(entry.kind for _, entry in entries), tuple(starmap(Skipped, [*left_out, *repeated]))
-    return Exported(form, tuple(starmap(ExportedFile, done)), counts, skipped=skipped, notes=tuple(repo.notes()))
+    return Exported(form, tuple(starmap(ExportedFile, done)), counts, skipped=skipped, notes=notes)
 
 
 _OF_HOSTS = frozenset((".claude", ".cursor", ".github", ".qwen", ".windsurf"))
@@ -173,16 +175,11 @@ def export_site(
     Lessons of one person are left out. Raises Refused: the folder has files, and none of ours, or other files are in
     the place of ours (unless `replace`); a link is in the way. StorageFailed.
     """
-    repo = library.primary
-    folder = git_files.typed(folder, repo.options.cwd)
+    folder = git_files.typed(folder, library.options.cwd)
     before = _names_of_last_time(folder, replace=replace)
-    summaries = repo.current().select(Filter(project=project, without=superseded(repo)))
-    summaries = [summary for summary in summaries if not _is_personal(summary)]
-    shown: list[Shown] = []
-    skipped: list[tuple[str, str]] = []
-    for summary in repo.options.each("reading", summaries):
-        with noting(summary.path, skipped):
-            shown.append(show(library, summary.id))
+    with library.alone() as own:
+        shown, skipped = _pages(own, project)
+        notes = tuple(own.primary.notes())
     done: list[str] = []
     with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
@@ -197,7 +194,20 @@ def export_site(
         remove_file(folder, name)
     counts = Counter(page.entry.kind for page in shown)
     files = (ExportedFile(str(folder), f"{len(done)} files"),)
-    return Exported(form, files, counts, skipped=tuple(starmap(Skipped, skipped)), notes=tuple(repo.notes()))
+    return Exported(form, files, counts, skipped=tuple(starmap(Skipped, skipped)), notes=notes)
+
+
+def _pages(library: Library, project: str | None) -> tuple[list[Shown], list[tuple[str, str]]]:
+    """What stands and is no one person's, and what cannot be read, with the reason."""
+    repo = library.primary
+    summaries = repo.current().select(Filter(project=project, without=superseded(repo)))
+    summaries = [summary for summary in summaries if not _is_personal(summary)]
+    shown: list[Shown] = []
+    skipped: list[tuple[str, str]] = []
+    for summary in repo.options.each("reading", summaries):
+        with noting(summary.path, skipped):
+            shown.append(show(library, summary.id))
+    return shown, skipped
 
 
 def _names_of_last_time(folder: Path, *, replace: bool) -> set[str]:
@@ -292,7 +302,11 @@ def _chosen(
 
 def skills(library: Library) -> dict[str, dict[str, bytes]]:
     """For each project with rules in force or firm lessons the files of a skill, by name, SKILL.md first."""
-    repo = library.primary
+    with library.alone() as own:
+        return _skills(own.primary)
+
+
+def _skills(repo: RepositorySession) -> dict[str, dict[str, bytes]]:
     entries, _ = _chosen(repo, None, (), MOST_OF_SKILLS)
     projects = dict.fromkeys(entry.project for _, entry in entries)
     made: dict[str, dict[str, bytes]] = {}
@@ -358,9 +372,10 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
 # --- everything ---
 
 
-def _export_all(library: Library, file: Path | None, project: str | None, *, replace: bool) -> Exported:
-    repo = library.primary
-    entries, skipped = _entries(library, project)
+def _export_all(
+    repo: RepositorySession, reading: Reading, file: Path | None, project: str | None, *, replace: bool
+) -> Exported:
+    entries, skipped = _entries(repo, reading, project)
     lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
     summaries = list(repo.catalog.many([entry.id for entry, _ in lessons]).values())
     usages = repo.usages.several(summaries, as_claimed=True)
@@ -398,12 +413,13 @@ def _is_export(file: Path) -> bool:
     return not data.strip() or exporters.is_ours(data)
 
 
-def _entries(library: Library, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
+def _entries(
+    repo: RepositorySession, reading: Reading, project: str | None
+) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
     """Every entry with its file by their ids, and those that cannot be read with the reason.
 
-    A lesson is no surer than the weakest of its origins where that one does not come along.
+    A lesson is no surer than the weakest of its origins in all that is read, where that one does not come along.
     """
-    repo = library.primary
     summaries = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda summary: summary.id)
     repo.expect([summary.id for summary in summaries])
     entries, skipped = [], list[tuple[str, str]]()
@@ -419,7 +435,7 @@ def _entries(library: Library, project: str | None) -> tuple[list[tuple[Entry, I
             else:
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
-            weakest = weakest_origin(library.reading, summary) if summary.kind is Kind.LESSON else None
+            weakest = weakest_origin(reading, summary) if summary.kind is Kind.LESSON else None
             if weakest and weakest.id not in ids:
                 file = file._replace(data=markdown.edit(text, weakened(entry.fields, weakest)).encode())
             entries.append((entry, file))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from itertools import starmap
@@ -320,7 +320,7 @@ class Library:
 
     def __init__(self, root: Path, options: Options) -> None:
         """Open the repository at `root`, whose tier `options.tier` names. Raises as `Store`."""
-        self.options = options
+        self.options, self._root = options, root
         self._opened: dict[Path, RepositorySession] = {}
         self._reading: Reading | None = None
         self._reads = options.places.reads or (TierPlace(options.tier, root),)
@@ -349,6 +349,17 @@ class Library:
         """Close everything that was opened."""
         for repo in self._opened.values():
             repo.close()
+
+    @contextmanager
+    def alone(self) -> Iterator[Library]:
+        """The primary repository read alone: all that it has, by the ids and handles that it has for everybody."""
+        place = TierPlace(self.options.tier, self._root)
+        if self._reads == (place,):
+            yield self
+            return
+        places = self.options.places._replace(reads=(place,), named=True)
+        with Library(self._root, self.options._replace(places=places)) as own:
+            yield own
 
     @property
     def belongs_to(self) -> str:

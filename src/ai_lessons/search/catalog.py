@@ -17,6 +17,7 @@ from ai_lessons.model.entries import HANDLE_LENGTH, Entry, EntrySummary, Filter,
 from ai_lessons.model.links import Edge
 from ai_lessons.model.versions import listed
 from ai_lessons.search.catalog_update import (
+    HELD,
     SEPARATOR,
     Attested,
     CatalogRecord,
@@ -586,7 +587,8 @@ class Catalog(Database, CatalogReader):
         now = " ".join(str(catalog.generation) for catalog in (self, *tiers)) if tiers else ""
         if (self._meta("yielded") or "") == now:
             return
-        here = [name for (name,) in self.rows("SELECT DISTINCT stated FROM entries")] if tiers else []
+        names = "SELECT stated FROM entries UNION SELECT id FROM entries UNION SELECT id FROM taken"
+        here = [name for (name,) in self.rows(names)] if tiers else []
         taken = {name: text for catalog in reversed(tiers) for name, text in catalog.taken_of(here).items()}
 
         def put(_: sqlite3.Connection) -> None:
@@ -637,8 +639,7 @@ class Catalog(Database, CatalogReader):
 
     def taken_of(self, ids: Iterable[str]) -> dict[str, str]:
         """What the entries here hold that have these ids, as `yield_ids` compares it."""
-        what = "kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '')"
-        query = f"SELECT id, {what} FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
+        query = f"SELECT id, {HELD} FROM shown WHERE {_BY_IDS}"  # noqa: S608 - our own words
         return dict(self.rows(query, {"ids": json.dumps(list(ids))}))
 
     def fingerprints(self) -> dict[str, str]:

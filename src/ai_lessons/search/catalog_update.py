@@ -279,11 +279,14 @@ _SAME_ID = f"""
 SELECT file FROM entries WHERE kind <> 'rule' AND stated IN (
     SELECT stated FROM entries WHERE kind <> 'rule' AND stated {_IN} GROUP BY stated HAVING count(*) > 1
 )"""  # noqa: S608
+# A text is the same in two tiers where its kind, project, versions and files are
+HELD = "kind || ' ' || project || ' ' || versions || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '')"
+_GO_BY = f"SELECT stated FROM entries WHERE id <> stated AND id {_IN}"  # noqa: S608 - our own words
 # Where several files state one id it belongs to the rule in force, then to the file that had it here before, then to
 # that which came first into the branch, then to the shortest path: a copy has a longer one. A rule that is not in
 # force has none.
 _LOSERS = f"""
-SELECT key, kind, stated, path, kind || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, ''), text FROM (
+SELECT key, kind, stated, path, {HELD}, text FROM (
     SELECT *, row_number() OVER (
         PARTITION BY stated ORDER BY source,
         (SELECT key FROM json_each(:first) WHERE value = file) IS NULL,
@@ -488,6 +491,8 @@ def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequ
     What has no right to its id goes by one of its tier and place. `first`: the files with the best right.
     """
     names = set(stated)
+    # what goes by an id that another text now states goes by another one
+    names.update(name for (name,) in db.execute(_GO_BY, {"ids": json.dumps(sorted(names))}))
     values = {"ids": json.dumps(sorted(names)), "first": json.dumps(first)}
 
     def rename(rows: Iterable[tuple[int, str, str]]) -> None:
@@ -502,11 +507,20 @@ def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequ
     same = [(_HIDDEN, key) for key, *_, text, shown in losers if text == shown]
     db.executemany("UPDATE entries SET standing = ? WHERE key = ?", same)
     rename(
-        (key, derived_id(f"{tier}:{name}:{path}"), kind)
+        (key, _free_id(db, f"{tier}:{name}:{path}"), kind)
         for key, kind, name, path, text, shown in losers
         if text != shown
     )
     _settle_handles(db, names)
+
+
+def _free_id(db: sqlite3.Connection, place: str) -> str:
+    """An id for the entry of this tier, id and path that no text states, whoever guessed it."""
+    query = "SELECT 1 FROM entries WHERE stated = ?1 UNION ALL SELECT 1 FROM taken WHERE id = ?1"
+    entry_id = derived_id(place)
+    while db.execute(query, (entry_id,)).fetchone():
+        entry_id = derived_id(entry_id)
+    return entry_id
 
 
 def set_taken(db: sqlite3.Connection, taken: Mapping[str, str], tier: str) -> None:
