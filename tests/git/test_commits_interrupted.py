@@ -80,7 +80,7 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     clean(git, store.root)
 
 
-WHERE = ("commit.changed", "commit.install", "commit.status_of", "objects.index_mark")
+WHERE = ("commit.changed", "commit.install", "commit.status_of", "commit.index_mark")
 
 
 @pytest.mark.parametrize("where", WHERE)

@@ -106,13 +106,13 @@ def export_file(
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
-        with library.alone() as own:
-            return _export_all(own.primary, library.reading, file, project, replace=replace)
+        with library.alone() as lone:
+            return _export_all(lone.primary, library.reading, file, project, replace=replace)
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
-    with library.alone() as own:
-        entries, left_out = _chosen(own.primary, project, globs, most)
-        notes = tuple(own.primary.notes())
+    with library.alone() as lone:
+        entries, left_out = _chosen(lone.primary, project, globs, most)
+        notes = tuple(lone.primary.notes())
     with translated(str(file), writing=True):
         entries, repeated = _without_said(entries, _texts_of_people(file, form))
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
@@ -177,9 +177,9 @@ def export_site(
     """
     folder = git_files.typed(folder, library.options.cwd)
     before = _names_of_last_time(folder, replace=replace)
-    with library.alone() as own:
-        shown, skipped = _pages(own, project)
-        notes = tuple(own.primary.notes())
+    with library.alone() as lone:
+        shown, skipped = _pages(lone, project)
+        notes = tuple(lone.primary.notes())
     done: list[str] = []
     with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
@@ -302,8 +302,8 @@ def _chosen(
 
 def skills(library: Library) -> dict[str, dict[str, bytes]]:
     """For each project with rules in force or firm lessons the files of a skill, by name, SKILL.md first."""
-    with library.alone() as own:
-        return _skills(own.primary)
+    with library.alone() as lone:
+        return _skills(lone.primary)
 
 
 def _skills(repo: RepositorySession) -> dict[str, dict[str, bytes]]:

@@ -358,8 +358,8 @@ class Library:
             yield self
             return
         places = self.options.places._replace(reads=(place,), named=True)
-        with Library(self._root, self.options._replace(places=places)) as own:
-            yield own
+        with Library(self._root, self.options._replace(places=places)) as lone:
+            yield lone
 
     @property
     def belongs_to(self) -> str:

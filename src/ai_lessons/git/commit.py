@@ -27,6 +27,7 @@ from ai_lessons.git.worktree import (
     Worktree,
     branch_name,
     checked_out_at,
+    index_mark,
     read_head,
     read_ref,
     read_settings,
@@ -131,7 +132,7 @@ def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[Path, 
             place = worktree.common_dir / ref
             branch_lock = branch.enter_context(_locked(place, _proof(worktree), f"{tip}\n".encode()))
         with _locked(target, new_index) as lock:
-            now = objects.index_mark(worktree)
+            now = index_mark(worktree)
             if objects.busy(worktree) or read_head(worktree) != head or now != mark:
                 raise GitLocked("git is busy in this repository, nothing was changed", hint="try again")
             if ref:
@@ -517,7 +518,7 @@ class Committer:
 
     def _attempt(self, repo: Repo, jobs: Sequence[PendingCommit], outcome: _Outcome) -> None:
         """Commit these jobs. Raises Conflict; GitLocked: the branch or git's index is not as it was any more."""
-        head, mark = read_head(self._worktree), objects.index_mark(self._worktree)
+        head, mark = read_head(self._worktree), index_mark(self._worktree)
         if head.ref and head.commit:  # now, because a commit of ours on top of it would hide what the user's git did
             outcome.notes += messages(dropped(self._store, repo, head.commit))
         if not jobs:

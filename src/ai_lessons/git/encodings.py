@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.git import plumbing
-from ai_lessons.git.objects import index_mark
+from ai_lessons.git.worktree import index_mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -408,15 +408,6 @@ def busy(worktree: Worktree) -> str:
     return next((reason for name, reason in _UNDER_WAY.items() if (worktree.git_dir / name).exists()), "")
 
 
-def index_mark(worktree: Worktree) -> str:
-    """A mark that changes with git's index; empty if there is none."""
-    try:
-        status = (worktree.git_dir / "index").stat()
-    except FileNotFoundError:
-        return ""
-    return f"{status.st_ino} {status.st_mtime_ns} {status.st_size}"
-
-
 def at_work(worktree: Worktree, ours: str | None) -> float:
     """For how many seconds the user's git still counts as under way; `ours` is the last commit that we made here."""
     # a git command fails if we move HEAD meanwhile, and people often run the next one right after it

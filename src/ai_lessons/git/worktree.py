@@ -307,6 +307,15 @@ def _plain(value: str) -> str:
     return re.split(r"[#;]", value, maxsplit=1)[0].rstrip()
 
 
+def index_mark(worktree: Worktree) -> str:
+    """A mark that changes with git's index; empty if there is none."""
+    try:
+        status = (worktree.git_dir / "index").stat()
+    except FileNotFoundError:
+        return ""
+    return f"{status.st_ino} {status.st_mtime_ns} {status.st_size}"
+
+
 def read_head(worktree: Worktree) -> Head:
     """Where HEAD stands now. Raises UnsupportedRepository: it or its branch is damaged. StorageFailed: unreadable."""
     with translated(str(worktree.git_dir)):
