@@ -131,7 +131,7 @@ def test_one_edit_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowl
 def test_an_entry_that_does_not_fit_whole_is_told_when_there_is_room_and_explained_where_there_is_none(
     host: Host, knowledge: Path
 ) -> None:
-    contents, about = [letter * 230 for letter in "abcd"], 'applies_to:\n  - "workflows/a.py"\n'
+    contents, about = [letter * 230 for letter in "abc"], 'applies_to:\n  - "workflows/a.py"\n'
 
     def state(more: str) -> None:
         for content in contents:
@@ -140,11 +140,11 @@ def test_an_entry_that_does_not_fit_whole_is_told_when_there_is_room_and_explain
 
     state("from: user\n")
     told = host.hear("session_start")
-    assert (told.count("Long "), [content in told for content in contents]) == (4, [True] * 4)
+    assert (told.count("Long "), [content in told for content in contents]) == (3, [True] * 3)
     state(f"from: user\n{about}")
     told = host.hear("before_edit")
     assert (told.count("- [L-"), sum(content in told for content in contents)) == (2, 2)
-    assert host.hear("before_edit").count("- [L-") == 2
+    assert host.hear("before_edit").count("- [L-") == 1
     add(knowledge, "python/lessons/l.md", "7KKKKK", "Long", about, "y" * 3000)
     add(knowledge, "python/lessons/m.md", "7MMMMM", "Much", about, "z" * 820)
     assert host.hear("before_edit") == ""

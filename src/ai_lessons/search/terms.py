@@ -21,7 +21,7 @@ BAR, EDIT_BAR = 11.0, 26.0
 """bench.moment: least score of an entry that a prompt or command may be about, that an edit may be about, which has
 more words. Fitted on 568 labelled moments of 120 sessions."""
 
-PROMPT_WORDS = 4.5  # bench.decisions: words that one entry alone holds, which a prompt shares with one that it is about
+PROMPT_WORDS = 5.0  # bench.decisions: words that one entry alone holds, which a prompt shares with one that it is about
 NEARLY = 0.85  # bench.decisions: share of the best score that a second entry needs at a prompt
 
 _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length

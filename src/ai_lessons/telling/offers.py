@@ -56,7 +56,7 @@ _NAMES = {
     BY_KIND: "about files of its kind, and about this edit",
     ANYTHING: "about this edit",
 }
-_FEW_OF_A_FILE = 4  # bench.decisions: entries about one file from which on it says little which one an edit is about
+_FEW_OF_A_FILE = 3  # bench.decisions: entries about one file from which on it says little which one an edit is about
 _TOLD_BEFORE = 1_000_000.0  # So much less has what was told at the start: what was not told at all comes first
 
 
