@@ -92,8 +92,10 @@ def test_an_alarm_is_accepted_by_a_person(
 ) -> None:
     assert run("admin", "signers", str(signed), "--yes").code == 0
     assert run("admin", "audit").code == 0
-    line = git(knowledge, "log", "-1", "--format=%b")  # what was approved stays so
-    git(knowledge, "commit", "-q", "--amend", "--no-verify", "-m", "another", "-m", line, "--reset-author", "-S")
+    subject, line = (git(knowledge, "log", "-1", f"--format={part}") for part in ("%s", "%b"))
+    # what was approved stays so: our line below our own subject
+    message = ("-m", f"{subject} again", "-m", line)
+    git(knowledge, "commit", "-q", "--amend", "--no-verify", *message, "--reset-author", "-S")
     assert run("admin", "audit", "--acknowledge").code == 8
     assert "was rewritten" in run("admin", "audit").out
     child = spawn("admin", "audit", "--acknowledge")

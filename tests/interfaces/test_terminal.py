@@ -175,7 +175,7 @@ SHAPED: list[tuple[Any, Any]] = [
     (Ported((WRITTEN,), 0, (Skipped("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
       "events": 3, "queued": [SAID], "batch": "B1", "commit": "c", "dry_run": False, "notes": [],
-      "seen": [{"where": "p", "became": "skipped", "about": "r"}]}),
+      "seen": [{"where": "p", "became": "skipped", "about": "r"}], "old_files": []}),
     (Exported("f", (ExportedFile("p", "written"),), skipped=(Skipped("q", "r"),)),
      {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
       "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),

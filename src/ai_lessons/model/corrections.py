@@ -28,6 +28,12 @@ _ANSWERS = expression(
 )
 """A prompt that begins so answers what was there before: no task does."""
 
+_FROM_NOW_ON = expression(
+    rf"(?i)\A{_LEAD}(?:from now on|in (?:the )?future|going forward|ab jetzt|künftig|in zukunft|désormais|dorénavant"
+    r"|de ahora en adelante|en adelante|以后|今后|从现在起)(?!\w)"
+)
+"""Said of the future, whatever was done before."""
+
 _CORRECTS = expression(
     r"(?i)\b(?:instead|rather than|in place of|no longer|no need|on purpose|obsolete|revert|undo)\b"
     r"|\b(?:should|must|may)(?: not|n['\u2019]?t)\b|\bnot (?:correct|right|what|how|supposed|expected|needed)\b"
@@ -74,10 +80,15 @@ def corrects(text: str, edits: int, *, acted: bool) -> bool:
 
     >>> corrects("No, we never edit a merged migration, because it ran in production: add one", 1, acted=True)
     True
+    Words that begin with the future, as `from now on` does, need nothing to answer.
+
+    >>> corrects("From now on we always use tabs here, never spaces", 0, acted=False)
+    True
     >>> corrects("Fix the cart, and make sure that we never round twice, because totals differ", 1, acted=False)
     False
     """
-    return acted and lessons.weight(text, edits) >= SURE_BAR and may_hold(text)
+    is_stated = _FROM_NOW_ON.search(_typed(text)) is not None
+    return (acted or is_stated) and lessons.weight(text, edits) >= SURE_BAR and may_hold(text)
 
 
 def may_hold(text: str) -> bool:

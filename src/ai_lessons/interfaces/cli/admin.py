@@ -556,7 +556,7 @@ def check_push(call: Call) -> int:
 
 
 # hidden, because only a hook calls it
-@admin.command("after-merge", hidden=True, examples=["# in a post-merge hook"])
+@admin.command("after-merge", hidden=True, examples=[""])
 def after_merge(call: Call) -> None:
     """Say what the merge that git has just made did to rules, and bring the catalog up to date."""
     done = app.arrivals.after_merge(call.library)
