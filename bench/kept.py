@@ -1,0 +1,297 @@
+"""What would checks have stopped? `python -m bench.kept --data FOLDER --sessions FOLDER [--show]`.
+
+The first FOLDER has `decisions.jsonl` and `moments.jsonl` as for `bench.decisions`, the other the transcripts (Claude
+Code's, one file a session). Each decision that a form of check can express has one in `bench.kept_checks`; from the day
+on which it was stated it is held against what the agent did: each edit, each command as it was called, and at the end
+of each turn what was changed and what ran after. Nothing is run, and no hook: this is what the checks say by
+themselves. A decision counts as broken once a session. Labels name the violations that a person saw, and are a floor:
+a breach without a label is not always wrong.
+
+Files that commands wrote, and edits of subagents, are not seen here, as they are by the hooks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import defaultdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.app.checked_files import new_lines
+from ai_lessons.model.check_forms import AnyCheck, checks_of, faults
+from ai_lessons.model.command_checks import CommandCheck
+from ai_lessons.model.done_checks import DoneCheck, Succeeded
+from ai_lessons.model.rule_checks import Check, matches
+from ai_lessons.model.transcripts import Transcript, looks_failed
+from bench.decisions import Row, rows
+from bench.harness import Bar, Outcome, arguments, table
+from bench.kept_checks import CHECKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+DATED = re.compile(r"^\d{4}-\d\d-\d\d-(?=[0-9a-f]{8}-)")
+FORMS = {Check: "text", CommandCheck: "command", DoneCheck: "done"}
+LINTED = ("d001", "d027", "d032", "d068", "d073")  # what the lint run of d029 finds
+SEEN_BAR = 61.0  # of 158 pairs, those of which a person judged that a look at what ran and changed shows them
+
+
+class Edit:
+    """An edit: what the file held before and after, as far as the transcript says so."""
+
+    def __init__(self, path: str, before: str, after: str) -> None:
+        self.path, self._before, self.after = path, before, after
+
+    @cached_property
+    def lines(self) -> frozenset[float]:
+        """The lines that it wrote."""
+        return new_lines(self._before, self.after)
+
+
+class Act(NamedTuple):
+    """What happened: one of the three, or the end of a turn."""
+
+    at: str
+    said: str = ""
+    command: str = ""
+    edit: Edit | None = None
+    worked: bool = False
+    unsure: bool = False
+    stop: bool = False
+
+
+def records_of(files: Iterable[Path]) -> Iterator[Row]:
+    """The records of a session, each once: one that went on the next day has two files."""
+    seen = set[str]()
+    for file in files:
+        for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
+            try:
+                record = json.loads(line)
+            except ValueError:  # a blank line, or one that was cut when the session ended
+                continue
+            name = record.get("uuid") or ""
+            if record and (name not in seen or not name):
+                seen.add(name)
+                yield record
+
+
+def acts_of(files: Sequence[Path]) -> Iterator[Act]:
+    """What happened in a session, in its order."""
+    transcript, records, at = Transcript(), list[Row](), ""
+    may_end = False
+    for number, record in enumerate(records_of(files)):
+        records.append(record)
+        before = len(transcript.steps)
+        transcript.take(number, record)
+        for step in transcript.steps[before:]:
+            at = step.at or at
+            if step.sort == "said":
+                if may_end:
+                    yield Act(at, stop=True)
+                yield Act(at, said=step.text)
+            elif step.sort == "stopped" and not step.text:
+                may_end = False  # the person interrupted: no hook at the end is asked
+                continue
+            else:
+                yield from _call(step.sort, step.text, at, records[step.line], record, transcript.first_cwd)
+            may_end = True
+    yield Act(at, stop=True)
+
+
+def _call(sort: str, text: str, at: str, call: Row, ended: Row, root: str) -> Iterator[Act]:
+    """A command or an edit, from the records that began and ended it."""
+    given = _tool(call, text)
+    if "command" in given:
+        output, failed = _result(ended)
+        worked = sort == "command" and not failed
+        yield Act(at, command=text, worked=worked, unsure=looks_failed(output))
+    elif sort == "edit":
+        place = Path(text)
+        path = place.relative_to(root).as_posix() if place.is_relative_to(root) else ""
+        if path:
+            yield Act(at, edit=_edit(path, given, ended.get("toolUseResult")))
+
+
+def _tool(record: Row, text: str) -> Row:
+    """What the tool was given that was called with this command or file."""
+    content = record["message"]["content"]
+    for part in content if isinstance(content, list) else []:
+        given = part.get("input") or {}
+        if text and text in {given.get("command"), given.get("file_path")}:
+            return dict(given)
+    return {"command": text} if "\n" in text else {}
+
+
+def _result(record: Row) -> tuple[str, bool]:
+    """What a call answered, and whether that was an error."""
+    content = record["message"]["content"]
+    for part in content if isinstance(content, list) else []:
+        if part.get("type") == "tool_result":
+            return json.dumps(part.get("content"), ensure_ascii=False).replace("\\n", "\n"), bool(part.get("is_error"))
+    return "", False
+
+
+def _edit(path: str, given: Row, result: Any) -> Edit:
+    """The file before and after, or the part of it that was given."""
+    whole = result.get("originalFile") if isinstance(result, dict) else None
+    before = whole if isinstance(whole, str) else ""
+    if "content" in given:
+        return Edit(path, before, given["content"])
+    changes = given.get("edits") or [given]
+    if not before:
+        parts = [[change.get(key) or "" for change in changes] for key in ("old_string", "new_string")]
+        return Edit(path, "\n".join(parts[0]), "\n".join(parts[1]))
+    after = before
+    for change in changes:
+        count = -1 if change.get("replace_all") else 1
+        after = after.replace(change.get("old_string") or "", change.get("new_string") or "", count)
+    return Edit(path, before, after)
+
+
+class Breach(NamedTuple):
+    """A decision that a session broke: when, and by what."""
+
+    at: str
+    why: str
+
+
+class Kept:
+    """One session held against the checks."""
+
+    def __init__(self, rules: Mapping[str, tuple[AnyCheck, ...]], since: Mapping[str, str]) -> None:
+        self._rules, self._since = rules, since
+        self.in_scope, self.allowed, self.broken = set[str](), set[str](), dict[str, Breach]()
+        self._said, self._edits, self._ran = list[str](), dict[str, float](), list[Succeeded]()
+
+    def play(self, acts: Iterable[Act]) -> None:
+        """All of the session."""
+        for clock, act in enumerate(acts):
+            self._said += [act.said] if act.said else []
+            for rule, checks in self._rules.items():
+                if self._since[rule] <= act.at[:19]:
+                    self._hold(rule, checks, act)
+            if act.edit:
+                self._edits[act.edit.path] = clock
+            if act.command and act.worked:
+                self._ran.append(Succeeded(act.command, clock, act.unsure))
+
+    def _hold(self, rule: str, checks: tuple[AnyCheck, ...], act: Act) -> None:
+        for check in checks:
+            why = ""
+            if isinstance(check, Check) and act.edit:
+                why = self._by_text(rule, check, act.edit)
+            elif isinstance(check, CommandCheck) and act.command:
+                why = self._by_command(rule, check, act.command)
+            elif isinstance(check, DoneCheck) and act.stop and check.concerned(self._edits):
+                self.in_scope.add(rule)
+                if paths := check.broken_by(self._edits, self._ran):
+                    why = check.sentence(paths)
+            if why:
+                self.broken.setdefault(rule, Breach(act.at, why))
+
+    def _by_text(self, rule: str, check: Check, edit: Edit) -> str:
+        if not check.concerns(edit.path):
+            return ""
+        self.in_scope.add(rule)
+        for match in matches(check, edit.after, edit.path, edit.lines):
+            return f"{edit.path}:{match.line} {' '.join(edit.after.split(chr(10))[match.line - 1 : match.last])[:300]}"
+        return ""
+
+    def _by_command(self, rule: str, check: CommandCheck, line: str) -> str:
+        if not check.names(line):
+            return ""
+        self.in_scope.add(rule)
+        if not check.breaks(line):
+            return ""
+        if check.was_asked_for(self._said):
+            self.allowed.add(rule)
+            return ""
+        return line[:300]
+
+
+def proven() -> dict[str, tuple[AnyCheck, ...]]:
+    """The checks, each proven on its samples."""
+    rules = dict[str, tuple[AnyCheck, ...]]()
+    for name, fields in CHECKS.items():
+        for fault in faults({"check": fields}):
+            sys.exit(f"{name}: {fault}")
+        rules[name] = checks_of({"check": fields})
+    return rules
+
+
+def labels(moments: Iterable[Row]) -> dict[str, set[str]]:
+    """By decision the sessions that violated it."""
+    violated = defaultdict[str, set[str]](set)
+    for moment in moments:
+        for name, how in (moment.get("how_by") or {}).items():
+            if how == "violated":
+                violated[name].add(moment["session"])
+    return violated
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--sessions", type=Path, required=True, help="folder with the transcripts")
+    parser.add_argument("--show", action="store_true", help="print each breach")
+    given, outcome = parser.parse_args(), Outcome()
+    if not given.data:
+        sys.exit("--data FOLDER: decisions.jsonl and moments.jsonl")
+    decisions, moments = rows(given.data / "decisions.jsonl"), rows(given.data / "moments.jsonl")
+    rules, violated = proven(), labels(moments)
+    since = {decision["id"]: decision["at"][:19] for decision in decisions}
+    files = defaultdict[str, list[Path]](list)
+    for file in sorted(given.sessions.glob("*.jsonl")):
+        files[DATED.sub("", file.stem)].append(file)
+    played = dict[str, Kept]()
+    for session, parts in files.items():
+        played[session] = Kept(rules, since)
+        played[session].play(acts_of(parts))
+    seen_pairs = report(rules, violated, played, show=given.show)
+    every = sum(map(len, violated.values()))
+    outcome.judge(Bar("seen", float(seen_pairs), SEEN_BAR, f"of {every} violated pairs", at_least=True))
+    outcome.finish(check=given.check)
+
+
+def report(
+    rules: Mapping[str, tuple[AnyCheck, ...]],
+    violated: Mapping[str, set[str]],
+    played: Mapping[str, Kept],
+    *,
+    show: bool,
+) -> int:
+    """Print the table; how many of the violated pairs were seen."""
+    lines, total_seen, total_without, total_broken = list[list[str]](), 0, 0, 0
+    for name, checks in rules.items():
+        broken = {session for session, kept in played.items() if name in kept.broken}
+        labelled = violated.get(name, set())
+        seen, without = broken & labelled, broken - labelled
+        total_seen, total_without = total_seen + len(seen), total_without + len(without)
+        total_broken += len(broken)
+        scope = sum(name in kept.in_scope for kept in played.values())
+        asked = sum(name in kept.allowed for kept in played.values())
+        forms = ", ".join(dict.fromkeys(FORMS[type(check)] for check in checks))
+        figures = [scope, len(broken), len(labelled), len(seen), len(without), asked]
+        lines.append([name, forms, *map(str, figures)])
+        for session in sorted(broken) if show else ():
+            mark = "labelled" if session in seen else "without"
+            print(name, mark, session[:8], played[session].broken[name].at[:16], played[session].broken[name].why)
+    head = ["decision", "check of", "in scope", "broken", "violated", "of them seen", "without a label", "asked for"]
+    every = sum(map(len, violated.values()))
+    lines.append(["all", "", "", str(total_broken), str(every), str(total_seen), str(total_without), ""])
+    print(table(f"{len(rules)} decisions with a check, in sessions of {len(played)}", head, lines))
+    linted = set[tuple[str, str]]()
+    for name in LINTED:
+        for session in violated.get(name, ()):
+            kept = played.get(session)
+            if kept and name not in kept.broken and "d029" in kept.broken:
+                linted.add((name, session))
+    print(f"seen by the decision's own check: {total_seen} of {every}")
+    print(f"and held by the check of d029, which makes the agent run what finds it: {len(linted)}")
+    return total_seen
+
+
+if __name__ == "__main__":
+    main()
