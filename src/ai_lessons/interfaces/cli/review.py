@@ -619,9 +619,11 @@ def approve_rule(
     if batch or project or globs:
         if len(globs) < len(refs):
             raise UsageError("IDs cannot be given together with a GLOB, --project or --batch", hint="use two commands")
-        commits = many_confirmed(call, app.review.Batch(project or "", batch, globs), yes=yes)
         title = f"of {project}" if project else f"of batch {batch.upper()}" if batch else f"as {' '.join(globs)}"
-        call.answer(app.review.approve_rules(call.library, commits, title, sign=sign), text_jobs.approved)
+        with app.review.one_job():
+            commits = many_confirmed(call, app.review.Batch(project or "", batch, globs), yes=yes)
+            decided = app.review.approve_rules(call.library, commits, title, sign=sign)
+        call.answer(decided, text_jobs.approved)
         return
     if not refs:
         raise UsageError(
