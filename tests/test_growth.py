@@ -98,7 +98,7 @@ def docx() -> None:
     pytest.importorskip("mammoth")
     from ai_lessons.connectors.web import convert
 
-    for paragraphs, said in ((400_000, "more than 300,000 tags"), (20_000_000, "MB are packed in it")):
+    for paragraphs, said in ((400_000, "more than 300,000 tags"), (20_000_000, "in it has more than 32 MB")):
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
             made.writestr("word/document.xml", b"<w:p/>" * paragraphs)
