@@ -17,6 +17,7 @@ import re
 import sys
 from collections import defaultdict
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +32,7 @@ from bench.harness import Bar, Outcome, arguments, table
 from bench.kept_checks import CHECKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 DATED = re.compile(r"^\d{4}-\d\d-\d\d-(?=[0-9a-f]{8}-)")
 FORMS = {Check: "text", CommandCheck: "command", DoneCheck: "done"}
@@ -68,14 +69,20 @@ def records_of(files: Iterable[Path]) -> Iterator[Row]:
     seen = set[str]()
     for file in files:
         for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
-            try:
-                record = json.loads(line)
-            except ValueError:  # a blank line, or one that was cut when the session ended
-                continue
-            name = record.get("uuid") or ""
-            if record and (name not in seen or not name):
-                seen.add(name)
-                yield record
+            for record in _records_in(line.strip()):
+                name = record.get("uuid") or ""
+                if name not in seen or not name:
+                    seen.add(name)
+                    yield record
+
+
+def _records_in(line: str) -> Iterator[Row]:
+    """The records of a line: where two sessions wrote at once it holds two."""
+    decoder = json.JSONDecoder()
+    while line:
+        record, end = decoder.raw_decode(line)
+        yield record
+        line = line[end:].lstrip()
 
 
 def acts_of(files: Sequence[Path]) -> Iterator[Act]:
@@ -152,10 +159,11 @@ def _edit(path: str, given: Row, result: Any) -> Edit:
 
 
 class Breach(NamedTuple):
-    """A decision that a session broke: when, and by what."""
+    """A decision that a session broke: when, by what, and whether that shows at the end of a turn only."""
 
     at: str
     why: str
+    at_end: bool
 
 
 class Kept:
@@ -164,6 +172,7 @@ class Kept:
     def __init__(self, rules: Mapping[str, tuple[AnyCheck, ...]], since: Mapping[str, str]) -> None:
         self._rules, self._since = rules, since
         self.in_scope, self.allowed, self.broken = set[str](), set[str](), dict[str, Breach]()
+        self.not_done = set[str]()  # rules that what was done breaks, as it stood at the last end of a turn
         self._said, self._edits, self._ran = list[str](), dict[str, float](), list[Succeeded]()
 
     def play(self, acts: Iterable[Act]) -> None:
@@ -173,6 +182,7 @@ class Kept:
             for rule, checks in self._rules.items():
                 if self._since[rule] <= act.at[:19]:
                     self._hold(rule, checks, act)
+                    self._note_whether_done(rule, checks, act)
             if act.edit:
                 self._edits[act.edit.path] = clock
             if act.command and act.worked:
@@ -190,7 +200,14 @@ class Kept:
                 if paths := check.broken_by(self._edits, self._ran):
                     why = check.sentence(paths)
             if why:
-                self.broken.setdefault(rule, Breach(act.at, why))
+                self.broken.setdefault(rule, Breach(act.at, why, act.stop))
+
+    def _note_whether_done(self, rule: str, checks: tuple[AnyCheck, ...], act: Act) -> None:
+        if act.stop:
+            done_checks = [check for check in checks if isinstance(check, DoneCheck)]
+            is_broken = any(check.broken_by(self._edits, self._ran) for check in done_checks)
+            self.not_done -= {rule}
+            self.not_done |= {rule} if is_broken else set()
 
     def _by_text(self, rule: str, check: Check, edit: Edit) -> str:
         if not check.concerns(edit.path):
@@ -249,10 +266,45 @@ def main() -> None:
     for session, parts in files.items():
         played[session] = Kept(rules, since)
         played[session].play(acts_of(parts))
-    seen_pairs = report(rules, violated, played, show=given.show)
-    every = sum(map(len, violated.values()))
-    outcome.judge(Bar("seen", float(seen_pairs), SEEN_BAR, f"of {every} violated pairs", at_least=True))
+    seen, every = report(rules, violated, played, show=given.show)
+    outcome.judge(Bar("seen", float(seen), SEEN_BAR, f"of {every} violated pairs", at_least=True))
     outcome.finish(check=given.check)
+
+
+class Tally(NamedTuple):
+    """Of one decision the sessions in which it was in scope, and what became of it there."""
+
+    in_scope: int
+    broken: int
+    violated: int
+    seen: int
+    without: int
+    later: int
+    asked: int
+
+
+HEAD = ("in scope", "broken", "violated", "of them seen", "without a label", "of them done later", "asked for")
+
+
+def tally(name: str, labelled: Collection[str], played: Mapping[str, Kept], *, show: bool) -> Tally:
+    """Count for one decision; `show` prints each breach."""
+    scope = asked = seen = without = later = 0
+    for session, kept in sorted(played.items()):
+        scope += name in kept.in_scope
+        asked += name in kept.allowed
+        breach = kept.broken.get(name)
+        if breach is None:
+            continue
+        mark = "labelled" if session in labelled else "without"
+        if mark == "labelled":
+            seen += 1
+        else:
+            without += 1
+            if breach.at_end and name not in kept.not_done:
+                later, mark = later + 1, "done later"
+        if show:
+            print(name, mark, session[:8], breach.at[:16], breach.why)
+    return Tally(scope, seen + without, len(labelled), seen, without, later, asked)
 
 
 def report(
@@ -261,36 +313,31 @@ def report(
     played: Mapping[str, Kept],
     *,
     show: bool,
-) -> int:
-    """Print the table; how many of the violated pairs were seen."""
-    lines, total_seen, total_without, total_broken = list[list[str]](), 0, 0, 0
+) -> tuple[int, int]:
+    """Print the table; how many of the violated pairs were seen, and how many there are."""
+    lines, by_form = list[list[str]](), defaultdict[str, list[Tally]](list)
     for name, checks in rules.items():
-        broken = {session for session, kept in played.items() if name in kept.broken}
-        labelled = violated.get(name, set())
-        seen, without = broken & labelled, broken - labelled
-        total_seen, total_without = total_seen + len(seen), total_without + len(without)
-        total_broken += len(broken)
-        scope = sum(name in kept.in_scope for kept in played.values())
-        asked = sum(name in kept.allowed for kept in played.values())
+        counted = tally(name, violated.get(name, set()), played, show=show)
         forms = ", ".join(dict.fromkeys(FORMS[type(check)] for check in checks))
-        figures = [scope, len(broken), len(labelled), len(seen), len(without), asked]
-        lines.append([name, forms, *map(str, figures)])
-        for session in sorted(broken) if show else ():
-            mark = "labelled" if session in seen else "without"
-            print(name, mark, session[:8], played[session].broken[name].at[:16], played[session].broken[name].why)
-    head = ["decision", "check of", "in scope", "broken", "violated", "of them seen", "without a label", "asked for"]
-    every = sum(map(len, violated.values()))
-    lines.append(["all", "", "", str(total_broken), str(every), str(total_seen), str(total_without), ""])
-    print(table(f"{len(rules)} decisions with a check, in sessions of {len(played)}", head, lines))
-    linted = set[tuple[str, str]]()
+        lines.append([name, forms, *map(str, counted)])
+        by_form[forms].append(counted)
+    for forms, tallies in sorted(by_form.items()):
+        lines.append([f"{len(tallies)} together", forms, *map(str, _sums(tallies))])
+    every, sums = sum(map(len, violated.values())), _sums(chain(*by_form.values()))
+    lines.append(["all", "", *map(str, sums)])
+    print(table(f"{len(rules)} decisions with a check, {len(played)} sessions", ["decision", "check of", *HEAD], lines))
+    linted = 0
     for name in LINTED:
         for session in violated.get(name, ()):
             kept = played.get(session)
-            if kept and name not in kept.broken and "d029" in kept.broken:
-                linted.add((name, session))
-    print(f"seen by the decision's own check: {total_seen} of {every}")
-    print(f"and held by the check of d029, which makes the agent run what finds it: {len(linted)}")
-    return total_seen
+            linted += bool(kept and name not in kept.broken and "d029" in kept.broken)
+    print(f"stopped by the decision's own check: {sums.seen} of {every} violated pairs")
+    print(f"and where the check of d029 held the end until the linter ran, which finds them: {linted}")
+    return sums.seen, every
+
+
+def _sums(tallies: Iterable[Tally]) -> Tally:
+    return Tally(*map(sum, zip(*tallies, strict=True)))
 
 
 if __name__ == "__main__":

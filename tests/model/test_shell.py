@@ -53,6 +53,28 @@ def test_a_call_is_told_by_program_subcommands_and_options(named: str, line: str
     assert bool(calls([named], line)) is fits
 
 
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("ls -la docs/plans/", True),
+        ("ls ./docs/plans", True),
+        ("ls /home/ann/shop/docs/plans/", True),
+        ("ls ../shop/docs/plans", True),
+        ("ls /home/ann/shop/old-docs/plans", False),
+        ("ls vendor/docs/plans", False),
+        ("ls docs/plans/2026", False),
+        ("ls plans", False),
+    ],
+)
+def test_a_path_in_a_call_is_the_same_from_wherever_it_is_written(line: str, fits: bool) -> None:
+    assert bool(calls(["ls docs/plans"], line)) is fits
+
+
+def test_a_word_without_a_folder_is_no_end_of_a_path() -> None:
+    assert not calls(["cat plans"], "cat /home/ann/plans")
+    assert not calls(["go test ./..."], "go test /home/ann/...")
+
+
 def test_how_a_line_ended_tells_of_the_commands_that_nothing_hides() -> None:
     def deciding(line: str) -> list[str]:
         return [command.words[0] for command in commands_in(line) if command.decides]

@@ -46,7 +46,22 @@ class Form(NamedTuple):
         if self.program in _SEVERAL_TARGETS:
             return all(word in called for word in named)
         first = called[: len(named)]
-        return len(first) == len(named) and all(a in {b, ANY_WORD} for a, b in zip(named, first, strict=True))
+        return len(first) == len(named) and all(_is_called(a, b) for a, b in zip(named, first, strict=True))
+
+
+def _is_called(named: str, called: str) -> bool:
+    """Whether a word of a call is the named one, or the same path written from another folder.
+
+    >>> _is_called("docs/plans", "/home/ann/shop/docs/plans/"), _is_called("docs/plans", "old/docs/plans")
+    (True, False)
+    """
+    if named in {called, ANY_WORD}:
+        return True
+    if "/" not in named:
+        return False
+    name, path = named.removeprefix("./").rstrip("/"), called.removeprefix("./").rstrip("/")
+    is_elsewhere = path.startswith(("/", "../", "~/"))
+    return path == name or ("/" in name and is_elsewhere and path.endswith(f"/{name}"))
 
 
 def _has(options: Sequence[str], option: str) -> bool:
