@@ -47,19 +47,46 @@ def test_the_text_of_a_lesson_may_come_through_a_pipe(run: Run, knowledge: Path,
 
 
 @pytest.mark.usefixtures("knowledge")
-def test_what_a_lesson_says_already_is_named_before_it_is_said_again(run: Run) -> None:
-    add = ("contribute", "add-lesson", "--title", "Rebase rewrites every id of the branch", "--content")
-    first = run("--json", *add, "Never rebase what was pushed, or others lose their work.").json["handle"]
-    again = run(*add, "Never rebase what was pushed, or others lose work.")
-    assert again.code == 5
-    assert f"close to {first} 'Rebase rewrites every id of the branch', 1.00" in again.err
-    assert f"ai-lessons contribute update {first}" in again.err
-    assert run(*add, "Never rebase what was pushed, or others lose work.", "--anyway").code == 0
+def test_a_lesson_is_refused_only_where_title_and_text_are_the_same(run: Run) -> None:
+    title, text = "Rebase rewrites every id of the branch", "Never rebase what was pushed, or others lose their work."
+    first = run("--json", "add", "--title", title, "--content", text).json["handle"]
+    for again in (text, text.upper(), f"  {text}\n\n"):
+        refused = run("add", "--title", title, "--content", again)
+        assert refused.code == 5, again
+        assert f"{first} '{title}' says the same, word for word" in refused.err
+        assert f"ai-lessons contribute update {first}" in refused.err
+    assert run("add", "--title", title, "--content", text, "--anyway").code == 0
     pattern = ("--when", "merging a branch", "--do", "pull with rebase=merges", "--because", "a flat pull drops it")
     assert [run("add", "--title", "Keep merges", *pattern).code for _ in range(2)] == [0, 5]
-    for n in (1, 2):  # another number is another lesson
-        assert run("add", "--title", f"Step {n} of the deploy", "--content", f"Seen in run {n}.").code == 0
-    assert run(*add, "Something quite different about merges, notes, tags and worktrees.").code == 0
+
+
+@pytest.mark.usefixtures("knowledge")
+def test_the_same_text_under_another_title_is_named_and_taken(run: Run) -> None:
+    first = run("--json", "add", "--title", "Backups", "--content", "Back up the database before a deploy.").json
+    other = run("add", "--title", "Deploys", "--content", "back up the **database**: before a deploy")
+    assert other.code == 0
+    assert f"[{first['handle']}] 'Backups' has the same text: update it?" in other.out + other.err
+    chinese = run("--json", "add", "--title", "备份", "--content", "部署之前必须先备份数据库，否则无法回滚。").json  # noqa: RUF001
+    again = run("add", "--title", "部署", "--content", "部署之前必须先备份数据库, 否则无法回滚")
+    assert f"[{chinese['handle']}] '备份' has the same text" in again.out + again.err
+
+
+ALIKE_BUT_OTHER = [
+    ("swarm 1-2", "c 1 2", "swarm 2-1", "c 2 1"),
+    ("Order", "Run A before B.", "Order", "Run B before A."),
+    ("Flags", "Pass --force to it.", "Flags", "Pass -force to it."),
+    ("Bounds", "The limit is x < 5.", "Bounds", "The limit is x > 5."),
+    ("Step 1 of the deploy", "Seen in run 1.", "Step 2 of the deploy", "Seen in run 2."),
+]
+
+
+@pytest.mark.parametrize(("title", "text", "other_title", "other_text"), ALIKE_BUT_OTHER)
+@pytest.mark.usefixtures("knowledge")
+def test_what_has_the_same_words_in_another_order_or_with_other_signs_is_another_lesson(
+    run: Run, title: str, text: str, other_title: str, other_text: str
+) -> None:
+    for one, content in ((title, text), (other_title, other_text)):
+        assert run("add", "--title", one, "--content", content).code == 0
 
 
 ADD = ("contribute", "add-lesson", "--title", "T")

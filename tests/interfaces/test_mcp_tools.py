@@ -332,7 +332,7 @@ def test_which_of_two_entries_is_asked(log: Path, knowledge: Path) -> None:
         assert "Text till." in agent.reads("get_resource", resource_id="D-ABCDEF")
 
 
-def test_the_person_is_asked_whether_a_lesson_like_another_one_is_kept(log: Path, knowledge: Path) -> None:
+def test_the_person_is_asked_whether_a_lesson_that_says_the_same_is_kept(log: Path, knowledge: Path) -> None:
     asked: list[str] = []
     lesson = {"title": "Wait for the pod before the smoke test runs", "content": "The pod takes half a minute."}
 
@@ -342,10 +342,10 @@ def test_the_person_is_asked_whether_a_lesson_like_another_one_is_kept(log: Path
 
     with talking(log, elicitation_callback=answer) as agent:
         first = agent.call("add_lesson", **lesson)["handle"]
-        assert f"close to {first}" in agent.fails("add_lesson", **lesson)
+        assert f"{first} '{lesson['title']}' says the same" in agent.fails("add_lesson", **lesson)
         assert agent.call("add_lesson", **lesson)["handle"] != first
     assert len(asked) == 2
-    assert asked[0].startswith(f"The new lesson is close to {first}")
+    assert asked[0].startswith(f"{first} ")
 
 
 def test_the_server_says_what_it_is_and_what_holds_how_long(agent: Agent) -> None:

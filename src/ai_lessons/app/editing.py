@@ -44,7 +44,8 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, escaped
-from ai_lessons.search.terms import ALIKE, likeness, terms
+from ai_lessons.search.ranking import fold
+from ai_lessons.search.terms import ALIKE, READ, letters, likeness, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -105,24 +106,43 @@ def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
 
 FEW_COPIES = 2  # So many entries that say the same as a new lesson are named
 COMPARED = 20  # So many entries of alike titles are read and compared
+_LONGEST_WORDS = 4  # Words by which entries of the same text are looked for: the longest ones are in few entries
 
 
-def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
-    """Raises Conflict: an active lesson says this in the same words."""
+def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
+    """A sentence for each active lesson that has the same text under another title.
+
+    Raises Conflict: one has the same title and the same text. Nothing that is only alike is refused: `A before B` and
+    `B before A` have the same words, too.
+    """
     repo = opened.primary
     repo.current()
-    active = repo.catalog.select(Filter(kinds=LESSONS))
-    parts = draft.when, draft.do, draft.dont, draft.because
     pattern = ""
     with suppress(UsageError):  # none, or the write says what is wrong with it
-        pattern = str(lessons.build(*parts))  # as it is stored, with its WHEN, DO and BECAUSE
-    text = f"{draft.title}\n{pattern}\n{draft.content}"
-    for summary in [summary for summary in active if likeness(summary.title, draft.title) >= ALIKE][:COMPARED]:
-        # texts that differ in one word can be two lessons: only what has the same words is refused
-        share = likeness(text, f"{summary.title}\n{_text(repo, summary.id)}")
-        if share == 1.0:
+        # as it is stored, with its WHEN, DO and BECAUSE
+        pattern = str(lessons.build(draft.when, draft.do, draft.dont, draft.because))
+    text, same = f"{pattern}\n{draft.content}", list[str]()
+    for summary in _holding(repo, terms(text[:READ]) or terms(draft.title)):
+        stored = _text(repo, summary.id)
+        if letters(stored) != letters(text):
+            continue
+        if _typed(summary.title, stored) == _typed(draft.title, text):
             hint = f"update it: `ai-lessons contribute update {summary.handle}`; or add this one with --anyway"
-            raise Conflict(_nearly_the_same(summary, share), hint=hint)
+            raise Conflict(f"{summary.handle} {summary.title!r} says the same, word for word", hint=hint)
+        same.append(f"[{summary.handle}] {summary.title!r} has the same text: update it?")
+    return same[:FEW_COPIES]
+
+
+def _holding(repo: RepositorySession, words: Iterable[str]) -> list[EntrySummary]:
+    """Active lessons that hold the longest of these words, the newest first."""
+    longest = sorted(set(words), key=lambda word: (-len(word), word))[:_LONGEST_WORDS]
+    held = repo.catalog.holding(longest) if longest else []
+    return [summary for summary in held if summary.kind is Kind.LESSON][:COMPARED]
+
+
+def _typed(title: str, text: str) -> tuple[str, ...]:
+    """Title and text for a comparison that only case and blanks do not matter to: a sign may turn a meaning round."""
+    return tuple(" ".join(fold(part).casefold().split()) for part in (title, text))
 
 
 def near_copies(opened: Library, text: str) -> dict[str, str]:

@@ -85,6 +85,10 @@ SELECT count(DISTINCT file) FROM problems WHERE file NOT IN (SELECT path FROM en
 """
 LEFT_OUT = "SELECT DISTINCT file FROM problems WHERE file NOT IN (SELECT path FROM entries) ORDER BY file"
 AS_TEXT = "SELECT count(DISTINCT file) FROM problems WHERE file IN (SELECT path FROM entries)"
+_HOLDING = """
+status = 'active' AND key IN (SELECT key FROM terms WHERE term IN (SELECT value FROM json_each(:terms))
+GROUP BY key HAVING count(*) = :number)
+"""
 _BY_IDS = "id IN (SELECT value FROM json_each(:ids))"
 _TAKEN = """
 SELECT e.path, e.stated, w.path, e.handle FROM entries e JOIN entries w ON w.id = e.stated AND w.standing = 0
@@ -294,6 +298,12 @@ class CatalogReader:
         counted = self._select(f"SELECT count(*) FROM counted WHERE {kinds}")  # noqa: S608 - our own words
         return list(map(Posting._make, rows)), sum(number for (number,) in counted)
 
+    def holding(self, terms: Sequence[str]) -> list[EntrySummary]:
+        """The active lessons and rules that hold every one of these words, see `search.terms`; the newest first."""
+        distinct = sorted(set(terms))
+        query = f"{_HOLDING} ORDER BY created DESC, id DESC"
+        return self._entries(query, terms=json.dumps(distinct), number=len(distinct))
+
     def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
         """The active entries of these kinds that state globs of files, or the code that they speak of."""
 
@@ -501,7 +511,7 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 21  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 22  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 

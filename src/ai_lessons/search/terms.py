@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.model import expression
 from ai_lessons.model.entries import ABOUT
 from ai_lessons.model.texts import is_frequent_anywhere, stem
-from ai_lessons.search.ranking import words_of
+from ai_lessons.search.ranking import fold, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ NEARLY = 0.85  # bench.decisions: share of the best score that a second entry ne
 
 _K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
 _FEWEST = 20  # Entries that are counted at least: among three no word would be rare
-_READ = 2_000  # Characters of a text that are looked at
+READ = 2_000  # Characters of a text that are looked at
 _PARTS = expression(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TELL_NOTHING = frozenset({
     "a", "add", "all", "also", "any", "been", "better", "but", "did", "does", "each", "every", "for", "from",
@@ -67,6 +67,11 @@ def likeness(text: str, other: str) -> float:
     return 2 * len(left & right) / (len(left) + len(right) or 1)
 
 
+def letters(text: str) -> str:
+    """A text for a comparison that case, blanks and marks do not matter to."""
+    return "".join(filter(str.isalnum, fold(text).casefold()))
+
+
 @lru_cache(maxsize=1 << 15)
 def _telling(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a text that tell something, and its numbers and letters that stand alone."""
@@ -80,7 +85,7 @@ def _telling(text: str) -> tuple[frozenset[str], frozenset[str]]:
 def terms_of(entry: Entry) -> Counter[str]:
     """The words by which a lesson or rule is found, and how often it has each."""
     named = [*entry.tags, *_texts(entry.fields.get("applies_to")), *_texts(entry.fields.get(ABOUT))]
-    texts = (str(entry.pattern or ""), entry.rationale, entry.body[:_READ])
+    texts = (str(entry.pattern or ""), entry.rationale, entry.body[:READ])
     counts = Counter(terms("\n".join([*named, *texts])))
     counts.update(terms(entry.title) * 2)  # a title says what the entry is about
     return counts
@@ -100,7 +105,7 @@ def _tells_nothing(word: str) -> bool:
 def asked_for(text: str) -> list[str]:
     """The different words of a text that entries are looked for by."""
     # Different words of a text that are looked for, the first ones
-    return list(dict.fromkeys(terms(text[:_READ])))[:200]
+    return list(dict.fromkeys(terms(text[:READ])))[:200]
 
 
 class Posting(NamedTuple):

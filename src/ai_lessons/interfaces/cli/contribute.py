@@ -90,7 +90,7 @@ LESSON_ARGUMENTS: list[str | Argument] = [
 @pattern_options
 @options.about_options
 @options.origin_option
-@click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
+@click.option("--anyway", is_flag=True, help="Also where another lesson says the same.")
 @options.allow_secret_option
 def add_lesson(
     call: Call, /, path: str | None, content: str | None, file: str | None, origin: str | None, anyway: bool,
@@ -112,15 +112,15 @@ def add_lesson(
     about = options.about(fields)
     by = "ai" if call.by_agent else origin or call.caller
     draft = LessonDraft(content=text or "", project=project, origin=by, about=about, **fields)
-    if not anyway:
-        app.editing.refuse_repetition(call.library, draft)
+    same = [] if anyway else app.editing.refuse_repetition(call.library, draft)
     pattern = (draft.when, draft.do, draft.dont, draft.because)
     asked = "\n".join(filter(None, (draft.title, *pattern, draft.content)))
     # what says the same in other words is named where that costs no start of the model; a helper looks while we write
     near = (lambda: None) if anyway else call.ask.begin_if_warm("near_copies", asked)
     done = app.editing.add_lesson(call.library, draft)
     notes = [note for entry_id, note in (near() or {}).items() if entry_id != done.id]
-    call.answer(done._replace(notes=(*done.notes, *notes[: app.editing.FEW_COPIES])), text_jobs.written)
+    notes = same + notes[: app.editing.FEW_COPIES]
+    call.answer(done._replace(notes=(*done.notes, *notes)), text_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")

@@ -64,7 +64,7 @@ READABLE, CHOICES = 8_000, 20  # Characters of a script, and entries, that a per
 LINKS, LINKS_SINCE = 5, "2025-06-18"  # Links of an answer, and the protocol that has them first
 SHOWS_BOTH = frozenset({"copilot-cli"})  # Clients that show the model the text and the data: they get an empty object
 ENTRY_URI = "lessons://entry/{id}"
-KEEP_ANYWAY = "anyway"  # The argument that keeps what is refused because much the same is there
+KEEP_ANYWAY = "anyway"  # The argument that keeps what is refused because the same is there
 LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
 
 
@@ -212,9 +212,9 @@ class Person:
         return answer.partition(" (")[0] if answer in error.suggestions else None
 
     def keeps(self, error: Conflict) -> bool:
-        """Whether to keep what was refused because much the same is there."""
+        """Whether to keep what was refused because the same is there."""
         fields = {"keep": {"type": "boolean", "title": "Keep it beside the other one"}}
-        return self._answer(f"The new lesson is {line(error.message)} Or keep it, too?", fields) is True
+        return self._answer(f"{line(error.message)}. Keep the new one, too?", fields) is True
 
     def _answer(self, question: str, fields: Data) -> Any:
         """The value of the only field of a form; None where it was declined, or the client has none."""
@@ -453,7 +453,7 @@ class AgentCommand(NamedTuple):
                 raise
             named = {key: entry if value == error.name else value for key, value in arguments.items()}
             result = self._run(named, ctx)
-        except Conflict as error:  # a lesson that is much like another one
+        except Conflict as error:  # a lesson that says the same as another one
             if KEEP_ANYWAY not in [param.name for param in self.params] or not Person(ctx).keeps(error):
                 raise
             result = self._run({**arguments, KEEP_ANYWAY: True}, ctx)
