@@ -319,7 +319,8 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, her
     assert "at a terminal: ai-lessons contribute refresh D-" in refused.value.hint
     (told,) = resources.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
-    assert health.review(world.library) == ()
+    (stale,) = health.review(world.library)
+    assert stale.detail == f"its source has changed: {way.format(home=hermetic)}", "and nothing of what it holds"
     assert SECRETS not in world.read(doc)
 
 

@@ -9,8 +9,8 @@ import pexpect
 import pytest
 
 from ai_lessons.app import running
-from ai_lessons.app.open_repository import Trust, fingerprint
 from ai_lessons.app.running import command, run_script_file, shebang
+from ai_lessons.app.trust import Trust, fingerprint
 from ai_lessons.errors import Refused
 from ai_lessons.git import processes
 from real_world import ends, put_file, put_program
@@ -171,7 +171,7 @@ def test_a_damaged_line_trusts_nothing_and_swallows_nothing(tmp_path: Path) -> N
 def test_two_processes_add_at_the_same_time_and_none_is_lost(tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
-        "from pathlib import Path; from ai_lessons.app.open_repository import Trust\n"
+        "from pathlib import Path; from ai_lessons.app.trust import Trust\n"
         "for n in range(100): Trust(Path(sys.argv[1])).add(f'{sys.argv[2]}{n}', f'{sys.argv[2]}{n}'.encode())"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("a", "b")]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         resources as resources, review as review, rule_checks as rule_checks,
         running as running, search as search, search_index as search_index,
         secrets as secrets, session_acts as session_acts, setup as setup, sharing as sharing, transfer as transfer,
+        trust as trust,
         usage as usage, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app.open_repository import Trust
+from ai_lessons.app.trust import Trust
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.model.approval import AGENT_TRAILER
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, Status

@@ -214,7 +214,8 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     if summary.kind is Kind.RULE:
         notes = repo.rules.notes
     else:  # most are kept here, and need no look elsewhere
-        notes = tuple(app.health.told_of_scripts(opened, [summary]) if summary.script_path else ())
+        kept_elsewhere = summary.script_path or summary.source_path
+        notes = tuple(app.health.told_of_sources(opened, [summary]) if kept_elsewhere else ())
     return Shown(
         entry=app.link_effects.vouched(opened.reading, app.link_effects.judged(opened.reading, [summary])[0]),
         body=text,
@@ -394,7 +395,12 @@ def contents_of(repo: RepositorySession, summary: EntrySummary) -> tuple[Entry, 
     # parsed if a file was changed in the moment since the catalog looked
     fields = repo.catalog.fields(place.id) if same else repo.parse(place.path, data, side).fields
     bare = Entry(summary.id, summary.kind, summary.title, summary.path, summary.project)
-    return bare._replace(fields=fields, body=texts.body, code=texts.code), main.decode("utf-8", "replace")
+    entry = bare._replace(fields=fields, body=texts.body, code=texts.code)
+    if place.hash is None:
+        from ai_lessons.model.frontmatter import with_code  # most entries are whole here
+
+        entry = with_code(entry, data)
+    return entry, main.decode("utf-8", "replace")
 
 
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")

@@ -15,7 +15,8 @@ from ai_lessons import app
 from ai_lessons.app import anchors, authorship, editing, secrets, setup
 from ai_lessons.app.answers import Judged, KeptRule, Stale, Written
 from ai_lessons.app.link_effects import superseded_by
-from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
+from ai_lessons.app.resources import source_of
+from ai_lessons.app.trust import is_url, known_sources, source_mark
 from ai_lessons.app.usage import JUDGED
 from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits
@@ -24,7 +25,7 @@ from ai_lessons.git import files, hooks, plumbing
 from ai_lessons.git.commit import ignored_entries, loose
 from ai_lessons.git.encodings import ATTRIBUTE
 from ai_lessons.git.store import AUTOCOMMIT, Change, Store
-from ai_lessons.git.worktree import branch_name, walk
+from ai_lessons.git.worktree import branch_name, locate, walk
 from ai_lessons.learning.selection import Effect, measured
 from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SCRIPT_OK, Event, ParameterState
 from ai_lessons.model import checks, expression, frontmatter, layout, markdown
@@ -41,6 +42,7 @@ from ai_lessons.search.catalog_update import join, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.git.store import PendingCommit
@@ -729,43 +731,71 @@ GONE = "gone"
 
 def stale(repo: RepositorySession) -> Iterator[Stale]:
     """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
-    sources = known_sources(repo)
+    sources = known_sources(repo.store.state_dir)
     for summary in repo.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
         if reason := _moved_on(repo, summary, sources):
             yield Stale(summary.handle, summary.title, str(source_of(repo, summary)), reason)
 
 
-def told_of_scripts(library: Library, summaries: Iterable[EntrySummary]) -> list[str]:
-    """A sentence about each of these scripts whose file outside the repository changed since it was read."""
+def told_of_sources(library: Library, summaries: Iterable[EntrySummary]) -> list[str]:
+    """A sentence about each of these entries whose file outside the repository changed, or is not read here."""
     sentences = []
     for summary in summaries:
-        if summary.kind is Kind.SCRIPT and summary.script_path:
+        if summary.script_path or summary.source_path:
             repo = library.holding(summary.id)[0]
-            if reason := _moved_on(repo, summary, known_sources(repo)):
-                sentences.append(f"[{summary.handle}] {reason}")
+            sources = known_sources(repo.store.state_dir)
+            reason = _moved_on(repo, summary, sources) or _unread(repo, summary, sources)
+            sentences += [f"[{summary.handle}] {reason}"] if reason else []
     return sentences
 
 
+def _unread(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
+    """That the code of a script lies in a file that nobody here let be read; empty for all others."""
+    where = summary.script_path
+    if summary.kind is not Kind.SCRIPT or not where or repo.store.exists(summary.path):
+        return ""
+    if source_mark(summary.id, where) in sources:
+        return ""
+    return f"its code is in {where}, which is read once you trust it: ai-lessons admin trust-script {summary.handle}"
+
+
 def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
-    """What became of the file that an entry was read from; empty where it is as it was, a page, or not known here."""
+    """What became of the file that an entry was read from; empty where it is as it was, a page, or not on this machine.
+
+    Of a snapshot the file is compared whoever made it; of one that was made elsewhere only where it is surely the same.
+    """
     where, hashed = source_of(repo, summary), summary.content_hash
     if not where or is_url(where):
         return ""
-    file, was_read = files.expanded(where), bool(hashed) and source_mark(summary.id, where) in sources
-    if summary.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
+    file, ours = files.expanded(where), source_mark(summary.id, where) in sources
+    in_place = where == summary.script_path
+    if not in_place and not (hashed and file.is_absolute() and file.parent.is_dir()):
         return ""  # a snapshot, whose source may be on another machine
     if not file.is_file():
-        return GONE
-    if was_read:
+        return GONE if in_place or ours else ""
+    if not in_place or (hashed and ours):
         try:
             same = f"sha256:{sha256(files.read(file)[0]).hexdigest()}" == hashed
         except AiLessonsError as error:
-            return error.message
-        refresh = f"changed since it was read: ai-lessons contribute refresh {summary.handle}"
-        return "" if same else refresh
+            return error.message if ours else ""
+        if same or not (ours or _is_the_source(file, summary.source_ref)):
+            return ""
+        return f"changed since it was read: ai-lessons contribute refresh {summary.handle}"
     changed = file.stat().st_mtime
     late = changed > (repo.store.root / f"{summary.path}.md").stat().st_mtime
     return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description" if late else ""
+
+
+def _is_the_source(file: Path, ref: str) -> bool:
+    """Whether a file of this name is the one that was read elsewhere: its repository has the commit of that time."""
+    commit = ref.partition("-")[0]
+    top = files.top_of(file.parent)
+    if not commit or top is None:
+        return not commit
+    try:
+        return not plumbing.run(locate(top), "cat-file", "-e", f"{commit}^{{commit}}").code
+    except AiLessonsError:  # a repository that is not accepted, such as another user's
+        return False
 
 
 def params(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:

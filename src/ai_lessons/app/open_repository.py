@@ -10,12 +10,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from hashlib import sha256
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons import app, git
+from ai_lessons.app.trust import CodeElsewhere
 from ai_lessons.errors import (
     AiLessonsError,
     AmbiguousName,
@@ -132,48 +132,6 @@ _OF_A_FOLDER = frozenset(("__init__.py", "index.js", "package.json"))
 HERE = expression(
     r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b", re.MULTILINE
 )  # How a script names its working folder
-
-
-def fingerprint(data: bytes, interpreter: str = "") -> str:
-    """The mark of a script: the hash of its bytes, and the interpreter that its side file names."""
-    return f"{sha256(data).hexdigest()} {interpreter}".rstrip()
-
-
-class Trust:
-    """A list of marks in a folder that no pull writes to. Safe with several processes: a line is added by one write."""
-
-    def __init__(self, state_dir: Path, kind: str = "script") -> None:
-        """Each `kind` of marks has a list of its own."""
-        self._kind, self._file = kind, state_dir / f"trusted-{kind}s.jsonl"
-
-    def add(self, path: str, data: bytes, interpreter: str = "") -> None:
-        """Trust one text; see `add_all`."""
-        self.add_all([(path, fingerprint(data, interpreter))])
-
-    def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
-        """Trust texts from now on: (path for people, mark) each. Raises StorageFailed: no place for it."""
-        trusted = self.marks()
-        new = {mark: path for path, mark in scripts if mark not in trusted}
-        if not new:
-            return
-        lines = "".join(json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items())
-        with git.files.translated(str(self._file), writing=True):
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            git.files.append_lines(self._file, lines.encode(), private=True)
-
-    def knows(self, data: bytes, interpreter: str = "") -> bool:
-        """True if exactly this text is trusted. Raises StorageFailed: the list cannot be read."""
-        return fingerprint(data, interpreter) in self.marks()
-
-    def marks(self) -> frozenset[str]:
-        """All marks in the list. Raises StorageFailed: the list exists and cannot be read."""
-        with git.files.translated(str(self._file)):
-            text = self._file.read_text(errors="replace") if self._file.exists() else ""
-        marks = set()
-        for line in text.split("\n"):
-            with suppress(ValueError, KeyError, TypeError):  # a damaged line trusts nothing
-                marks.add(json.loads(line)[self._kind])
-        return frozenset(mark for mark in marks if isinstance(mark, str))
 
 
 def neighbours(
@@ -591,14 +549,29 @@ class OpenRepository:
         data, side = self.files_of(place)
         entry = self.parse(place.path, data, side)
         text = side if side is not None else b"" if entry.code else data
+        if place.hash is None:
+            from ai_lessons.model.frontmatter import with_code
+
+            entry = with_code(entry, data)
         return entry, text.decode("utf-8", "replace")
 
     def files_of(self, place: Location) -> tuple[bytes, bytes | None]:
-        """What the file of an entry and the one beside it hold now; of a rule the text in force. Raises NotFound."""
+        """What the file of an entry and the one beside it hold now; of a rule the text in force. Raises NotFound.
+
+        Of a script that is kept elsewhere the code comes from there, as far as that file may be read.
+        """
         if place.approved and place.hash:
             return self.rules.text(place.id, place.path, place.hash), None
-        data = b"" if place.hash is None else self.store.read(place.path)
+        data = self._code_elsewhere(place) if place.hash is None else self.store.read(place.path)
         return data, self.store.read(place.side_path) if place.side_path else None
+
+    def _code_elsewhere(self, place: Location) -> bytes:
+        path = str(self.catalog.fields(place.id).get("path") or "")
+        return self.elsewhere().code(place.id, path)
+
+    def elsewhere(self) -> CodeElsewhere:
+        """A look at the code of scripts that are kept where they are."""
+        return CodeElsewhere(self.store.state_dir, time_ns)
 
     def expect(self, ids: Iterable[str]) -> None:
         """Prefetch the texts of these entries."""

@@ -17,8 +17,8 @@ from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.editing import COMPARED, opposed
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.link_effects import weakest_origin
-from ai_lessons.app.open_repository import Trust
 from ai_lessons.app.running import content, interpreter_of
+from ai_lessons.app.trust import Trust
 from ai_lessons.app.write_checks import checked
 from ai_lessons.approval.proposals import file_at
 from ai_lessons.connectors.exporters import beside

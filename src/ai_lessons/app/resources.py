@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections import defaultdict
@@ -20,8 +19,8 @@ from urllib.parse import unquote, urlsplit
 
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Imported, ResourceDraft, Stale
-from ai_lessons.app.open_repository import Trust, fingerprint
 from ai_lessons.app.running import content, interpreter_of
+from ai_lessons.app.trust import Trust, fingerprint, is_url, known_sources, real, remember_sources, source_mark
 from ai_lessons.app.write_checks import Planned, checked, new_files
 from ai_lessons.connectors import packages
 from ai_lessons.connectors.exporters import noting
@@ -152,11 +151,6 @@ def _by_docutils(name: str, data: bytes) -> str:
     return ""
 
 
-def is_url(source: str) -> bool:
-    """Whether a source is a page and no file."""
-    return source.startswith(("https://", "http://"))
-
-
 def web(options: Options, *, allow_private: bool = False) -> Web:
     """What asks for pages. Raises UsageError: the extra that does is not installed. Unreachable: offline."""
     if options.offline:
@@ -197,8 +191,6 @@ def _extra() -> Any:
 
 # --- read again ---
 
-SOURCE = "source"
-
 
 def refresh(
     library: Library,
@@ -223,7 +215,7 @@ def refresh(
         summaries = [summary for summary in summaries if source_of(repo, summary)]
     else:
         summaries = list({summary.id: summary for summary in map(repo.resolve, refs)}.values())
-    looked: list[tuple[Refreshed, Change | None]] = []
+    looked: list[tuple[Refreshed, tuple[Change, ...]]] = []
     sources = Sources()
     pages = any(is_url(source_of(repo, summary) or "") for summary in summaries)
     asked = web(repo.options, allow_private=allow_private) if pages else None
@@ -233,22 +225,22 @@ def refresh(
         except AiLessonsError as error:
             if not every:
                 raise
-            looked.append((Refreshed(summary.handle, summary.title, summary.path, warning=error.message), None))
+            looked.append((Refreshed(summary.handle, summary.title, summary.path, warning=error.message), ()))
     moved_on = refresh_package(repo) if every else []
     return (*_write_refreshed(repo, looked), *moved_on)
 
 
 def _write_refreshed(
-    repo: RepositorySession, looked: Sequence[tuple[Refreshed, Change | None]]
+    repo: RepositorySession, looked: Sequence[tuple[Refreshed, tuple[Change, ...]]]
 ) -> tuple[Refreshed, ...]:
     """Write what has changed in one commit; the answers, with why the commit waits if it does."""
     answers = tuple(answer for answer, _ in looked)
-    changes = [change for _, change in looked if change]
+    changes = [change for _, several in looked for change in several]
     if not changes:
         return answers
-    title = next(answer.title for answer, change in looked if change)
+    titles = [answer.title for answer, several in looked if several]
     repo.keep_edits([change.path for change in changes])
-    applied = repo.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
+    applied = repo.write(f"Refresh {f'doc: {titles[0]}' if len(titles) == 1 else f'{len(titles)} docs'}", changes)
     if not applied.waiting:
         return answers
     return tuple(
@@ -265,52 +257,63 @@ def _look_at(
     asked: Web | None,
     summary: EntrySummary,
     allow: Sequence[tuple[str, str]],
-) -> tuple[Refreshed, Change | None]:
+) -> tuple[Refreshed, tuple[Change, ...]]:
     entry, old = repo.load(summary.id)
     source = source_of(repo, summary)
     if not source:
-        raise NotFound(
-            "source of", summary.handle, hint="only docs from a file, and scripts in place, can be refreshed"
-        )
-    real = allow_source(repo, summary, source)
+        raise NotFound("source of", summary.handle, hint="only what was added from a file or a page can be refreshed")
+    file = allow_source(repo, summary, source)
     answer = Refreshed(summary.handle, summary.title, summary.path)
     if asked is not None and is_url(source):
         page = take_page(asked, source, entry.fields, repo.options.now())
         if page is None:
-            return answer, None
+            return answer, ()
         incoming, path = page, page.file.path
     else:
         path = expanded(source)
-        incoming = take(Outside(real, path.name), sources, repo.options.limits, source)
+        incoming = take(Outside(file, path.name), sources, repo.options.limits, source)
     old_ref = entry.fields.get("source_ref")
     # uncommitted changes there (`-dirty`) are no move
     heads = [str(ref).partition("-")[0] for ref in (old_ref, incoming.source_ref) if ref]
     warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
     answer = answer._replace(old_ref=old_ref, new_ref=incoming.source_ref, warning=warning)
     if entry.fields.get("content_hash") == incoming.hash:
-        return answer, None
-    body = _text_of(entry, path, incoming.data)
-    new = refreshed_text(old, entry, incoming, secrets.fields(allow, existing=entry.fields, text=body))
-    diff = unified(summary.path, entry.body.encode(), body.encode())
+        return answer, ()
+    body = _text_of(entry, old, path, incoming.data)
+    code = entry.kind is Kind.SCRIPT and repo.store.exists(entry.path)
+    new = refreshed_text(old, entry, incoming, body, secrets.fields(allow, existing=entry.fields, text=body))
+    before, after = (entry.code.encode(), incoming.data) if code else (entry.body.encode(), body.encode())
+    diff = unified(summary.path, before, after)
     added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
-    return answer, Change(entry.file, new.encode(), expect=blob_id(old.encode()))
+    described = Change(entry.file, new.encode(), expect=blob_id(old.encode()))
+    if not code:
+        checked(entry.file, new.encode(), was=entry)
+        return answer, (described,)
+    checked(entry.path, incoming.data, new.encode(), was=entry)
+    copy = Change(entry.path, incoming.data, expect=blob_id(repo.store.read(entry.path)))
+    return answer, (copy, described)
 
 
 def source_of(repo: RepositorySession, summary: EntrySummary) -> str | None:
-    """The file or page that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
-    if summary.kind is Kind.DOC:
-        source = summary.source_path or summary.source_url
-    else:
-        source = summary.script_path if summary.kind is Kind.SCRIPT and not repo.store.exists(summary.path) else ""
-    return source or None
+    """The file or page that an entry is a snapshot of, or where a script is kept in place; None: there is none."""
+    if summary.kind is Kind.SCRIPT and summary.script_path and not repo.store.exists(summary.path):
+        return summary.script_path
+    if summary.kind in {Kind.DOC, Kind.SCRIPT}:
+        return summary.source_path or summary.source_url or None
+    return None
 
 
-def _text_of(entry: Entry, path: Path, data: bytes) -> str:
-    """What is kept of a source: of a doc its text, of a script what it says of itself."""
-    if entry.kind is Kind.SCRIPT:
-        return frontmatter.body_of(frontmatter.description(data))
-    return as_doc(path, data).body
+def _text_of(entry: Entry, old: str, path: Path, data: bytes) -> str:
+    """What is kept of a source beside a script's code: of a doc its text, of a script what it says of itself.
+
+    What a person wrote of a script (in `old`, the file that describes it) stays.
+    """
+    if entry.kind is not Kind.SCRIPT:
+        return as_doc(path, data).body
+    stated = markdown.parse(old).body
+    is_its_own = stated.strip() == frontmatter.description(entry.code.encode())
+    return frontmatter.body_of(frontmatter.description(data)) if stated.strip() and is_its_own else stated
 
 
 def allow_source(repo: RepositorySession, summary: EntrySummary, source: str) -> Path:
@@ -319,57 +322,33 @@ def allow_source(repo: RepositorySession, summary: EntrySummary, source: str) ->
     Raises:
         Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
     """
-    real = _real(source)
+    file = real(source)
     # a pulled entry may name any file of this machine as its source, and the refreshed text is shared
-    if source_mark(summary.id, source) not in known_sources(repo):
+    if source_mark(summary.id, source) not in known_sources(repo.store.state_dir):
         ask = repo.options.ask_source
-        if ask is None or not ask(f"{summary.handle} {summary.title}", source, real):
+        if ask is None or not ask(f"{summary.handle} {summary.title}", source, file):
             raise Refused(
                 f"{summary.handle} was not added on this machine from {source}, so that file is not read",
                 hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh {summary.handle}",
             )
-        remember_sources(repo, [(summary.id, source)])
-    return Path(real)
+        remember_sources(repo.store.state_dir, [(summary.id, source)])
+    return Path(file)
 
 
-def known_sources(repo: RepositorySession) -> frozenset[str]:
-    """What was added, or was let be read again, in this clone, each by its `source_mark`."""
-    return Trust(repo.store.state_dir, SOURCE).marks()
-
-
-def remember_sources(repo: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
-    """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
-    Trust(repo.store.state_dir, SOURCE).add_all((source, source_mark(entry_id, source)) for entry_id, source in sources)
-
-
-def source_mark(entry_id: str, source: str) -> str:
-    """Names an entry with this path and the file behind it."""
-    return sha256("\0".join((entry_id, source, _real(source))).encode(errors="replace")).hexdigest()
-
-
-def _real(source: str) -> str:
-    """The file that a path leads to, without links; a page, and a path that no file can have, lead to themselves."""
-    return source if "\0" in source or is_url(source) else os.path.realpath(expanded(source))
-
-
-def refreshed_text(old: str, entry: Entry, incoming: Incoming, extra: Mapping[str, Any]) -> str:
-    """The text of a snapshot brought up to date with its source, and with what else it shall say.
-
-    Raises InvalidEntry: what came is no text, or breaks the format.
-    """
+def refreshed_text(old: str, entry: Entry, incoming: Incoming, body: str, extra: Mapping[str, Any]) -> str:
+    """The text of a snapshot brought up to date with its source (`body`), and with what else it shall say."""
     new = old
     if entry.fields.get("content_hash") != incoming.hash:
         changed = {**extra, "content_hash": incoming.hash, "source_ref": incoming.source_ref or REMOVE}
         changed |= {key: value or REMOVE for key, value in incoming.said.items()}
-        new = markdown.edit(old, changed, _text_of(entry, incoming.file.path, incoming.data))
+        new = markdown.edit(old, changed, body)
     elif extra:
         new = markdown.edit(old, dict(extra))
-    if new != old:
-        checked(entry.file, new.encode(), was=entry)
     return new
 
 
-_SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # Keys that say where a text came from
+# Keys that say where a text came from
+_SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path", "source_path")}
 
 
 def kind_of(cwd: Path, paths: Sequence[str]) -> Kind:
@@ -467,7 +446,7 @@ class Planner:
         done = self._repo.bring(planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
         entries = (result.entry for result in planned.values())
         places = ((result.id, result.fields.get(key)) for result in entries for key in _SOURCES[result.kind])
-        remember_sources(self._repo, [(entry_id, str(place)) for entry_id, place in places if place])
+        remember_sources(self._repo.store.state_dir, [(entry_id, str(place)) for entry_id, place in places if place])
         if self._draft.kind is Kind.SCRIPT:  # they may run on this machine
             marks = [(entry.path, fingerprint(content(self._repo, entry)[1], interpreter_of(entry))) for entry in fresh]
             Trust(self._repo.options.state_dir).add_all(marks)
@@ -507,9 +486,12 @@ class Planner:
         summary = self._known.get((came.source, frozenset(self._versions)))
         if summary is not None:  # the doc is there: it gets the new text and keeps its id
             entry, old = self._repo.load(summary.id)
-            new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
-            changes = (Change(entry.path, new.encode(), expect=blob_id(old.encode())),) if new != old else ()
-            return Planned(entry, changes)
+            body = as_doc(came.file.path, came.data).body
+            new = refreshed_text(old, entry, came, body, self._new_words(entry, came.data))
+            if new == old:
+                return Planned(entry, ())
+            checked(entry.file, new.encode(), was=entry)
+            return Planned(entry, (Change(entry.path, new.encode(), expect=blob_id(old.encode())),))
         source = as_doc(came.file.path, came.data)
         foreign = {k: v for k, v in source.fields.items() if k not in frontmatter.OWN_KEYS}
         fields = frontmatter.doc_fields(
@@ -539,17 +521,17 @@ class Planner:
         fields = frontmatter.script_fields(
             frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or came.file.path.name,
             source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
-            content_hash=came.hash if self._draft.in_place else None,
+            source_path=None if self._draft.in_place else came.source_path, content_hash=came.hash,
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
         fields |= secrets.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
         if existing := self._script_there(came):
             return existing
         path = self._place(came, came.file.name)
-        side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
-        if self._draft.in_place:
-            side_path = layout.side_of(path)
+        if self._draft.in_place:  # its own words describe it, as they are when they are read
+            side_path, side = layout.side_of(path), markdown.render(fields, "").encode()
             return Planned(checked(side_path, side), new_files(side_path, side))
+        side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
         runs = came.executable or came.data.startswith(b"#!")
         return Planned(checked(path, came.data, side), new_files(path, came.data, side, runs=runs))
 

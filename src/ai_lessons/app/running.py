@@ -12,7 +12,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app.open_repository import CODE, HERE, Trust, fingerprint, neighbours
+from ai_lessons.app.open_repository import CODE, HERE, neighbours
+from ai_lessons.app.trust import Trust, fingerprint, remember_sources
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
 from ai_lessons.git import files as git_files
 from ai_lessons.git import processes
@@ -263,15 +264,22 @@ def _demand_trust(
     ask = repo.options.ask_trust
     beside = [name for name in sorted(new) if name != file.name]
     if ask is not None and ask(*_question(file, files, beside, changed=file.name in new)):
-        trust.add_all((name, fingerprint(files[name], by if name == file.name else "")) for name in new)
+        _trust(repo, summary, [(name, fingerprint(files[name], by if name == file.name else "")) for name in new])
         return
     named = summary.path if repo.store.exists(summary.path) else str(file)
     beside_it = f"may use {', '.join(new)} beside it, which was never allowed"
     what = "has never been run" if file.name in new else beside_it
-    read, allow = f"ai-lessons recall show {summary.handle}", f"ai-lessons admin trust-script {summary.handle}"
     raise Refused(
-        f"{named} {what} on this machine with this content", hint=f"read it (`{read}`), then allow it: {allow}"
+        f"{named} {what} on this machine with this content",
+        hint=f"this shows the text, and allows it: ai-lessons admin trust-script {summary.handle}",
     )
+
+
+def _trust(repo: RepositorySession, summary: EntrySummary, marks: Sequence[tuple[str, str]]) -> None:
+    """Trust these texts of a script; one that is kept where it is may be read there from now on."""
+    Trust(repo.options.state_dir).add_all(marks)
+    if summary.script_path and not repo.store.exists(summary.path):
+        remember_sources(repo.store.state_dir, [(summary.id, summary.script_path)])
 
 
 def _question(file: Path, files: Mapping[str, bytes], beside: Sequence[str], *, changed: bool) -> tuple[str, str]:
@@ -304,10 +312,13 @@ def interpreter_of(entry: Entry) -> str:
     return str(entry.fields.get("interpreter") or "")
 
 
-def trust_script(library: Library, ref: str) -> tuple[str, ...]:
+def trust_script(
+    library: Library, ref: str, agreed: Callable[[str, str], bool] = lambda _path, _text: True
+) -> tuple[str, ...]:
     """Allow this machine to run the script and what it names beside it, as they are now; their paths, its first.
 
-    Raises UsageError: not a script. Refused: an agent is calling.
+    `agreed` is asked with the paths and the text of what was not trusted yet: what it is shown is what is trusted.
+    Raises UsageError: not a script. Refused: an agent is calling, or `agreed` says no.
     """
     repo = library.primary
     repo.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
@@ -318,8 +329,15 @@ def trust_script(library: Library, ref: str) -> tuple[str, ...]:
     entry, _ = repo.load(summary.id)
     file, data = content(repo, entry)
     beside = _beside(repo, entry, file, data, file.parent)
-    marks = [(entry.path, fingerprint(data, interpreter_of(entry)))]
-    Trust(repo.options.state_dir).add_all([*marks, *((name, fingerprint(beside[name])) for name in beside)])
+    trust, by = Trust(repo.options.state_dir), interpreter_of(entry)
+    new_beside = [name for name in sorted(beside) if not trust.knows(beside[name])]
+    changed = not trust.knows(data, by)
+    if changed or new_beside:
+        question = _question(file, beside | {file.name: data}, new_beside, changed=changed)
+        if not agreed(*question):
+            raise Refused(f"{file} is not trusted")
+    marks = [(entry.path, fingerprint(data, by)), *((name, fingerprint(beside[name])) for name in beside)]
+    _trust(repo, summary, marks)
     return (str(file), *(str(file.parent / name) for name in sorted(beside)))
 
 

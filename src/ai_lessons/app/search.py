@@ -145,11 +145,11 @@ def search(library: Library, query: Query) -> Answer:
     if not query.typing or any(monotonic() - part.refreshed_at > TYPED for part in repo.every):
         repo.current()
     answer = find(repo, query)
-    if any(hit.entry.script_path for hit in answer.hits):
-        from ai_lessons.app.health import told_of_scripts
+    scripts = [hit.entry for hit in answer.hits if hit.entry.kind is Kind.SCRIPT]
+    if any(script.script_path or script.source_path for script in scripts):
+        from ai_lessons.app.health import told_of_sources
 
-        moved = told_of_scripts(library, [hit.entry for hit in answer.hits])
-        answer = answer._replace(notes=(*answer.notes, *moved))
+        answer = answer._replace(notes=(*answer.notes, *told_of_sources(library, scripts)))
     summaries = [vouched(repo, summary) for summary in judged(repo, [hit.entry for hit in answer.hits])]
     # context tags may lift a score beyond 1
     hits = (

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from time import sleep
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app.open_repository import Trust
+from ai_lessons.app.trust import Trust
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git.files import can_hold_index
 from ai_lessons.git.worktree import shared_files

@@ -380,7 +380,8 @@ def reindex(
     seconds: float | None = None,
 ) -> IndexRefresh:
     """Bring the index up to date now; `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached)."""
-    from ai_lessons.app.resources import known_sources, refresh, source_mark, source_of
+    from ai_lessons.app.resources import refresh, source_of
+    from ai_lessons.app.trust import known_sources, source_mark
 
     repo = library.primary
     catalog = repo.current()
@@ -390,7 +391,7 @@ def reindex(
     notes = []
     for summary in summaries:  # scripts that are kept elsewhere are read again
         place = source_of(repo, summary) if summary.script_path else None
-        if place and (refs or source_mark(summary.id, place) in known_sources(repo)):
+        if place and (refs or source_mark(summary.id, place) in known_sources(repo.store.state_dir)):
             try:
                 refresh(library, [summary.handle])
             except AiLessonsError as error:

@@ -80,7 +80,12 @@ class RepositorySession(OpenRepository):
         with shared_files(self.store.worktree):
             is_over = self.options.is_over if self.options.until else None
             self._refreshed = self.catalog.refresh(
-                self._scan, self.store.read, read, self.options.progress, is_over=is_over
+                self._scan,
+                self.store.read,
+                read,
+                self.options.progress,
+                elsewhere=self.elsewhere(),
+                is_over=is_over,
             )
             self.rules.bring(self.catalog)
             self.catalog.yield_ids([repo.catalog for repo in self.yields_to()])

@@ -186,7 +186,7 @@ KINDS: Mapping[Kind, KindFacts] = {
         in_results=("rationale", "applies_to"), opening="rationale",
     ),
     Kind.SCRIPT: KindFacts(
-        "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", "source_ref", "content_hash", "interpreter")),
+        "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", *_COPIED, "interpreter")),
         versioned=True, summarised=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
     ),
     Kind.LESSON: KindFacts(

@@ -128,6 +128,12 @@ def description(code: bytes) -> str:
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
 
+def with_code(entry: Entry, data: bytes) -> Entry:
+    """A script that is kept elsewhere with the code that is there; it describes itself where its file here does not."""
+    code = "" if b"\0" in data else data.decode("utf-8", "replace")
+    return entry._replace(code=code, body=entry.body or body_of(description(data)))
+
+
 _H1 = expression(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FIRST = expression(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
 _NO_TEXT = expression(r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.model.transcripts import Shape
-    from ai_lessons.search.catalog_update import First, Parse, Progress, Read, Scan
+    from ai_lessons.search.catalog_update import Elsewhere, First, Parse, Progress, Read, Scan
     from ai_lessons.search.terms import Posting
 
 T = TypeVar("T")
@@ -432,6 +432,8 @@ CREATE TABLE files (
 ) WITHOUT ROWID;
 CREATE TABLE problems (file TEXT NOT NULL, path TEXT NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL);
 CREATE INDEX problems_file ON problems (file);
+-- scripts that are kept where they are: the file that describes each, and the stamp of its code when that was read
+CREATE TABLE elsewhere (file TEXT PRIMARY KEY, id TEXT NOT NULL, path TEXT NOT NULL, stamp TEXT NOT NULL) WITHOUT ROWID;
 
 -- standing: 0 shown; 1 a rule of the working tree, which counts only as approved; 2 what another tier shows as well.
 -- stated: the id that the text states; id: the one that the entry goes by, another one where that is taken.
@@ -444,12 +446,12 @@ CREATE TABLE entries (
     stated TEXT NOT NULL, id TEXT NOT NULL, tail TEXT NOT NULL, handle TEXT NOT NULL, kind TEXT NOT NULL,
     project TEXT NOT NULL, path TEXT NOT NULL, side_path TEXT, status TEXT NOT NULL, created TEXT NOT NULL,
     title TEXT NOT NULL, tags TEXT NOT NULL, versions TEXT NOT NULL, snippet TEXT NOT NULL, summary TEXT NOT NULL,
-    hash TEXT, side_hash TEXT
+    hash TEXT, side_hash TEXT, code_hash TEXT
 );
 CREATE UNIQUE INDEX entries_file ON entries (file, source);
 CREATE INDEX entries_stated ON entries (stated);
 CREATE TABLE taken (id TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
-CREATE UNIQUE INDEX shown_id ON entries (id, hash, side_hash, path) WHERE standing = 0;
+CREATE UNIQUE INDEX shown_id ON entries (id, hash, side_hash, code_hash, path) WHERE standing = 0;
 CREATE INDEX shown_tail ON entries (tail) WHERE standing = 0;
 CREATE INDEX shown_newest ON entries (created DESC, id DESC, status, kind, project) WHERE standing = 0;
 CREATE INDEX shown_path ON entries (path) WHERE standing = 0;
@@ -530,6 +532,16 @@ class CatalogRefresh(NamedTuple):
     left: int = 0
 
 
+class _Nowhere:
+    """No code of scripts outside of the repository."""
+
+    def stamp(self, _entry_id: str, _path: str) -> str:
+        return ""
+
+    def code(self, _entry_id: str, _path: str) -> bytes:
+        return b""
+
+
 AT_ONCE = 500  # entries that are read and written together where the caller's time may be over
 
 
@@ -564,6 +576,7 @@ class Catalog(Database, CatalogReader):
         parse: Parse,
         progress: Progress = lambda *_: None,
         *,
+        elsewhere: Elsewhere | None = None,
         is_over: Callable[[], bool] | None = None,
     ) -> CatalogRefresh:
         """Bring the catalog up to date with the files.
@@ -571,9 +584,10 @@ class Catalog(Database, CatalogReader):
         `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size, inode, mode)])`
         with UTF-8 names; `read(path)` gives bytes, NotFound where the file is gone, another error of ours where it
         cannot be read; `parse` makes an Entry of them, and is called only for what changed. `is_over`: whether the
-        caller's time is over; what was read until then is kept, and the next refresh goes on from there.
+        caller's time is over; what was read until then is kept, and the next refresh goes on from there. `elsewhere`
+        leads to the code of scripts that are kept where they are; None: none of it is read.
         """
-        self._disk = Disk(scan, read, parse, progress)
+        self._disk = Disk(scan, read, parse, progress, elsewhere or _Nowhere())
         if is_over is None:
             return self.ask(lambda _: self._refresh())
         done = self.ask(lambda _: self._refresh(AT_ONCE))
@@ -654,7 +668,8 @@ class Catalog(Database, CatalogReader):
 
     def fingerprints(self) -> dict[str, str]:
         """What the passages of every entry were made from, by id: the files, their contents, and how we read them."""
-        query = "SELECT id, ? || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '') || ' ' || path FROM shown"
+        texts = "coalesce(hash, '') || ' ' || coalesce(side_hash, '') || coalesce(' ' || code_hash, '')"
+        query = f"SELECT id, ? || ' ' || {texts} || ' ' || path FROM shown"  # noqa: S608 - our own words
         return dict(self.rows(f"{query} ORDER BY id", (VERSION,)))
 
     def unreadable(self) -> list[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import marshal
 from hashlib import sha1
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
     First = Callable[[Sequence[str]], Iterable[str]]
     Stamp = tuple[int, int, int, int, int]  # mtime_ns, ctime_ns, size, inode, mode
+
+    class Elsewhere(Protocol):
+        """The way to the code of scripts that are kept outside of the repository, by the id and path of each."""
+
+        def stamp(self, entry_id: str, path: str) -> str:
+            """Differs once the file was changed."""
+
+        def code(self, entry_id: str, path: str) -> bytes:
+            """What the file holds now."""
+
 
 _LARGEST = 2**63 - 1
 
@@ -101,6 +111,7 @@ class Disk(NamedTuple):
     read: Read
     parse: Parse
     progress: Progress
+    elsewhere: Elsewhere
 
 
 def survey(
@@ -112,9 +123,10 @@ def survey(
     """
     stored: dict[str, bytes] = dict(connection.execute("SELECT folder, digest FROM folders"))
     removed, differing = dict(stored), []
+    moved = _changed_elsewhere(connection, disk.elsewhere)
     for folder, rows in disk.scan():
         now = digest(rows)
-        if removed.pop(folder, None) != now:
+        if removed.pop(folder, None) != now or folder in moved:
             differing.append((folder, rows, now))
     changes = []
     for folder in removed:
@@ -129,13 +141,24 @@ def survey(
 
     left = 0
     for folder, rows, now in differing:
-        looked = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started)
+        again = moved.get(folder, frozenset())
+        looked = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started, again)
         change = looked.change(now, step, most)
         left += looked.left
         most = None if most is None else max(most - len(change.records), 0)
         if change.files or change.gone or change.units or stored.get(folder) != change.digest:
             changes.append(change)
     return changes, left
+
+
+def _changed_elsewhere(connection: sqlite3.Connection, elsewhere: Elsewhere) -> dict[str, frozenset[str]]:
+    """The scripts whose code outside of the repository changed since it was read: names of files by their folder."""
+    moved: dict[str, frozenset[str]] = {}
+    for file, entry_id, path, stamp in connection.execute("SELECT file, id, path, stamp FROM elsewhere"):
+        if elsewhere.stamp(entry_id, path) != stamp:
+            folder, _, name = file.rpartition("/")
+            moved[folder] = moved.get(folder, frozenset()) | {name}
+    return moved
 
 
 def cataloged_files(connection: sqlite3.Connection, folder: str) -> dict[str, CatalogedFile]:
@@ -148,9 +171,17 @@ class _FolderSurvey:
     """The look at one folder whose rows are not what they were."""
 
     def __init__(
-        self, folder: str, rows: list[Row], cataloged: dict[str, CatalogedFile], disk: Disk, started: int
+        self,
+        folder: str,
+        rows: list[Row],
+        cataloged: dict[str, CatalogedFile],
+        disk: Disk,
+        started: int,
+        again: frozenset[str],
     ) -> None:
+        """`again`: names of entries to read again, as they are on disk or not."""
         self._folder, self._cataloged, self._disk, self._started = folder, cataloged, disk, started
+        self._again = again
         self._stamps: dict[str, Stamp] = {row[0]: stamp_of(row) for row in rows}
         self._before = contents(folder, cataloged)
         self._now: dict[str, CatalogedFile] = {}
@@ -212,6 +243,8 @@ class _FolderSurvey:
         before = self._before.get(unit.name)
         if before is None or before.side != unit.side or unit.name not in self._now:
             return False
+        if unit.name in self._again:
+            return False
         return unit.side is None or unit.side in self._now
 
     def _survey_unit(self, unit: Unit) -> bool:
@@ -223,7 +256,7 @@ class _FolderSurvey:
             return False
         side = unit.side if side_data is not None else None
         content = Content(self._now[unit.name].hash, side, self._now[side].hash if side else None)
-        if content != self._before.get(unit.name):
+        if content != self._before.get(unit.name) or unit.name in self._again:
             self._change.units.append(path)
             self._parse(path, unit, data, side_data, content.side_hash)
         return True
@@ -257,7 +290,18 @@ class _FolderSurvey:
             self._now[unit.name] = CatalogedFile(self._stamps[unit.name], racy=True, hash="")
         else:
             self._change.problems += [(path, problem) for problem in entry.faults]
+            if entry.path != path:
+                entry = self._with_its_code(entry, path)
             self._change.records.append(record(entry, path, self._now[unit.name].hash, side_hash))
+
+    def _with_its_code(self, entry: Entry, file: str) -> Entry:
+        """A script whose code lies outside of the repository, with that code as it is now."""
+        from ai_lessons.model.frontmatter import with_code  # noqa: PLC0415  # parsing has loaded it
+
+        place, elsewhere = str(entry.fields.get("path")), self._disk.elsewhere
+        stamp = elsewhere.stamp(entry.id, place)  # before the code: what is written meanwhile is read next time
+        self._change.elsewhere.append((file, entry.id, place, stamp))
+        return with_code(entry, elsewhere.code(entry.id, place))
 
 
 SNIPPET_LENGTH, OPENING = 150, 8_000  # characters of a text that stand in the catalog
@@ -326,6 +370,8 @@ class FolderChange:
         self.gone, self.units = list(gone), list(units)
         self.records: list[CatalogRecord] = []
         self.problems: list[tuple[str, Problem]] = []
+        # of scripts that are kept where they are: their file here, id, path, and the stamp of that path
+        self.elsewhere: list[tuple[str, str, str, str]] = []
 
 
 class Attested(NamedTuple):
@@ -363,6 +409,7 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         "summary": _json(summary_fields(entry), ascii_only=False),
         "hash": None if in_place else file_hash,
         "side_hash": file_hash if in_place else side_hash,
+        "code_hash": blob_id(entry.code.encode()) if in_place and entry.code else None,
     }
     opening, failures, held = "", dict[str, None](), dict[str, int]()
     if entry.kind in {Kind.LESSON, Kind.RULE}:
@@ -438,6 +485,9 @@ def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], tier:
         db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     units = [unit for change in changes for unit in change.units]
     db.executemany("DELETE FROM problems WHERE file = ?", [(unit,) for unit in units])
+    db.executemany("DELETE FROM elsewhere WHERE file = ?", [(unit,) for unit in units])
+    elsewhere = [row for change in changes for row in change.elsewhere]
+    db.executemany("INSERT OR REPLACE INTO elsewhere VALUES (?, ?, ?, ?)", elsewhere)
     problems = [(file, it.path, it.line, it.message) for change in changes for file, it in change.problems]
     db.executemany("INSERT INTO problems VALUES (?, ?, ?, ?)", problems)
     # oldest first: lists ask by age, and read half as long where rows lie on disk in that order

@@ -336,13 +336,28 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 
 @admin.command("trust-script", examples=["S-9XW2RB"])
 @options.id_argument
-def trust_script(call: Call, ref: str) -> None:
-    """Trust a script, and the files beside it that it names, as they are now on this machine; a change asks again."""
-    call.answer(
-        app.running.trust_script(call.library, ref),
-        lambda paths, view: "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths),
-        lambda paths: {"path": paths[0], "beside": paths[1:]},
-    )
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def trust_script(call: Call, ref: str, yes: bool) -> None:
+    """Trust a script, and the files beside it that it names, as they are now on this machine; a change asks again.
+
+    What this machine has not trusted yet is shown whole, and that text is what is trusted.
+    """
+    shown: list[str] = []
+
+    def agreed(path: str, text: str) -> bool:
+        if call.can_ask and not yes:
+            return command.confirm("\nTrust this text from now on?", *command.shown_to_trust(path, text))
+        shown.extend(command.shown_to_trust(path, text))
+        return True
+
+    def drawn(paths: Sequence[str], view: View) -> str:
+        trusted = (f"Trusted as it stands: {view.place(path)}" for path in paths)
+        return "\n".join((*shown, *([""] if shown else []), *trusted))
+
+    def data(paths: Sequence[str]) -> dict[str, object]:
+        return {"path": paths[0], "beside": paths[1:], "shown": "\n".join(shown)}
+
+    call.answer(app.running.trust_script(call.library, ref, agreed), drawn, data)
 
 
 @admin.group("config")

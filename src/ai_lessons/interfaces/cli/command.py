@@ -202,11 +202,13 @@ def _save_report(report: str, args: Sequence[str]) -> Path:
 
 def ask_trust(path: str, text: str) -> bool:
     """Show a script that this machine has not run before and ask whether to trust exactly this text."""
+    return confirm("\nRun it, and trust this text from now on?", *shown_to_trust(path, text))
+
+
+def shown_to_trust(path: str, text: str) -> list[str]:
+    """A script that this machine does not know, whole: what a person trusts is what was shown."""
     rows = [f"    {row}" for row in clean(text).splitlines()]
-    if len(rows) > 40:  # the question below it stays in sight
-        rows[40:] = [f"    … {len(rows) - 40} more lines"]
-    head = f"{line(path)} has not been run on this machine, or has changed since:\n"
-    return confirm("\nRun it, and trust this text from now on?", head, *rows)
+    return [f"{line(path)} has not been run on this machine, or has changed since:\n", *rows]
 
 
 def ask_keys(question: str, keys: list[str]) -> bool:

@@ -1,0 +1,129 @@
+"""What this user trusts: scripts that may run here, and files outside of a repository that are read for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.git import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+SOURCE = "source"
+
+
+def fingerprint(data: bytes, interpreter: str = "") -> str:
+    """The mark of a script: the hash of its bytes, and the interpreter that its side file names."""
+    return f"{sha256(data).hexdigest()} {interpreter}".rstrip()
+
+
+class Trust:
+    """A list of marks in a folder that no pull writes to. Safe with several processes: a line is added by one write."""
+
+    def __init__(self, state_dir: Path, kind: str = "script") -> None:
+        """Each `kind` of marks has a list of its own."""
+        self._kind, self._file = kind, state_dir / f"trusted-{kind}s.jsonl"
+
+    def add(self, path: str, data: bytes, interpreter: str = "") -> None:
+        """Trust one text; see `add_all`."""
+        self.add_all([(path, fingerprint(data, interpreter))])
+
+    def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
+        """Trust texts from now on: (path for people, mark) each. Raises StorageFailed: no place for it."""
+        trusted = self.marks()
+        new = {mark: path for path, mark in scripts if mark not in trusted}
+        if not new:
+            return
+        lines = "".join(json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items())
+        with files.translated(str(self._file), writing=True):
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.append_lines(self._file, lines.encode(), private=True)
+
+    def knows(self, data: bytes, interpreter: str = "") -> bool:
+        """True if exactly this text is trusted. Raises StorageFailed: the list cannot be read."""
+        return fingerprint(data, interpreter) in self.marks()
+
+    def marks(self) -> frozenset[str]:
+        """All marks in the list. Raises StorageFailed: the list exists and cannot be read."""
+        with files.translated(str(self._file)):
+            text = self._file.read_text(errors="replace") if self._file.exists() else ""
+        marks = set()
+        for line in text.split("\n"):
+            with suppress(ValueError, KeyError, TypeError):  # a damaged line trusts nothing
+                marks.add(json.loads(line)[self._kind])
+        return frozenset(mark for mark in marks if isinstance(mark, str))
+
+
+def is_url(source: str) -> bool:
+    """Whether a source is a page and no file."""
+    return source.startswith(("https://", "http://"))
+
+
+def known_sources(state_dir: Path) -> frozenset[str]:
+    """What was added, or was let be read again, in the clone of this state, each by its `source_mark`."""
+    return Trust(state_dir, SOURCE).marks()
+
+
+def remember_sources(state_dir: Path, sources: Sequence[tuple[str, str]]) -> None:
+    """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
+    Trust(state_dir, SOURCE).add_all((source, source_mark(entry_id, source)) for entry_id, source in sources)
+
+
+def source_mark(entry_id: str, source: str) -> str:
+    """Names an entry with this path and the file behind it."""
+    return sha256("\0".join((entry_id, source, real(source))).encode(errors="replace")).hexdigest()
+
+
+def real(source: str) -> str:
+    """The file that a path leads to, without links; a page, and a path that no file can have, lead to themselves."""
+    return source if "\0" in source or is_url(source) else os.path.realpath(files.expanded(source))
+
+
+class CodeElsewhere:
+    """The code of scripts that are kept where they are, for one look at all of them.
+
+    A pulled entry may name any file of this machine, and what is read of it is searched and shown: only a file that a
+    person of this clone added, or let be read, is.
+    """
+
+    def __init__(self, state_dir: Path, clock: Callable[[], int]) -> None:
+        """`clock` gives nanoseconds since 1970, as files have them."""
+        self._state_dir, self._clock = state_dir, clock
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return known_sources(self._state_dir)
+
+    def is_known(self, entry_id: str, path: str) -> bool:
+        """Whether the file may be read."""
+        return source_mark(entry_id, path) in self._known
+
+    def stamp(self, entry_id: str, path: str) -> str:
+        """Differs once the file was changed; empty where it is gone, or may not be read."""
+        if not self.is_known(entry_id, path):
+            return ""
+        try:
+            status = files.expanded(path).stat()
+        except (OSError, ValueError):
+            return ""
+        stamp = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
+        # A file that was written just now may be written again without another time: no stamp is equal to this one.
+        now = self._clock()
+        return f"{stamp} {now}" if max(status.st_mtime_ns, status.st_ctime_ns) > now - _JUST_NOW else stamp
+
+    def code(self, entry_id: str, path: str) -> bytes:
+        """What the file holds now; nothing where it cannot, or may not, be read."""
+        with suppress(AiLessonsError):
+            if self.is_known(entry_id, path):
+                return files.read(files.expanded(path))[0]
+        return b""
+
+
+_JUST_NOW = 2_000_000_000  # Nanoseconds: file systems that keep whole seconds hide an edit for up to two
