@@ -35,6 +35,7 @@ HOSTS: dict[str, dict[str, Any]] = {
     "cursor": {"cursor_version": "2"}, "codebuddy": {"transcript_path": "/h/.codebuddy/projects/x/s.jsonl"},
 }  # fmt: skip
 GEMINI = {
+    "UserPromptSubmit": "BeforeAgent",
     "PreToolUse": "BeforeTool",
     "PostToolUse": "AfterTool",
     "PostToolUseFailure": "AfterTool",
@@ -179,7 +180,10 @@ def test_a_command_that_a_person_asked_for_breaks_nothing(host: Host, rules: Any
     assert counts == {"in_scope": 2, "broken": 1, "stopped": 1, "allowed": 1}
 
 
-@pytest.mark.parametrize("make", ["claude", "codex", "qwen", "gemini", "copilot", "vscode", "cursor"])
+ENDING = ["claude", "codex", "qwen", "gemini", "copilot", "vscode", "cursor", "codebuddy"]
+
+
+@pytest.mark.parametrize("make", ENDING)
 def test_the_end_is_held_once_and_then_the_person_is_told(host: Host, rules: Any, make: str) -> None:
     handle = rules("Tests come with the change", TESTS)
     session = Session(host, make)
@@ -192,6 +196,29 @@ def test_the_end_is_held_once_and_then_the_person_is_told(host: Host, rules: Any
     assert decided(again) == ("", "")
     assert again.get("systemMessage", "").startswith("" if make == "cursor" else f"ai-lessons: {handle}: ")
     assert session.stop(stop_hook_active=True) == {}, "nothing is said a third time"
+
+
+@pytest.mark.parametrize("make", ["gemini", "qwen", "copilot", "codebuddy"])
+def test_why_an_end_was_held_is_no_word_of_the_person_where_the_host_gives_it_back(
+    host: Host, rules: Any, make: str
+) -> None:
+    rules("No commit unless asked", COMMIT | {"enforce": "ask"})
+    rules("Tests come before you commit", TESTS)
+    session = Session(host, make)
+    session.edit("src/a.go", "package b\n")
+    why = decided(session.stop())[1]
+    assert "commit" in why
+    for given_back in (why, f"Stop hook: {why}"):
+        assert session.hear("UserPromptSubmit", prompt=given_back) == {}
+    explained = run_inside(
+        ["admin", "agent-hook", "--explain"],
+        host.code,
+        json.dumps({
+            "hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(host.code), "tool_name": "Bash",
+            "tool_input": {"command": "git commit -m x"},
+        }),
+    ).out  # fmt: skip
+    assert "No commit unless asked: this command breaks it (ask)" in explained
 
 
 def test_a_rule_that_only_tells_says_it_to_the_person_and_holds_nothing(host: Host, rules: Any) -> None:

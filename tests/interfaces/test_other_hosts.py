@@ -178,7 +178,7 @@ def test_qwen_and_copilot_go_on_at_a_stop_for_a_reason_and_once(host: Host) -> N
         assert said(host, f"{name}_stop") == {}
 
 
-def test_codebuddy_which_ends_whatever_is_answered_is_asked_when_a_command_worked(host: Host) -> None:
+def test_codebuddy_which_ends_without_a_terminal_is_asked_when_a_command_worked(host: Host) -> None:
     assert said(host, "codebuddy_git_push_failed") == {}
     fixed = {"tool_input": {"command": "git push -u origin HEAD"}}
     told = said(host, "codebuddy_git_status_done", **fixed)["hookSpecificOutput"]

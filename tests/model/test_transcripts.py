@@ -17,7 +17,9 @@ from ai_lessons.app.quotes import statements_of, without_people
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git.transcript_files import records, records_in
 from ai_lessons.model.command_patterns import happened
+from ai_lessons.model.plain import DATA
 from ai_lessons.model.transcripts import Transcript
+from ai_lessons.telling import words
 
 RECORDED = Path(__file__).parent / "transcripts"
 FATAL = "fatal: The current branch till has no upstream branch."
@@ -333,6 +335,13 @@ def test_a_session_that_is_kept_twice_is_quoted_once() -> None:
     went = Session().runs("make").says(STATED).edits("a.py").says(STATED).edits("a.py")
     ((quote,),) = [one.quotes for one in proposed(went, Session("copy").runs("make").says(STATED).edits("a.py"))]
     assert quote.session == "copy"
+
+
+def test_why_an_end_was_held_is_said_by_nobody() -> None:
+    session = Transcript()
+    session.add_remark(words.HELD + "\n" + DATA + "\n- R-8F3K2A: Tests come with a change")
+    session.add_remark("Make the total two")
+    assert [step.text for step in session.steps] == ["Make the total two"]
 
 
 def test_what_states_nothing_or_is_not_of_the_user_is_none() -> None:

@@ -510,6 +510,7 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
         **{event: (event, "") for event in ("SessionStart", "UserPromptSubmit")},
         "PreToolUse": ("PreToolUse", "^(Bash|Edit|MultiEdit|Write)$"),
         "PostToolUse": ("PostToolUse", "^(Bash|Read|Edit|MultiEdit|Write|mcp__.*)$"),
+        "Stop": ("Stop", ""),
     },
 }
 """The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""

@@ -23,7 +23,7 @@ from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, library_options
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
-from ai_lessons.model.plain import joined
+from ai_lessons.model.plain import is_ours, joined
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.transcripts import did_not_end, looks_failed, patched_files
 from ai_lessons.telling import keeping, words
@@ -163,7 +163,7 @@ def respond(
     budget = Budget(chosen.hooks.start_characters, chosen.agents.max_chars, chosen.whereabouts)
     telling = handle_event(client, event, budget, _no_limit, explain=explain)
     if event.host in {OPENCODE, CODEBUDDY} and event.moment is Moment.TOOL_DONE and event.command:
-        # these hosts take no text at the end of a session: ask when a command worked
+        # without a terminal these hosts end whatever is answered then: ask when a command worked
         at_the_end = event._replace(moment=Moment.STOP)
         telling = handle_event(client, at_the_end, budget, _no_limit, explain=explain)
     if explain:
@@ -252,7 +252,7 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
     text = _about(moment, raw, tool, answered)
     if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
         moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
-    if _was_stopped(raw, moment, text):
+    if _was_stopped(raw, moment, text) or (moment is Moment.PROMPT and is_ours(text)):
         return None
     return AgentEvent(
         moment,
@@ -487,7 +487,7 @@ def _adding(event: AgentEvent, text: AgentText, decision: str) -> dict[str, Any]
     """What adds a text to the context of the agent, in the form of its host."""
     if decision == ASK_OR_DENY:
         decision = DENY if event.by_turn or event.host in {GEMINI, OPENCODE} else ASK  # Codex cannot ask either
-    if event.moment is Moment.STOP and (event.by_turn or event.host in {GEMINI, COPILOT, QWEN}):
+    if event.moment is Moment.STOP and (event.by_turn or event.host in {GEMINI, COPILOT, QWEN, CODEBUDDY}):
         return {"decision": "block", "reason": text}
     if event.moment is Moment.STOP and (event.host == VSCODE or event.name == "stop"):
         return _holding(event, text)

@@ -12,6 +12,7 @@ from math import exp, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.model import expression
+from ai_lessons.model.plain import is_ours
 from ai_lessons.model.texts import printable
 
 if TYPE_CHECKING:
@@ -333,7 +334,7 @@ def base_name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2] or program
 
 
-READER = 13
+READER = 14
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -428,7 +429,7 @@ class Transcript:
         words = _TAGS.sub("", printable(text[:_OUTPUT])).strip()
         if words.startswith(_INTERRUPTED):
             self.steps.append(Step("stopped", "", line=self._line, at=self._at))
-        if words and not words.startswith(_NOT_SAID):
+        if words and not words.startswith(_NOT_SAID) and not is_ours(words):
             self.closed()
             self.steps.append(Step("said", words, line=self._line, at=self._at))
 
