@@ -16,8 +16,8 @@ from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measure
 from ai_lessons.app.quotes import statements_of, without_people
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git.transcript_files import records, records_in
+from ai_lessons.model import plain
 from ai_lessons.model.command_patterns import happened
-from ai_lessons.model.plain import DATA
 from ai_lessons.model.transcripts import Transcript
 from ai_lessons.telling import words
 
@@ -339,7 +339,7 @@ def test_a_session_that_is_kept_twice_is_quoted_once() -> None:
 
 def test_why_an_end_was_held_is_said_by_nobody() -> None:
     session = Transcript()
-    session.add_remark(words.HELD + "\n" + DATA + "\n- R-8F3K2A: Tests come with a change")
+    session.add_remark(words.HELD + "\n" + plain.DATA + "\n- R-8F3K2A: Tests come with a change")
     session.add_remark("Make the total two")
     assert [step.text for step in session.steps] == ["Make the total two"]
 
