@@ -98,6 +98,16 @@ def test_a_command_that_is_run_after_its_warning_and_fails_is_told_once_more(hos
     assert fails(host, "make", "make: *** No rule to make target 'x'.", session="s3") == ""
 
 
+def test_what_only_names_a_command_is_not_told_again_at_its_failure_and_says_why_it_comes(
+    host: Host, knowledge: Path
+) -> None:
+    add(knowledge, "global/lessons/a.md", "7AAAAA", "Check with `make lint` before you hand over", "from: user\n")
+    said = "sh: make: command not found"
+    assert "L-7AAAAA" in before(host, "make lint && make test")
+    assert fails(host, "make lint && make test", said) == ""
+    assert "names this command" in fails(host, "make lint", said, session="s2")
+
+
 def test_what_a_person_stated_is_told_before_the_command_that_it_names(host: Host, knowledge: Path) -> None:
     stated = "pattern:\n  when: running `npm`\n  do: use `pnpm`\n  because: there is one lock file\n"
     add(knowledge, "global/lessons/a.md", "7AAAAA", "Use pnpm", stated)

@@ -56,6 +56,7 @@ _NAMES = {
     BY_KIND: "about files of its kind, and about this edit",
     ANYTHING: "about this edit",
 }
+_NAMES_COMMAND = "names this command"
 _FEW_OF_A_FILE = 3  # bench.decisions: entries about one file from which on it says little which one an edit is about
 _TOLD_BEFORE = 1_000_000.0  # So much less has what was told at the start: what was not told at all comes first
 
@@ -143,13 +144,17 @@ def at_a_failure(
     error: str,
     shown_before: Collection[str] = (),
     folders: Sequence[str] = (),
+    told_before_call: Collection[str] = (),
     *,
     words: bool = False,
 ) -> Context:
-    """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
+    """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index.
+
+    `told_before_call`: what was told before a call, of which only that comes again which says something of a failure.
+    """
     repo = opened.reading
     repo.current()
-    offered = helping(repo, error, shown_ids=shown_before, folders=folders, words=words)
+    offered = helping(repo, error, None, shown_before, folders, told_before_call, words=words)
     answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
     cwd = folders[0] if folders else ""
     ran_next = "" if answered else feature("app.harvest").ran_next(repo.options.state_dir, error, cwd)
@@ -162,19 +167,27 @@ def helping(
     most: int | None = None,
     shown_ids: Collection[str] | None = None,
     folders: Sequence[str] = (),
+    told_before_call: Collection[str] = (),
     *,
     words: bool = False,
 ) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
     The score of an entry is the chance that it helps: see `transcripts.chance`; where it says of the command that it
-    fails, how surely. `shown_ids` None: a person asked. `folders` as for `before_a_tool`.
+    fails, how surely. `shown_ids` None: a person asked. `folders` as for `before_a_tool`, `told_before_call` as for
+    `at_a_failure`.
     """
     chances = chances_of_failure(repo, error, by_meaning=not words)
     kept = set(chances)
+    alike = {entry_id for entry_id, chance in chances.items() if chance >= transcripts.BAR}
+    named: set[str] = set()
     calls = commands.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
     for summary in about:
+        if not summary.seen and summary.id not in alike:
+            if summary.id in told_before_call:
+                continue  # it names the command and says nothing of this failure: "Run `make lint` first"
+            named.add(summary.id)
         # An agent's lesson whose title names the command is no answer to every failure of it. One that keeps a failure
         # is about that failure.
         firm = summary.kind is Kind.RULE or summary.firm or summary.seen
@@ -193,7 +206,7 @@ def helping(
         if entry_id in summaries:
             likely = chances[entry_id]
             summary = summaries[entry_id]._replace(score=likely)
-            why = f"keeps a failure like this one ({likely:.2f})"
+            why = _NAMES_COMMAND if entry_id in named else f"keeps a failure like this one ({likely:.2f})"
             candidates.append(Candidate(summary, why, chance=likely))
     return EntryFilter(repo, None, most or FEW).tell(Moment.TOOL_FAILED, candidates, shown_ids)
 
@@ -344,7 +357,7 @@ def _names_what_fails(summary: EntrySummary, tallies: Tallies) -> str:
     """Why an entry is about a command that it names; empty where calls are counted and too few of them failed."""
     seen = commands.seen_in(summary.seen)
     if not seen:
-        return "names this command"
+        return _NAMES_COMMAND
     unsure = seen.chance(tallies.held, tallies.passed) <= commands.BAR
     if unsure or max(seen.sessions, tallies.held) < commands.LEAST_SESSIONS:
         return ""

@@ -262,13 +262,14 @@ def _after_tool(telling: _Telling) -> Told:
             lift_walls(state, event.command, str(event.cwd))
             session.note_success(event.command or event.tool, earlier)
         happened += _seen_again(session, event, failed=failed)
-        shown_ids = tuple(set(session.ids(event.agent)) - session.only_at(Moment.BEFORE_TOOL))
+        told_before_call = session.only_at(Moment.BEFORE_TOOL)
+        shown_ids = tuple(set(session.ids(event.agent)) - told_before_call)
         folders = str(event.cwd), session.folder
     _record(telling, happened)
     if not message:
         return NOTHING
     asking = telling.asking
-    asked = f"$ {event.command}\n{event.text}", shown_ids, folders
+    asked = f"$ {event.command}\n{event.text}", shown_ids, folders, tuple(told_before_call)
     offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
     repeated = [refused.entry for refused in offered.left_out if refused.reason == "told"]
     kept = {entry.id for entry in (*repeated, *offered.entries)}
