@@ -48,6 +48,7 @@ from ai_lessons.model import anchors
 from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, values_of
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
+from ai_lessons.model.tool_calls import TOOLS
 from ai_lessons.search.ranking import IndexRefresh, IndexStatus
 
 if TYPE_CHECKING:
@@ -422,8 +423,32 @@ def tools_page() -> str:
     )
 
 
+EDITING = """# Tools that write files
+
+<!-- generated: make reference -->
+
+A hook judges what a call writes by the [checks of rules](../how-to/check-rules.md), whatever tool of a host or an MCP
+server makes it: the file as it will be, at the path that it will have. It is asked about what cannot be looked at, and
+about a tool that is not in this table and may write, where a rule that asks or denies looks at the files that the call
+names (at any file, where it names none). Names count with and without that of the server, whatever that is called.
+
+| host or server | tool | keys | how a call is judged |
+| --- | --- | --- | --- |
+"""
+
+
+def editing_tools() -> str:
+    """The whole page."""
+    rows = []
+    for tool in TOOLS:
+        names = ", ".join(f"`{name}`" for name in tool.names)
+        rows.append(f"| {tool.whose} | {names} | {tool.keys} | {tool.reading} |\n")
+    return EDITING + "".join(rows)
+
+
 def main() -> None:
     """Write what is generated."""
+    (REFERENCE / "editing-tools.md").write_text(editing_tools(), encoding="utf-8")
     (REFERENCE / "commands.md").write_text(commands(), encoding="utf-8")
     (REFERENCE / "mcp.md").write_text(tools_page(), encoding="utf-8")
     place = REFERENCE / "settings.md"

@@ -138,6 +138,7 @@ def test_a_page_names_only_commands_that_exist(page: Path) -> None:
 
 MADE: dict[str, Callable[[str], str]] = {
     "commands": lambda _: reference.commands(), "mcp": lambda _: reference.tools_page(), "settings": reference.settings,
+    "editing-tools": lambda _: reference.editing_tools(),
 }  # fmt: skip
 
 

@@ -19,11 +19,12 @@ const ask = (session, event) => new Promise((answer) => {
   child.stdin.on("error", () => {}).end(JSON.stringify({ session_id: session, ...event }))
 })
 
-const call = (tool, { command, filePath: file_path, content, oldString: old_string, newString: new_string } = {}) => ({
+const call = (tool, args = {}) => ({
   tool_name: TOOLS[tool] ?? tool.replace("ai-lessons_", "mcp__ai-lessons__"),
-  tool_input: { command, file_path, content, old_string, new_string },
+  tool_input: args,
 })
-const heard = ({ tool }) => tool in TOOLS || tool.startsWith("ai-lessons_")
+const SILENT = new Set(["glob", "grep", "list", "webfetch", "websearch", "todowrite", "todoread", "task", "skill", "question"])
+const heard = ({ tool }) => !SILENT.has(tool)
 const tried = (hook) => async (input, output) => { try { return await hook(input, output) } catch { /* it goes on */ } }
 
 export const AiLessons = async ({ directory: cwd, client }) => {

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import rule_checks
-from ai_lessons.app.rule_checks import Broken, CheckReport, Edit
+from ai_lessons.app.rule_checks import Broken, CheckReport
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.model.markdown import render
+from ai_lessons.model.tool_calls import Edit
 from app.world import World
 from real_world import Git, commit_all, put_file
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.interfaces import agent_hook
 from ai_lessons.model.entries import Moment
+from ai_lessons.model.tool_calls import Edit
 from ai_lessons.telling.pipeline import AgentEvent
 from interfaces.agent_host import EVENTS, Host, add
 from interfaces.world import run_inside
@@ -60,7 +61,7 @@ def test_a_patch_of_codex_also_one_that_a_command_writes_is_about_each_of_its_fi
 ) -> None:
     event = parsed(host, "codex_patch")
     assert event.paths == (str(host.code / "notes.txt"), str(host.code / "src/new.py"))
-    assert (event.command, event.text) == ("", "two\nx = 1")
+    assert (event.command, [edit.new for edit in event.edits]) == ("", ["two", "x = 1"])
     add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the gap", 'applies_to:\n  - "src/*.py"\n')
     assert "[L-7BBBBB] Mind the gap" in host.hear("codex_patch")
     assert host.hear("codex_patch") == ""
@@ -200,9 +201,9 @@ def test_copilot_has_names_of_its_own(host: Host) -> None:
     assert (set(start), LESSON in start["additionalContext"]) == ({"additionalContext"}, True)
     event = parsed(host, "copilot_edit")
     assert (event.paths, event.edits) == (
-        (str(host.code / "notes.txt"),), ((str(host.code / "notes.txt"), "one", "two"),)
+        (str(host.code / "notes.txt"),), (Edit(str(host.code / "notes.txt"), "one", "two"),)
     )  # fmt: skip
-    assert parsed(host, "copilot_write").text == "two\n"
+    assert parsed(host, "copilot_write").edits[0].new == "two\n"
     assert parsed(host, "copilot_search_done").tool == "mcp__ai-lessons__search"
 
 

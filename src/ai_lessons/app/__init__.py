@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ai_lessons.app import (
         agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
         checked_files as checked_files,
-        daemon_client as daemon_client, editing as editing, entries as entries, harvest as harvest, health as health,
+        daemon_client as daemon_client, edited_texts as edited_texts, editing as editing, entries as entries,
+        harvest as harvest, health as health,
         lessons as lessons, link_effects as link_effects, open_repository as open_repository, pending as pending,
         played_checks as played_checks, promotion as promotion, proposals as proposals, quotes as quotes,
         resources as resources, review as review, rule_checks as rule_checks,

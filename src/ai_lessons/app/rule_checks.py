@@ -10,14 +10,13 @@ import os
 import re
 import time
 from collections import Counter
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, commit_of, new_lines, seen
-from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, commit_of, seen
+from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.git import files, plumbing, worktree
 from ai_lessons.model import PROJECT, expression, rule_checks
 from ai_lessons.model.check_forms import stored, text_checks, to_run
@@ -39,9 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.app.answers import Pending
+    from ai_lessons.app.edited_texts import EditedFile
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.rule_checks import Check
+    from ai_lessons.model.tool_calls import Edit
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 PER_TEXT = 1.0  # seconds of CPU that a check may take for one text
@@ -453,14 +454,6 @@ def _with_lines(run: _Run, proposal: Pending, rules: Sequence[_Rule]) -> Pending
 # --- an edit that is about to be made ---
 
 
-class Edit(NamedTuple):
-    """An edit of a file (its whole path): `old` becomes `new`; without `old`, `new` is the whole file."""
-
-    path: str
-    old: str
-    new: str
-
-
 class Broken(NamedTuple):
     """A rule that an edit would break, and how; `enforce`: what the host shall do about it."""
 
@@ -480,22 +473,45 @@ def broken_by(
     here, left = _sorted_out(summaries.values())
     rules, cannot_run = ({rule.key: rule for rule in part} for part in (here, left))
     run = _Run(rules.values(), _hurry(0.2))  # a host waits two seconds for its hook, which has more to do
-    by_path, unsure = dict[str, list[Edit]](), dict[str, Broken]()
-    for edit in edits if rules or cannot_run else ():
-        by_path.setdefault(edit.path, []).append(edit)
-    for path, its_edits in by_path.items():
-        # a rule may be about a link, or about the file that it leads to
-        paths = {files.in_project(name, cwd): None for name in (path, os.path.realpath(cwd / path))}
-        blind = [rule for rule in cannot_run.values() if any(map(rule.check.concerns, paths))]
+    unsure, hidden = dict[str, Broken](), set[str]()
+    for file in app.edited_texts.edited_files(edits) if rules or cannot_run else ():
+        names = files.names_in_project(file.path, cwd) if file.path else ()
+        blind = [rule for rule in cannot_run.values() if _may_concern(rule.check, file, names)]
         unsure |= {rule.key: _blind(rule, EXTRA) for rule in blind}
-        unsure |= _look_at_edits(run, list(paths), *_after(Path(path), its_edits))
+        if file.hidden:
+            unseen = [rule for rule in rules.values() if _may_concern(rule.check, file, names)]
+            unsure |= {rule.key: _blind(rule, file.hidden) for rule in unseen}
+            hidden |= {rule.key for rule in unseen}
+        else:
+            names_before = files.names_in_project(file.was, cwd) if file.was else names
+            unsure |= _look_at_edit(run, file, names, names_before)
     for key in run.stopped:
         unsure.setdefault(key, _blind(rules[key], "it takes too long"))
     broken = _broken_in(run, rules)
     # without `enforce` it is told as a rule without a check
     asked = {rule.summary.id: rule for rule in unsure.values() if rule.enforce and rule.summary.id not in broken}
-    blind_ids = {rules[key].summary.id for key in run.stopped}
+    blind_ids = {rules[key].summary.id for key in run.stopped | hidden}
     return [*broken.values(), *asked.values()], {rule.summary.id for rule in rules.values()} - blind_ids
+
+
+def _may_concern(check: Check, file: EditedFile, names: Sequence[str]) -> bool:
+    """Whether a check looks at a file, or at one that may lie below it as a folder; without a path: at any file."""
+    if not names or not check.files:
+        return True
+    if not file.is_folder:
+        return any(map(check.concerns, names))
+    for name in names:
+        folder = "" if name == "." else f"{_before_magic(name).rstrip('/')}/"
+        for glob in check.files:
+            begins = _before_magic(glob)
+            if "/" not in glob or begins.startswith(folder) or folder.startswith(begins):
+                return True
+    return False
+
+
+def _before_magic(glob: str) -> str:
+    """The part of a glob that stands for itself."""
+    return re.split(r"[*?\[{]", glob, maxsplit=1)[0]
 
 
 def _broken_in(run: _Run, rules: Mapping[str, _Rule]) -> dict[str, Broken]:
@@ -512,18 +528,23 @@ def _broken_in(run: _Run, rules: Mapping[str, _Rule]) -> dict[str, Broken]:
     return broken
 
 
-def _look_at_edits(run: _Run, paths: Sequence[str], text: str, lines: frozenset[float]) -> dict[str, Broken]:
-    """Look at a file as it will be; by id the rules that could not, or that the edit allows itself to break."""
-    concerned = {rule.key: rule for name in paths if lines for rule in run.concerned(name)}
-    if len(text) > LARGEST:
-        return {key: _blind(rule, "more than 1 MiB") for key, rule in concerned.items()}
-    if concerned:
-        run.look(concerned.values(), paths[0], text, lines)
-    return {
-        key: _unsure(rule, f"this edit allows itself at line {line} to break {rule.summary.handle}")
-        for key, rule in concerned.items()
-        if (line := _allowed(rule, text, lines))
-    }
+def _look_at_edit(run: _Run, file: EditedFile, names: Sequence[str], before: Sequence[str]) -> dict[str, Broken]:
+    """Look at a file as it will be; by key the rules that the edit allows itself to break.
+
+    What was there is known to a rule that looked at the file at its path `before`: to another one all of it is new.
+    """
+    concerned = {rule.key: rule for name in names for rule in run.concerned(name)}
+    unsure = dict[str, Broken]()
+    for is_new in (False, True):
+        rules = [rule for rule in concerned.values() if any(map(rule.check.concerns, before)) is not is_new]
+        lines = app.edited_texts.every_line(file.text) if is_new else file.lines
+        if rules and lines:
+            run.look(rules, names[0], file.text, lines)
+        for rule in rules if lines else ():
+            if line := _allowed(rule, file.text, lines):
+                why = f"this edit allows itself at line {line} to break {rule.summary.handle}"
+                unsure[rule.key] = _unsure(rule, why)
+    return unsure
 
 
 def _unsure(rule: _Rule, why: str) -> Broken:
@@ -541,37 +562,6 @@ def _allowed(rule: _Rule, text: str, lines: frozenset[float]) -> int:
     rows = text.split("\n")
     named = ((n, match) for n in sorted(lines) for match in _ALLOW.finditer(rows[int(n) - 1]) if n == int(n))
     return next((int(n) for n, match in named if rule.names(match[1])), 0)
-
-
-def _after(file: Path, edits: Sequence[Edit]) -> tuple[str, frozenset[float]]:
-    """The text that a file will have (of what does not fit it, only what is written), and the lines that are new."""
-    before: str | None = None
-    with suppress(AiLessonsError, OSError):
-        before = seen(file.parent.resolve(strict=True), file.name).text
-    if any(not edit.old for edit in edits):
-        after = next(edit.new for edit in reversed(edits) if not edit.old)
-        before = before if before != after else None
-    elif before is None:
-        after = "\n".join(edit.new for edit in edits)
-    else:
-        after = before
-        for edit in edits:
-            after = after.replace(edit.old, edit.new, 1)
-        if after == before:  # it is made already, or it does not fit
-            made = [edit.new for edit in edits]
-            starts = [before.find(new) for new in made]
-            if min(starts) < 0:
-                return _after_all("\n".join(made))
-            first = [before.count("\n", 0, start) + 1 for start in starts]
-            ends = [start + new.rstrip("\n").count("\n") for start, new in zip(first, made, strict=True)]
-            return before, frozenset(n for start, end in zip(first, ends, strict=True) for n in range(start, end + 1))
-    if before is None or len(after) > LARGEST:
-        return _after_all(after)
-    return after, new_lines(before, after)
-
-
-def _after_all(text: str) -> tuple[str, frozenset[float]]:
-    return text, frozenset(range(1, text.count("\n") + 2))
 
 
 # --- a check that a fix shows ---

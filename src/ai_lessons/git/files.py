@@ -605,6 +605,19 @@ def in_project(path: str, cwd: Path) -> str:
     return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix().lstrip("/")
 
 
+def names_in_project(path: str, cwd: Path) -> tuple[str, ...]:
+    """A file of the caller's as its project sees it: as it is called, and, through links, as it lies in the project.
+
+    A rule may be about a link, or about the file that it leads to.
+    """
+    named = in_project(path, cwd)
+    real = os.path.realpath(cwd / os.path.expanduser(path))
+    top = top_of(cwd)
+    # what a link leads to elsewhere is of no project here
+    inside = top is None or Path(real).is_relative_to(os.path.realpath(top))
+    return tuple(dict.fromkeys((named, in_project(real, cwd) if inside else named)))
+
+
 def names_of(folder: Path) -> list[str]:
     """Names of the project of a folder: of git's remote `origin`, its package, its folder, in this order."""
     top = top_of(folder)

@@ -25,16 +25,18 @@ from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.plain import is_ours, joined
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
-from ai_lessons.model.transcripts import did_not_end, looks_failed, patched_files
+from ai_lessons.model.tool_calls import call_of
+from ai_lessons.model.transcripts import did_not_end, looks_failed
 from ai_lessons.telling import keeping, words
 from ai_lessons.telling.breaches import strongest
 from ai_lessons.telling.pipeline import NOTHING, AgentEvent, Budget, handle_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from ai_lessons.app.open_repository import Options
     from ai_lessons.model.plain import AgentText
+    from ai_lessons.model.tool_calls import Edit
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
@@ -219,12 +221,7 @@ VSCODE = "vscode"
 # some hosts give back what a hook told as the beginning of the next prompt
 _TOLD = expression(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 _COPILOT_ENDED = expression(r"(?<!\s)\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
-_COPILOT_KEYS = {
-    "path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content",
-    "filePath": "file_path", "oldString": "old_string", "newString": "new_string",
-}  # fmt: skip
 _OUTPUTS = ("stdout", "output", "stderr", "content", "error")
-_PATCH = "*** Begin Patch"
 _GEMINI_FAILED = expression(  # behind the output, which may hold such a line itself
     r"\n(?:Exit Code: -?[1-9]\d*|Signal: (?!\(none\)|0\s)\S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
     r"\s*(?:</untrusted_context>\s*)?\Z"
@@ -244,14 +241,15 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
     host = _host(raw, named, by_turn=by_turn)
     if moment is None or raw.get("is_interrupt") is True or _of_no_interest(host, moment, raw):
         return None
-    tool, command, paths, edits = _call_of(raw)
+    stated = raw.get("tool_input")
+    call = call_of(_tool(raw), stated if isinstance(stated, dict) else {"input": stated})
     answered, folder = _answered(raw), Path(_folder(raw) or here)
-    if name == _RESULTS.get(host) and paths and not _tool(raw).startswith("mcp__"):
+    if name == _RESULTS.get(host) and (call.edits or (call.paths and not _tool(raw).startswith("mcp__"))):
         # these take no text before a tool: what is known of a file comes with the tool's result
         moment = Moment.BEFORE_TOOL
-    text = _about(moment, raw, tool, answered)
+    text = _about(moment, raw, answered)
     if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
-        moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
+        moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, answered)
     if _was_stopped(raw, moment, text) or (moment is Moment.PROMPT and is_ours(text)):
         return None
     return AgentEvent(
@@ -260,9 +258,9 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         cwd=folder,
         agent=_text(raw, "agent_id"),
         tool=_tool(raw),
-        paths=tuple(str(folder / path) for path in paths),
+        paths=tuple(str(folder / path) for path in call.paths),
         # an event may hold megabytes, and a host waits two seconds
-        command=command[:20_000],
+        command=call.command[:20_000],
         text=text[:200_000],
         # Gemini CLI does not keep what hooks told
         forgotten=moment is Moment.BEGIN and (_text(raw, "source") != "resume" or host == GEMINI),
@@ -273,7 +271,7 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         name=name,
         host=host,
         only=_ONLY.get((host, name), ()),
-        edits=tuple((str(folder / path), old, new) for path, old, new in edits if moment is Moment.BEFORE_TOOL),
+        edits=tuple(_at(folder, edit) for edit in call.edits if moment is Moment.BEFORE_TOOL),
     )
 
 
@@ -292,15 +290,10 @@ def _event_of(data: bytes, named: str) -> dict[str, Any]:
     return raw
 
 
-def _call_of(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, list[str], list[tuple[str, str, str]]]:
-    """What a tool is called with: its input, a command line, files, and edits (path, old and new text)."""
-    tool = raw.get("tool_input")
-    tool = tool if isinstance(tool, dict) else {}
-    command = _text(tool, "command")
-    if _PATCH in command:  # Codex edits files by a command
-        return {"content": _added(command)}, "", patched_files(command), list(_hunks(command))
-    paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
-    return tool, command, paths, [(path, *texts) for path in paths[:1] for texts in _replaced(tool)]
+def _at(folder: Path, edit: Edit) -> Edit:
+    """An edit with whole paths."""
+    path, was = (name and str(folder / os.path.expanduser(name)) for name in (edit.path, edit.was))
+    return edit._replace(path=path, was=was)
 
 
 _RESULTS = {GEMINI: "AfterTool", QWEN: "PostToolUse", CODEBUDDY: "PostToolUse"}
@@ -327,9 +320,7 @@ def _of_copilot(raw: Mapping[str, Any]) -> dict[str, Any]:
     """An event of Copilot CLI, or of VS Code, which reads its hooks, with the keys and names of Claude Code."""
     name = _text(raw, "hookEventName") or "SubagentStart"
     event = {"hook_event_name": name, "session_id": raw.get("sessionId"), **raw}
-    tool, result, name = raw.get("tool_input"), raw.get("tool_result"), _text(raw, "tool_name")
-    if isinstance(tool, dict):
-        event["tool_input"] = {_COPILOT_KEYS.get(key, key): value for key, value in tool.items()}
+    result, name = raw.get("tool_result"), _text(raw, "tool_name")
     if isinstance(result, dict):
         output = _text(result, "text_result_for_llm")
         ended = _COPILOT_ENDED.search(output)
@@ -363,34 +354,6 @@ def _tool(raw: Mapping[str, Any]) -> str:
     if isinstance(server, dict):
         return f"mcp__{_text(server, 'server_name')}__{_text(server, 'tool_name')}"
     return name.replace("MCP:", "mcp____", 1) if name.startswith("MCP:") else name
-
-
-def _added(patch: str) -> str:
-    return "\n".join(line[1:] for line in patch.splitlines() if line.startswith("+"))
-
-
-def _replaced(tool: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Old and new text of each edit of one file; no old one: the new is the whole file."""
-    several = tool.get("edits")
-    for edit in several if isinstance(several, list) else [tool]:
-        if isinstance(edit, dict):
-            old, new = _text(edit, "old_string"), _text(edit, "new_string") or _text(edit, "content")
-            if old or new:
-                yield old, new
-
-
-def _hunks(patch: str) -> Iterator[tuple[str, str, str]]:
-    """Path, old and new text of each part of a patch in the form of Codex."""
-    path, old, new = "", list[str](), list[str]()
-    for row in [*patch.splitlines(), "@@"]:
-        if row.startswith(("*** ", "@@")):
-            if path and (old or new):
-                yield path, "\n".join(old), "\n".join(new)
-            old, new = [], []
-            path = row.partition(": ")[2] if row.startswith(("*** Add File", "*** Update File")) else path
-        else:
-            old += [row[1:]] if row[:1] in {" ", "-"} else []
-            new += [row[1:]] if row[:1] in {" ", "+"} else []
 
 
 def _answered(raw: Mapping[str, Any]) -> object:
@@ -433,12 +396,10 @@ def _failed(answered: object) -> bool | None:
     return any(codes) if codes else None
 
 
-def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answered: object) -> str:
-    """The prompt, the text that an edit writes, or the output of a tool that failed or seems to have."""
+def _about(moment: Moment, raw: Mapping[str, Any], answered: object) -> str:
+    """The prompt, or the output of a tool that failed or seems to have."""
     if moment is Moment.PROMPT:
         return _TOLD.sub("", _text(raw, "prompt"))
-    if moment is Moment.BEFORE_TOOL:
-        return _text(tool, "new_string") or _text(tool, "content")
     if moment not in {Moment.TOOL_DONE, Moment.TOOL_FAILED}:
         return ""
     parts: Mapping[str, Any] = answered if isinstance(answered, dict) else {}

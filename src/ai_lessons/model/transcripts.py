@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.model import expression
 from ai_lessons.model.plain import is_ours
 from ai_lessons.model.texts import printable
+from ai_lessons.model.tool_calls import GONE, call_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -337,21 +338,11 @@ def base_name(program: str) -> str:
 READER = 14
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
-EDITORS = frozenset({
-    "edit", "multiedit", "write", "notebookedit", "strreplace", "replace", "write_file", "apply_patch",
-    "create", "str_replace_editor",
-})  # fmt: skip
-"""The tools that change a file, in small letters."""
-
-_COMMAND, _FILE = ("command", "cmd"), ("file_path", "filePath", "notebook_path", "path")
-_PATCH = "patch", "patchText", "input"
-_NEW = ("new_string", "newString", "content", "contents")
 _CODE = expression(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
 _CODEX = expression(r"\A(?:.*\n)*?Output:\n")
 _GEMINI = expression(
     r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
 )
-_PATCHED = expression(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.*\S)")
 _INTERRUPTED = "[Request interrupted"  # as Claude Code writes it in the user's name
 _NOT_SAID = (
     "<", _INTERRUPTED, "Caveat:", "# AGENTS.md", "Stop hook feedback",
@@ -363,7 +354,6 @@ _LONGEST_PATH = 4096  # Characters
 _OTHER_VALUES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, OSError, RecursionError)
 """What reading a record of a known form raises where it holds values of another."""
 _TAGS = expression(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
-_SHELL = expression(r"(?:/\S*/)?(?:ba|z|da)?sh")
 
 
 def _is_path(text: str) -> bool:
@@ -437,19 +427,18 @@ class Transcript:
         """A tool was called; it is a step once it is known how it ended."""
         if isinstance(arguments, str):
             arguments = json.loads(arguments) if arguments.lstrip().startswith("{") else {"patch": arguments}
-        command = next((arguments[key] for key in _COMMAND if arguments.get(key)), None)
-        if isinstance(command, list):
-            inner = len(command) > 2 and _SHELL.fullmatch(str(command[0]))
-            command = command[2] if inner else " ".join(map(str, command))
-        if isinstance(command, str) and not command.startswith("apply_patch"):
-            command = printable(command[:_OUTPUT])
-            self._calls[str(call)] = [Step("command", command, line=self._line, at=self._at, cwd=self.cwd)]
-        elif str(tool).lower() in EDITORS or command:
-            patch = next((str(arguments[key]) for key in _PATCH if arguments.get(key)), str(command or ""))
-            files = [arguments[key] for key in _FILE if isinstance(arguments.get(key), str)][:1] or patched_files(patch)
-            text = next((arguments[key] for key in _NEW if isinstance(arguments.get(key), str)), patch)
-            step = Step("edit", "", text[:_KEPT], None, self._line, self._at, self.cwd)
-            self._calls[str(call)] = [step._replace(text=file) for file in files if _is_path(file)]
+        called = call_of(str(tool), arguments)
+        step = Step("command", printable(called.command[:_OUTPUT]), line=self._line, at=self._at, cwd=self.cwd)
+        steps = [step] if called.command else []
+        # of a patch that a command line makes the host says the files, too
+        for edit in called.edits if not steps else ():
+            steps += [
+                step._replace(sort="edit", text=path, output=edit.new[:_KEPT])
+                for path in dict.fromkeys((edit.was, edit.path))
+                if _is_path(path) and edit.how != GONE
+            ]
+        if steps:
+            self._calls[str(call)] = steps
 
     def end_call(self, call: Any, output: str, failed: bool | None, *, stopped: bool = False) -> None:
         """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed.
@@ -474,15 +463,6 @@ class Transcript:
         self.steps += [step for steps in self._calls.values() for step in steps]
         self._calls.clear()
         return self
-
-
-def patched_files(patch: str) -> list[str]:
-    r"""The files that a patch in the form of Codex's `apply_patch` writes.
-
-    >>> patched_files("*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch")
-    ['a.py', 'b.py']
-    """
-    return _PATCHED.findall(patch)
 
 
 _KEPT = 4000  # Characters from the beginning and from the end of an output

@@ -69,10 +69,10 @@ def at_an_event(asking: DaemonClient, event: AgentEvent) -> Kept:
         case Moment.PROMPT if event.text.strip():
             with session_acts.opened(state, event.session) as acts:
                 acts.hear(event.text)
-        case Moment.BEFORE_TOOL if event.edits:
-            _before_an_edit(asking, event)
-        case Moment.BEFORE_TOOL if event.command:
-            return _before_a_command(asking, event)
+        case Moment.BEFORE_TOOL:
+            if event.edits:
+                _before_an_edit(asking, event)
+            return _before_a_command(asking, event) if event.command else NOTHING
         case Moment.TOOL_DONE | Moment.TOOL_FAILED if event.command:
             return _after_a_command(asking, event)
         case Moment.STOP if not event.unfinished:
@@ -88,11 +88,11 @@ def note_broken_by_edit(asking: DaemonClient, event: AgentEvent, breaks: Mapping
 
 
 def _before_an_edit(asking: DaemonClient, event: AgentEvent) -> None:
-    paths = [path for path, _, _ in event.edits]
+    paths = list(dict.fromkeys(path for edit in event.edits for path in (edit.was, edit.path) if path))
     with session_acts.opened(asking.options.state_dir, event.session) as acts:
         for path in paths:
             acts.will_edit(Path(path))
-    names = [files.in_project(path, event.cwd) for path in paths]
+    names = [name for path in paths for name in files.names_in_project(path, event.cwd)]
     in_scope = list[str]()
     for rule in asking("checks_here", event.cwd):
         checks = text_checks(stored(rule.check))

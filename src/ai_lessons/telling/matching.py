@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING
 
 from ai_lessons import app
 from ai_lessons.git import files
-from ai_lessons.git.files import in_project
+from ai_lessons.git.files import names_in_project
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import expression, transcripts
 from ai_lessons.model.anchors import LARGEST, Anchor, anchors_of, brings, definition
 from ai_lessons.model.command_patterns import named_commands
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Source
 from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
+from ai_lessons.model.tool_calls import LINES
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from ai_lessons.app.workspace import Reading
+    from ai_lessons.model.tool_calls import Edit
 
 SYMBOL = EXACT + 1  # How closely an entry names the symbol that is edited
-Edit = tuple[str, str, str]  # Path, old and new text
 _ABOUT_RUNNING = expression(r"WHEN (?:inside `[^`]+`, )?running `")
 
 
@@ -77,8 +78,8 @@ def naming(
     See `layout.specificity` for `applies_to`; `SYMBOL` for `about`. Nothing is left out yet. The catalog is up to date.
     """
     cwd = repo.options.cwd
-    within = [in_project(path, cwd) for path in paths]
-    changed = [(in_project(path, cwd), path, old, new) for path, old, new in edits]
+    within = [name for path in paths for name in names_in_project(path, cwd)]
+    changed = [(name, edit) for edit in edits if edit.path for name in names_in_project(edit.path, cwd)]
     named = []
     for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
         inside = summary.project in here
@@ -94,7 +95,7 @@ def naming(
 
 def speaking_of(repo: Reading, paths: Sequence[str], here: Collection[str]) -> int:
     """How many rules and lessons of these projects name one of these files or something in it."""
-    within = [in_project(path, repo.options.cwd) for path in paths]
+    within = [name for path in paths for name in names_in_project(path, repo.options.cwd)]
     number = 0
     for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
         if summary.project in here:
@@ -103,26 +104,29 @@ def speaking_of(repo: Reading, paths: Sequence[str], here: Collection[str]) -> i
     return number
 
 
-def names_code(anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, str, str, str]]) -> int | None:
+def names_code(anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, Edit]]) -> int | None:
     """How closely an anchor names what is edited; None: not at all."""
     if anchor.package:
-        return SYMBOL if any(brings(anchor.package, path, new) for path, _, _, new in changed) else None
+        return SYMBOL if any(brings(anchor.package, edit.path, edit.new) for _, edit in changed) else None
     place = anchor.path.rstrip("/")
     if not place or not any(path == place or path.startswith(f"{place}/") for path in paths):
         return None
     if not anchor.symbol:
         return EXACT if place in paths else BELOW
-    edits = [edit for edit in changed if edit[0] == place]
-    return SYMBOL if not edits or any(_changes(anchor, *edit[1:]) for edit in edits) else None
+    edits = [edit for name, edit in changed if name == place]
+    return SYMBOL if not edits or any(_changes(anchor, edit) for edit in edits) else None
 
 
-def _changes(anchor: Anchor, path: str, old: str, new: str) -> bool:
+def _changes(anchor: Anchor, edit: Edit) -> bool:
     """Whether an edit touches a symbol: its definition, or by its name."""
-    before = files.beginning(Path(path), None, LARGEST)
+    old, new = edit.old, edit.new
+    before = files.beginning(Path(edit.path), None, LARGEST)
     part = definition(anchor.path, before, anchor.symbol) if before else None
-    if part and part.lines and not old:  # the whole file is written
+    if part and part.lines and edit.is_whole:
         after = definition(anchor.path, new, anchor.symbol)
         return after is None or after.meaning != part.meaning
+    if part and edit.how == LINES:
+        return any(edit.first <= end and begin <= max(edit.first, edit.last) for begin, end in part.lines)
     start = before.find(old) if part and old else -1
     if part and start >= 0:
         first = before.count("\n", 0, start) + 1

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Context
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning.statistics import Tallies
-    from ai_lessons.telling.matching import Edit
+    from ai_lessons.model.tool_calls import Edit
 
 PROMPT = "about the prompt"
 WORDS = "its words are in this"
@@ -284,12 +284,11 @@ def _about_an_edit(
 ) -> tuple[_Offers, dict[str, str], dict[str, EntrySummary]]:
     """What is about an edit, what the host shall do about the rules that it breaks, and what only shares words."""
     named = naming(repo, paths, edits, here)
-    checks = [app.rule_checks.Edit(*edit) for edit in edits]
     rules = [summary for summary, _ in named]
-    broken, looked = app.rule_checks.broken_by(repo, checks, Path(folders[0]), rules)
+    broken, looked = app.rule_checks.broken_by(repo, edits, Path(folders[0]), rules)
     texts = []
-    for path, old, new in edits:
-        texts.append(f"{in_project(path, repo.options.cwd)}\n{old}\n{new}")
+    for edit in edits:
+        texts.append(f"{in_project(edit.path, repo.options.cwd)}\n{edit.old}\n{edit.new}")
     likely = by_words(repo, "\n".join(texts), BAR, here)
     offers: _Offers = {}
     # Of many entries that speak of one file those are about this edit that name its code, or whose words are in it.

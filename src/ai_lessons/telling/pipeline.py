@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.workspace import Library
+    from ai_lessons.model.tool_calls import Edit
 
 SESSION_CHARACTERS = 3_000  # bench.decisions: that a session is told after its start, checks apart
 # Words of a person say enough to ask for an entry: asking costs the agent a turn, so more than `SAID_BAR` of harvest
@@ -50,8 +51,8 @@ class AgentEvent(NamedTuple):
     `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
     `forgotten`: the agent does not have in mind what it was told. `again`: it goes on because of an earlier answer at
     a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
-    the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `edits`: path, old and new text
-    of each edit. `by_turn`: Codex, which names turns, and at a stop takes a reason to go on and nothing else. `trial`:
+    the prompt, or what a tool that failed, or seems to have, said. `edits`: how it
+    changes files. `by_turn`: Codex, which names turns, and at a stop takes a reason to go on and nothing else. `trial`:
     the memory to use, of which nothing is kept. `only`: the host takes these decisions here, and no text without one.
     """
 
@@ -70,7 +71,7 @@ class AgentEvent(NamedTuple):
     name: str = ""
     host: str = ""
     trial: Session | None = None
-    edits: tuple[tuple[str, str, str], ...] = ()
+    edits: tuple[Edit, ...] = ()
     only: tuple[str, ...] = ()
 
 
@@ -223,7 +224,7 @@ def _before_tool(telling: _Telling) -> Told:
         shown = set(session.ids(event.agent))
         at_start = session.told_at(Moment.BEGIN) - shown
         folders = str(event.cwd), session.folder
-        edited = [os.path.relpath(path, event.cwd) for path, _, _ in event.edits]
+        edited = [os.path.relpath(edit.path, event.cwd) for edit in event.edits if edit.path]
         session.edited = list(dict.fromkeys([*session.edited, *edited]))[:_EDITED_FILES]
     if not new and not event.paths:
         return NOTHING

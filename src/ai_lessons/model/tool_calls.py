@@ -1,0 +1,551 @@
+"""What a call of a tool runs and writes: the one reading of calls, by the schemas of hosts and MCP servers. Pure.
+
+`TOOLS` names the tools that are known. Of another one its name and its keys say whether it may write a file: what it
+writes cannot be looked at then, which is no reason for silence.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.model import expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Json = Mapping[str, Any]
+    Texts = Sequence[str]
+
+EVERY, APPENDED, LINES, REGEX, PART = "every", "appended", "lines", "regex", "part"
+CELL, MOVED, COPIED, GONE, UNSEEN = "cell", "moved", "copied", "gone", "unseen"
+
+
+class Edit(NamedTuple):
+    """An edit of the file at `path`: `old` becomes `new` in it; without `old`, `new` is all of it.
+
+    `was`: its path before, or that of what it is a copy of, where this is another. `how`, where it is otherwise:
+    `every` place of `old`; `appended`; the `lines` from `first` to `last` (one less: before `first`); a `regex` in the
+    place of `old`; a `part` wherever it goes; a `cell` of a notebook; `moved` or `copied` as it is; `gone`; `unseen`:
+    the tool may write there, in `path` or below it (empty: anywhere), and what it writes cannot be looked at.
+    """
+
+    path: str
+    old: str = ""
+    new: str = ""
+    how: str = ""
+    was: str = ""
+    first: int = 0
+    last: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether `new` is all of the file."""
+        return not self.how and not self.old
+
+
+class ToolCall(NamedTuple):
+    """What a call runs (`command`), the files that it names (`paths`), and how it changes files (`edits`)."""
+
+    command: str = ""
+    paths: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+class KnownTool(NamedTuple):
+    """A tool that is known: whose it is, its names, its keys, and how it is read."""
+
+    whose: str
+    names: tuple[str, ...]
+    keys: str
+    reading: str
+
+
+# --- the keys ---
+
+_PATHS = (
+    "file_path", "filePath", "filepath", "notebook_path", "target_notebook", "target_file", "TargetFile",
+    "relative_path", "pathInProject", "absolute_path", "AbsolutePath", "absolute_file_path", "path", "filename",
+    "file_name", "fileName", "file", "uri", "target_path", "targetFile",
+)  # fmt: skip
+_OLD = (
+    "old_string", "oldString", "old_str", "oldStr", "old_text", "oldText", "TargetContent", "search", "find", "needle",
+    "regex", "pattern", "old", "search_text", "text_to_replace", "oldContent", "old_content",
+)  # fmt: skip
+_NEW = (
+    "new_string", "newString", "new_str", "newStr", "new_text", "newText", "ReplacementContent", "replace",
+    "replacement", "repl", "new_source", "newCode", "cell_source", "insert_text", "new_content", "newContent", "new",
+    "content", "contents", "file_text", "fileText", "CodeContent", "text_or_search_replace_blocks", "blockContent",
+    "text", "code_edit", "code", "body", "CodeEdit",
+)  # fmt: skip
+_DIFFS = ("diff", "patch", "patchText", "patch_text", "input", "command", "cmd", "unified_diff", "changes")
+_SEVERAL = ("edits", "replacements", "ReplacementChunks", "changes", "operations", "patches", "files", "chunks")
+_FIRST = ("start_line", "startLine", "start", "line_start", "from_line")
+_LAST = ("end_line", "endLine", "end", "line_end", "to_line")
+_BEHIND = ("insert_line", "insertLine", "after", "after_line", "insert_after")
+_BEFORE = ("line", "before", "line_number", "lineNumber", "at_line")
+_FROM = ("source", "source_path", "sourcePath", "src", "from", "old_path", "oldPath", "from_path", "origin")
+_TO = ("destination", "destination_path", "destinationPath", "dest", "dst", "to", "new_path", "newPath", "to_path")
+_ALL = ("replace_all", "replaceAll", "all_occurrences", "allow_multiple", "allow_multiple_occurrences", "AllowMultiple")
+_COMMANDS = ("command", "cmd", "CommandLine", "commandLine", "command_line")
+_EDITOR_COMMANDS = frozenset({
+    "view", "create", "str_replace", "strReplace", "insert", "append", "undo_edit", "delete", "rename",
+})  # fmt: skip
+_SHELL = expression(r"(?:/\S*/)?(?:ba|z|da|k)?sh")
+_DEEPEST = 4  # Lists of edits within each other
+
+
+def _text(stated: Json, keys: Texts) -> str:
+    """The first of these keys that holds a text which is not empty."""
+    return next((value for key in keys if isinstance(value := stated.get(key), str) and value), "")
+
+
+def _number(stated: Json, keys: Texts) -> int | None:
+    return next((value for key in keys if type(value := stated.get(key)) is int), None)
+
+
+def _has(stated: Json, keys: Texts) -> bool:
+    return any(isinstance(stated.get(key), str) for key in keys)
+
+
+def _path(stated: Json, above: str = "") -> str:
+    return _text(stated, _PATHS).removeprefix("file://") or above
+
+
+def _parts(stated: Json) -> list[Json]:
+    """The edits that a list holds, if there is one."""
+    lists = (value for key in _SEVERAL if isinstance(value := stated.get(key), list) and value)
+    return next(([part for part in parts if isinstance(part, dict)] for parts in lists), [])
+
+
+# --- how a call is read ---
+
+
+def _written(stated: Json, above: str = "", deep: int = 0) -> Iterator[Edit]:
+    """A whole file, or several."""
+    path = _path(stated, above)
+    parts = _parts(stated)
+    if parts and deep < _DEEPEST:
+        for part in parts:
+            yield from _written(part, path, deep + 1)
+    elif path and _has(stated, _NEW):
+        appended = stated.get("mode") == "append" or stated.get("append") is True
+        yield Edit(path, "", _text(stated, _NEW), APPENDED if appended else "")
+
+
+def _edited(stated: Json, above: str = "", deep: int = 0) -> Iterator[Edit]:
+    """Parts of a file, by the text, the lines or the mark in whose place they come."""
+    path = _path(stated, above)
+    parts = _parts(stated)
+    if parts and deep < _DEEPEST:
+        for part in parts:
+            yield from _edited(part, path, deep + 1)
+        return
+    new = _text(stated, _NEW)
+    diff = _text(stated, _DIFFS)
+    if path and _BLOCK.search(new or diff):
+        yield from _of_blocks(path, new or diff)
+    elif diff and not new:
+        yield from _of_unified(path, diff)
+    elif path and (new or _has(stated, _NEW) or _has(stated, _OLD)):
+        yield _one_edit(stated, path, new)
+
+
+def _one_edit(stated: Json, path: str, new: str) -> Edit:
+    old = _text(stated, _OLD)
+    from_0 = 1 if "relative_path" in stated else 0  # serena counts lines from 0
+    first, last = _number(stated, _FIRST), _number(stated, _LAST)
+    behind, before = _number(stated, _BEHIND), _number(stated, _BEFORE)
+    if old:
+        is_regex = stated.get("mode") == "regex" or bool(_text(stated, ("regex",)))
+        is_regex = is_regex or any(stated.get(key) is True for key in ("regex", "use_regex", "is_regex"))
+        several = any(stated.get(key) is True for key in _ALL) or (_number(stated, ("expected_replacements",)) or 1) > 1
+        return Edit(path, old, new, REGEX if is_regex else EVERY if several else "")
+    if first is not None:
+        return Edit(path, "", new, LINES, "", first + from_0, (first if last is None else last) + from_0)
+    if behind is not None:
+        return Edit(path, "", new, LINES, "", behind + 1, behind)
+    if before is not None:
+        return Edit(path, "", new, LINES, "", before + from_0, before + from_0 - 1)
+    # Gemini CLI and Claude Code make a file by an edit of nothing
+    return Edit(path, "", new, "" if _has(stated, _OLD) else PART)
+
+
+def _appended(stated: Json) -> Iterator[Edit]:
+    path = _path(stated)
+    if path and _has(stated, _NEW):
+        yield Edit(path, "", _text(stated, _NEW), APPENDED)
+
+
+def _deleted_lines(stated: Json) -> Iterator[Edit]:
+    path = _path(stated)
+    ranges = stated.get("ranges")
+    for part in [row for row in ranges if isinstance(row, dict)] if isinstance(ranges, list) else [stated]:
+        first, last = _number(part, _FIRST), _number(part, _LAST)
+        if path and first is not None:
+            last = first if last is None else last
+            from_0 = 1 if "relative_path" in stated else 0
+            yield Edit(path, "", "", LINES, "", first + from_0, last + from_0)
+
+
+def _in_a_place(stated: Json) -> Iterator[Edit]:
+    """A text in the place of a symbol, or a sketch of what comes among what stays: wherever that is."""
+    path = _path(stated)
+    if path and _has(stated, _NEW):
+        yield Edit(path, "", _text(stated, _NEW), PART)
+
+
+def _beside(stated: Json) -> Iterator[Edit]:
+    """A text that goes before or behind a symbol: all of it is new."""
+    path = _path(stated)
+    if path and _has(stated, _NEW):
+        yield Edit(path, "", f"\n{_text(stated, _NEW)}", APPENDED)
+
+
+def _in_a_cell(stated: Json) -> Iterator[Edit]:
+    """A cell of a notebook: its id stands in the place of the old text, or its number from 1; neither: a new one."""
+    path = _path(stated)
+    mode = _text(stated, ("edit_mode", "editType", "operation")).partition("_")[0]
+    if not path or not (_has(stated, _NEW) or mode == "delete"):
+        return
+    number = _number(stated, ("cell_idx", "cell_number", "cell_index", "cellIndex", "index"))
+    is_new = mode == "insert" or stated.get("is_new_cell") is True
+    cell = "" if is_new else _text(stated, ("cell_id", "cellId"))
+    yield Edit(path, cell, _text(stated, _NEW), CELL, "", 0 if is_new or number is None else number + 1)
+
+
+def _patched(stated: Json) -> Iterator[Edit]:
+    for key in _DIFFS:
+        text = stated.get(key)
+        if isinstance(text, str) and _IS_PATCH.search(text):
+            yield from patched(text)
+        elif isinstance(text, str) and text:
+            yield from _of_unified(_path(stated), text)
+
+
+def _moved(stated: Json) -> Iterator[Edit]:
+    old, new = _text(stated, _FROM) or _path(stated), _text(stated, _TO)
+    if old and new:
+        yield Edit(new, how=MOVED, was=old)
+
+
+def _copied(stated: Json) -> Iterator[Edit]:
+    old, new = _text(stated, _FROM) or _path(stated), _text(stated, _TO)
+    if old and new:
+        yield Edit(new, how=COPIED, was=old)
+
+
+def _deleted(stated: Json) -> Iterator[Edit]:
+    several = stated.get("paths")
+    paths = [path for path in several if isinstance(path, str)] if isinstance(several, list) else [_path(stated)]
+    for path in filter(None, paths):
+        yield Edit(path, how=GONE)
+
+
+def _by_command(stated: Json) -> Iterator[Edit]:
+    """An editor with commands of its own, as Anthropic's API and Kiro have it."""
+    match str(stated.get("command")):
+        case "create":
+            yield from _written(stated)
+        case "append":
+            yield from _appended(stated)
+        case "str_replace" | "strReplace" | "insert":
+            yield from _edited(stated)
+        case "delete":
+            yield from _deleted(stated)
+        case "rename":
+            yield from _moved(stated)
+
+
+def _nothing(_given: Json) -> Iterator[Edit]:
+    return iter(())
+
+
+WRITES, EDITS, APPENDS, CUTS, PLACES = "writes a file", "edits a file", "appends", "takes lines away", "fills a place"
+CELLS, PATCHES, MOVES, COPIES, DELETES = "edits a cell", "patches files", "moves a file", "copies a file", "deletes"
+ADDS, BY_COMMAND, WRITES_NO_TEXT = "adds a text", "by its command", "writes no text of files"
+HIDES, HIDES_ANYWHERE = "cannot be looked at", "cannot be looked at, in whatever file"
+
+_READERS: Mapping[str, Callable[[Json], Iterator[Edit]]] = {
+    WRITES: _written, EDITS: _edited, APPENDS: _appended, CUTS: _deleted_lines, PLACES: _in_a_place,
+    CELLS: _in_a_cell, PATCHES: _patched, MOVES: _moved, COPIES: _copied, DELETES: _deleted, BY_COMMAND: _by_command,
+    ADDS: _beside, WRITES_NO_TEXT: _nothing, HIDES: _nothing, HIDES_ANYWHERE: _nothing,
+}  # fmt: skip
+
+TOOLS = (
+    KnownTool("Claude Code, CodeBuddy, Cursor, opencode", ("Write",), "file_path or filePath, content", WRITES),
+    KnownTool("Claude Code, CodeBuddy, Cursor, Qwen Code, opencode, Copilot CLI", ("Edit", "MultiEdit"),
+              "file_path, filePath or path; old_string, oldString or old_str; new_…; replace_all; edits", EDITS),
+    KnownTool("Claude Code, CodeBuddy", ("NotebookEdit",), "notebook_path, cell_id, new_source, edit_mode", CELLS),
+    KnownTool("Codex, opencode, Copilot, VS Code, Cursor", ("apply_patch", "patch"),
+              "command, input, patch, patchText: `*** Begin Patch`, or a unified diff", PATCHES),
+    KnownTool("Gemini CLI", ("replace",), "file_path, old_string, new_string, allow_multiple", EDITS),
+    KnownTool("Gemini CLI, Qwen Code, filesystem, desktop-commander, Cline", ("write_file", "write_to_file"),
+              "file_path or path, content, mode", WRITES),
+    KnownTool("Copilot CLI", ("create",), "path, file_text", WRITES),
+    KnownTool("Cursor", ("StrReplace", "search_replace"), "path or file_path, old_string, new_string", EDITS),
+    KnownTool("Cursor, morph, filesystem, language-server", ("edit_file",),
+              "target_file or path, code_edit; edits[oldText, newText]; edits[startLine, endLine, newText]", EDITS),
+    KnownTool("Cursor", ("EditNotebook",), "target_notebook, cell_idx, old_string, new_string", CELLS),
+    KnownTool("Cursor, VS Code, editors", ("Delete", "delete_file", "remove_file"), "path", DELETES),
+    KnownTool("VS Code", ("replace_string_in_file", "multi_replace_string_in_file"),
+              "filePath, oldString, newString; replacements", EDITS),
+    KnownTool("VS Code", ("create_file",), "filePath, content", WRITES),
+    KnownTool("VS Code", ("insert_edit_into_file",), "filePath, code", PLACES),
+    KnownTool("VS Code", ("edit_notebook_file",), "filePath, cellId, newCode", CELLS),
+    KnownTool("Windsurf", ("replace_file_content",), "TargetFile, ReplacementChunks", EDITS),
+    KnownTool("Cline, Roo Code", ("replace_in_file", "apply_diff"), "path, diff: SEARCH and REPLACE", EDITS),
+    KnownTool("Roo Code", ("insert_content", "search_and_replace"), "path, line, content; search, replace", EDITS),
+    KnownTool("text editor of the Anthropic API, Kiro",
+              ("str_replace_editor", "str_replace_based_edit_tool", "text_editor", "fs_write"),
+              "command, path, file_text, old_str, new_str, insert_line, insert_text", BY_COMMAND),
+    KnownTool("filesystem, desktop-commander", ("move_file", "rename_file"), "source, destination", MOVES),
+    KnownTool("filesystem servers", ("copy_file",), "source, destination", COPIES),
+    KnownTool("filesystem servers", ("create_directory", "make_directory"), "path", WRITES_NO_TEXT),
+    KnownTool("filesystem servers", ("modify_file",), "path, find, replace, all_occurrences, regex", EDITS),
+    KnownTool("filesystem servers", ("append_file", "append_to_file"), "path, content", APPENDS),
+    KnownTool("desktop-commander", ("edit_block",), "file_path, old_string, new_string, expected_replacements", EDITS),
+    KnownTool("serena, text-editor", ("create_text_file",), "relative_path or file_path, content or contents", WRITES),
+    KnownTool("serena", ("replace_regex",), "relative_path, regex, repl", EDITS),
+    KnownTool("serena", ("replace_content",), "relative_path, needle, repl, mode", EDITS),
+    KnownTool("serena", ("replace_lines", "insert_at_line"), "relative_path, start_line, end_line, content", EDITS),
+    KnownTool("serena", ("delete_lines",), "relative_path, start_line, end_line", CUTS),
+    KnownTool("serena", ("replace_symbol_body",), "relative_path, name_path, body", PLACES),
+    KnownTool("serena", ("insert_after_symbol", "insert_before_symbol"), "relative_path, name_path, body", ADDS),
+    KnownTool("serena, language-server", ("rename_symbol",), "relative_path, name_path, new_name", HIDES_ANYWHERE),
+    KnownTool("serena", ("safe_delete_symbol",), "relative_path, name_path", HIDES),
+    KnownTool("serena", ("write_memory", "edit_memory", "delete_memory", "rename_memory"), "", WRITES_NO_TEXT),
+    KnownTool("text-editor", ("edit_text_file_contents", "patch_text_file_contents"),
+              "files[path, patches[start, end, contents]]", EDITS),
+    KnownTool("text-editor", ("append_text_file_contents",), "file_path, contents", APPENDS),
+    KnownTool("text-editor", ("insert_text_file_contents",), "file_path, after or before, contents", EDITS),
+    KnownTool("text-editor", ("delete_text_file_contents",), "file_path, ranges", CUTS),
+    KnownTool("JetBrains", ("create_new_file", "create_new_file_with_text", "replace_file_text_by_path"),
+              "pathInProject, text", WRITES),
+    KnownTool("JetBrains", ("replace_text_in_file", "replace_specific_text"), "pathInProject, oldText, newText", EDITS),
+    KnownTool("JetBrains", ("rename_refactoring", "replace_selected_text", "replace_current_file_text"),
+              "symbolName, newName; text", HIDES_ANYWHERE),
+    KnownTool("JetBrains", ("reformat_file",), "path", HIDES),
+    KnownTool("Xcode", ("XcodeWrite",), "filePath, content", WRITES),
+    KnownTool("Xcode", ("XcodeUpdate",), "filePath, oldString, newString, replaceAll", EDITS),
+    KnownTool("wcgw", ("FileWriteOrEdit",), "file_path, text_or_search_replace_blocks", EDITS),
+    KnownTool("GitHub", ("create_or_update_file", "push_files"), "path, content; files[path, content]", WRITES),
+)  # fmt: skip
+"""The tools that write files, by the schemas that their hosts and servers publish."""
+
+
+# --- which tool it is ---
+
+_PARTS_OF_NAME = expression(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
+_READS = frozenset({
+    "read", "get", "list", "search", "find", "grep", "glob", "view", "show", "open", "fetch", "query", "describe",
+    "status", "diff", "check", "validate", "lint", "count", "tree", "stat", "info", "ask", "think", "look", "explain",
+    "git", "browser", "screenshot", "navigate", "click", "wait", "preview", "analyze", "inspect", "compare", "outline",
+})  # fmt: skip
+_WRITES = frozenset({
+    "write", "edit", "create", "replace", "insert", "update", "patch", "apply", "modify", "append", "prepend", "delete",
+    "remove", "move", "rename", "save", "put", "set", "add", "change", "overwrite", "substitute", "refactor", "format",
+    "reformat", "fix", "generate", "scaffold", "copy", "export", "convert", "transform", "rewrite", "extract", "inline",
+    "organize", "revert", "restore", "undo", "touch", "sed", "upsert", "merge", "store", "codemod", "refactoring",
+})  # fmt: skip
+_OF_FILES = frozenset({
+    "file", "files", "text", "symbol", "cell", "cells", "notebook", "line", "lines", "selection", "selected", "code",
+    "buffer", "editor", "class", "method", "function", "imports", "snippet", "refactor", "refactoring", "codemod",
+    "source", "block",
+})  # fmt: skip
+_TEXTS = frozenset({*_NEW, "data", "value", "lines", "template", "source", "payload"})
+
+
+def _words(name: str) -> list[str]:
+    """The words of a tool's name in small letters: `StrReplace` and `str_replace` are one."""
+    return [word.lower() for word in _PARTS_OF_NAME.findall(name)]
+
+
+_BY_NAME = {"".join(_words(name)): tool for tool in TOOLS for name in tool.names}
+
+
+def known_tool(tool: str) -> KnownTool | None:
+    """The row of a tool by the name that a host gives it, with that of its server or without."""
+    words = _words(tool.rpartition("__")[2].rpartition(":")[2])
+    behind = ("".join(words[at:]) for at in range(len(words)))
+    return next((_BY_NAME[name] for name in behind if name in _BY_NAME), None)
+
+
+def call_of(tool: str, stated: Json) -> ToolCall:
+    """What a call of a tool with this input runs and writes."""
+    paths = _named(stated)
+    row = known_tool(tool)
+    if row is None and _text(stated, ("command",)) in _EDITOR_COMMANDS and _path(stated):
+        row = known_tool("text_editor")
+    line = _command(stated)
+    if line and _IS_PATCH.search(line):
+        edits = tuple(patched(line))
+        is_patch = row is not None or line.lstrip().startswith(("***", "apply_patch"))
+        return ToolCall("" if is_patch else line, _touched(edits), edits)
+    if line and row is None:
+        return ToolCall(line, paths)
+    if _is_ours(tool) or stated.get("dryRun") is True or stated.get("dry_run") is True:
+        return ToolCall("", paths)
+    edits = tuple(_READERS[row.reading](stated)) if row else ()
+    if not edits:
+        edits = tuple(Edit(path, how=UNSEEN) for path in _hidden(tool, row, stated, paths))
+    return ToolCall("", tuple(dict.fromkeys((*paths, *_touched(edits)))), edits)
+
+
+def _touched(edits: Sequence[Edit]) -> tuple[str, ...]:
+    """The files that edits are about, by each of their paths."""
+    return tuple(dict.fromkeys(path for edit in edits for path in (edit.was, edit.path) if path))
+
+
+def _named(stated: Json) -> tuple[str, ...]:
+    """The files that the input of a call names."""
+    lists = (value for key in ("paths", "files") if isinstance(value := stated.get(key), list))
+    several = [path for paths in lists for path in paths if isinstance(path, str)]
+    by_other_keys = [value for key, value in stated.items() if isinstance(value, str) and _names_a_file(key)]
+    single = _path(stated)
+    moved = [_text(stated, _TO)] if _text(stated, _FROM) and _text(stated, _TO) else []
+    return tuple(dict.fromkeys(filter(None, [single, *several, *by_other_keys, *moved])))
+
+
+def _names_a_file(key: str) -> bool:
+    """Whether a key names a file, and not the project around it or a symbol in it."""
+    name = key.lower().replace("_", "")
+    around = ("project", "repo", "root", "workspace", "base", "name", "symbol", "json")
+    return name.endswith(("path", "file", "filepattern")) and not name.startswith(around)
+
+
+def _command(stated: Json) -> str:
+    """The command line of a call; a list of words is one, too."""
+    for key in _COMMANDS:
+        value = stated.get(key)
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return value[2] if len(value) > 2 and _SHELL.fullmatch(value[0]) else shlex.join(value)
+        if isinstance(value, str) and value:
+            words = stated.get("args")
+            arguments = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
+            return f"{value} {shlex.join(arguments)}" if arguments else value
+    return ""
+
+
+def _is_ours(tool: str) -> bool:
+    return "ai-lessons" in tool or "ai_lessons" in tool
+
+
+_LOOKS = frozenset({"view", "read", "list"})
+
+
+def _hidden(tool: str, row: KnownTool | None, stated: Json, paths: Texts) -> Texts:
+    """Where a call may write what it does not show: in these files or folders, "" for anywhere; nothing: nowhere."""
+    if row is not None:
+        if row.reading == HIDES_ANYWHERE or (row.reading == PATCHES and _text(stated, _DIFFS)):
+            return paths or ("",) if row.reading == PATCHES else ("",)
+        looks = row.reading == WRITES_NO_TEXT or (row.reading == BY_COMMAND and _text(stated, ("command",)) in _LOOKS)
+        return () if looks else paths
+    words = _words(tool.rpartition("__")[2].rpartition(":")[2])
+    does_both = not {"and", "or"}.isdisjoint(words)  # `find_and_replace`
+    if not words or (words[0] in _READS and not does_both):
+        return ()
+    if not _WRITES.isdisjoint(words):
+        anywhere = () if _OF_FILES.isdisjoint(words) else ("",)
+        return paths or anywhere
+    writes = any(isinstance(stated.get(key), str) for key in _TEXTS)
+    return paths if writes and _READS.isdisjoint(words) else ()
+
+
+# --- patches ---
+
+_IS_PATCH = expression(r"(?m)^[ \t]*\*\*\*[ \t]*Begin Patch\b")
+_HEAD = expression(r"\*\*\*[ \t]*+(Add|Update|Delete|Move) File:(.*)")
+_MOVE_TO = expression(r"\*\*\*[ \t]*+Move to:(.*)")
+_BLOCK = expression(r"(?m)^[<-]{5,9} ?SEARCH\b")
+_BLOCK_ENDS = expression(r"[>+]{5,9} ?REPLACE\b")
+_ABOUT_LINES = expression(r":\w+:|-{3,}\s*$")
+
+
+class _Hunks:
+    """Parts of a patch on their way: the file, where it goes, and the lines of the part that is read."""
+
+    def __init__(self) -> None:
+        self.path = self.was = ""
+        self.sort = ""
+        self.old, self.new = list[str](), list[str]()
+        self.any = False
+
+    def ended(self) -> Iterator[Edit]:
+        """The part up to here, and begin the next one."""
+        if self.path and (self.old or self.new):
+            how = APPENDED if self.sort == "Update" and not self.old else ""
+            yield Edit(self.path, "\n".join(self.old), "\n".join(self.new), how, self.was)
+            self.any = True
+        self.old, self.new = [], []
+
+    def left(self) -> Iterator[Edit]:
+        """What is left to say of a file at its end: it goes, or is only moved, or made without text."""
+        yield from self.ended()
+        if self.path and not self.any:
+            if self.sort == "Delete":
+                yield Edit(self.path, how=GONE)
+            elif self.was:
+                yield Edit(self.path, how=MOVED, was=self.was)
+        self.path = self.was = ""
+        self.any = False
+
+
+def patched(patch: str) -> Iterator[Edit]:
+    """The edits of a patch in the form of Codex, which may move a file."""
+    hunks = _Hunks()
+    for row in [*patch.splitlines(), "*** End Patch"]:
+        head, move = _HEAD.match(row.lstrip()), _MOVE_TO.match(row.lstrip())
+        if head:
+            yield from hunks.left()
+            hunks.sort, hunks.path = head[1], head[2].strip()
+            if head[1] == "Move" and " -> " in hunks.path:
+                hunks.was, _, hunks.path = hunks.path.partition(" -> ")
+        elif move and hunks.path:
+            hunks.was, hunks.path = hunks.path, move[1].strip()
+        elif row.lstrip().startswith("*** End Patch"):
+            yield from hunks.left()
+        elif row.startswith(("***", "@@")):
+            yield from hunks.ended()
+        else:
+            hunks.old += [row[1:]] if row[:1] in {" ", "-"} and hunks.sort != "Add" else []
+            hunks.new += [row[1:]] if row[:1] in {" ", "+"} else []
+
+
+def _of_unified(path: str, diff: str) -> Iterator[Edit]:
+    """The edits of a diff as `diff -u` and git write it; `path` where it names no file."""
+    was, place, old, new = "", path, list[str](), list[str]()
+    in_part = False
+    rows = [*diff.splitlines(), "diff "]
+    for row, following in zip(rows, [*rows[1:], ""], strict=True):
+        heads = row.startswith(("diff ", "@@")) or (row.startswith("--- ") and following.startswith("+++ "))
+        if heads or (not in_part and row.startswith("+++ ")):
+            if place and (old or new):
+                moved = was if was not in {"", "/dev/null", place} else ""
+                yield Edit(place, "\n".join(old), "\n".join(new), "" if old or was == "/dev/null" else APPENDED, moved)
+            old, new = [], []
+            in_part = row.startswith("@@")
+            name = row.partition(" ")[2].split("\t")[0].strip()
+            if row.startswith("--- "):
+                was = name.removeprefix("a/")
+            elif row.startswith("+++ "):
+                place = path if name == "/dev/null" else name.removeprefix("b/")
+        elif in_part:
+            old += [row[1:]] if row[:1] in {" ", "-"} or not row else []
+            new += [row[1:]] if row[:1] in {" ", "+"} or not row else []
+
+
+def _of_blocks(path: str, text: str) -> Iterator[Edit]:
+    """The edits of blocks of SEARCH and REPLACE."""
+    parts: list[list[str]] = []
+    for row in text.splitlines():
+        if _BLOCK.match(row):
+            parts = [[]]
+        elif len(parts) == 2 and _BLOCK_ENDS.match(row):
+            old, new = ("\n".join(rows) for rows in parts)
+            yield Edit(path, old, new, "" if old else PART)
+            parts = []
+        elif len(parts) == 1 and row.startswith("====="):
+            parts.append([])
+        elif parts and not (len(parts) == 1 and not parts[0] and _ABOUT_LINES.match(row)):
+            parts[-1].append(row)
