@@ -57,6 +57,20 @@ def scribble(path: Path) -> None:
     path.write_bytes(data)
 
 
+def test_tables_of_another_branch_are_not_taken_for_ours_though_both_raised_the_same_number(tmp_path: Path) -> None:
+    ours, theirs = "CREATE TABLE a (x);", "CREATE TABLE a (x); CREATE TABLE b (y);"
+    path = tmp_path / "catalog.db"
+    first = database.Database(path, database.Schema("catalog", theirs, database.version_of(theirs, 7)))
+    first.close()
+    again = database.Database(path, database.Schema("catalog", theirs, database.version_of(theirs, 7)))
+    again.close()
+    other = database.Database(path, database.Schema("catalog", ours, database.version_of(ours, 7)))
+    tables = other.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+    other.close()
+    assert (again.notice, tables) == ("", [("a",)])
+    assert "rebuilt" in other.notice
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [

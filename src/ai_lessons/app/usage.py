@@ -21,7 +21,7 @@ from ai_lessons.model import entries, expression
 from ai_lessons.model.entries import EntrySummary, Kind, Status
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.links import derived_from
-from ai_lessons.search.database import Database, Schema
+from ai_lessons.search.database import Database, Schema, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ CREATE TABLE tallies (
     brought INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-SCHEMA = Schema("usage cache", _TABLES, 15)  # raised when the tables change, or what is counted
+SCHEMA = Schema("usage cache", _TABLES, version_of(_TABLES, 15))  # raised when it is counted in another way
 _LISTED = "IN (SELECT value FROM json_each(?))"
 _LAST = "(SELECT coalesce(max(id), '') FROM events WHERE entry = :entry AND word IN ({}) AND clone = '')"
 _USED = f"'{statistics.HELPFUL}', '{statistics.FOLLOWED}', '{statistics.HELD}', '{statistics.RESTORED}'"

@@ -29,7 +29,7 @@ from ai_lessons.search.catalog_update import (
     write_approved,
     write_folders,
 )
-from ai_lessons.search.database import Database, Schema
+from ai_lessons.search.database import Database, Schema, version_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -513,9 +513,9 @@ ORDER BY status <> 'active', created DESC LIMIT :limit
 """
 _COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
 
-VERSION = 22  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 23  # Raise it when the same file would be read into another entry, or a table is filled in another way
 
-SCHEMA = Schema("catalog", _TABLES, VERSION)
+SCHEMA = Schema("catalog", _TABLES, version_of(_TABLES, VERSION))
 
 
 class CatalogRefresh(NamedTuple):

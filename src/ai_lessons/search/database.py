@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import time
+import zlib
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -30,6 +31,12 @@ class Schema(NamedTuple):
     name: str
     tables: str
     version: int
+
+
+def version_of(tables: str, number: int) -> int:
+    """A version for tables, of a number that is raised by hand: another one also where two branches raised it alike."""
+    # SQLite keeps a version in 31 bits and a sign
+    return zlib.crc32(f"{number} {tables}".encode()) >> 1
 
 
 class Database:
