@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
+from ai_lessons.app import counted_elsewhere
 from ai_lessons.connectors.exporters import Item, learning, read
 from ai_lessons.errors import UsageError
 from ai_lessons.learning.statistics import NOTHING, UsageTally
@@ -100,14 +101,14 @@ def test_a_source_in_a_word_and_in_a_sentence(source: Any, word: str | None, tol
     assert lessons.source_line(source) == told
 
 
-USAGE = UsageTally(NOTHING, 1, 1)
+USAGE = counted_elsewhere.usage_stats(UsageTally(NOTHING, 1, 1), None)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BLOCKS if kind != "user_created"])
 def test_a_block_and_a_scope_survive_the_way_through_an_export(kind: str) -> None:
     block = {key: value for key, value in BLOCKS[kind].items() if key != "how"}
     entry, text = entry_with(block, scope="project:/home/alex/web")
-    said = learning(entry, Item("", "a.md", text.encode()), USAGE)
+    said = learning(entry, Item("", "a.md", text.encode()), 0.5, USAGE)
     assert said["scope"] == {"Project": "/home/alex/web"}
     assert list(said["source"]) == [lessons.TYPES[kind].name]
     del said["file"]
@@ -133,7 +134,7 @@ def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(bloc
     valid = not list(lessons.faults(block))
     if valid:
         entry, _ = entry_with(block)
-        exported = learning(entry, Item("", "a.md", b""), USAGE)["source"]
+        exported = learning(entry, Item("", "a.md", b""), 0.5, USAGE)["source"]
         assert (exported if isinstance(exported, str) else next(iter(exported))) == lessons.TYPES[block["type"]].name
 
 

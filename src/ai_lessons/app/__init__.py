@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
         agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
-        checked_files as checked_files,
+        checked_files as checked_files, counted_elsewhere as counted_elsewhere,
         daemon_client as daemon_client, edited_texts as edited_texts, editing as editing, entries as entries,
         harvest as harvest, health as health,
         lessons as lessons, link_effects as link_effects, open_repository as open_repository, pending as pending,

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from ai_lessons.git.objects import FileRevision
     from ai_lessons.learning.kept import RuleSessions
     from ai_lessons.learning.selection import NotShown, ShownEntry
-    from ai_lessons.learning.statistics import ParameterState, UsageTally
+    from ai_lessons.learning.statistics import Counted, ParameterState, UsageTally
     from ai_lessons.model.chunks import TextSection
     from ai_lessons.search import ranking
     from ai_lessons.search.catalog import Tally
 
     Count: TypeAlias = Tally  # A tag, version or project, with the number of entries of each kind that carry it
     Revision: TypeAlias = FileRevision
+    CountedElsewhere: TypeAlias = Counted
     Usage: TypeAlias = UsageTally
     Parameter: TypeAlias = ParameterState
     ToldEarlier: TypeAlias = ShownEntry

@@ -23,7 +23,7 @@ from ai_lessons.search.catalog import Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app.answers import Query
+    from ai_lessons.app.answers import Query, Usage
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.connectors.packages import Use
     from ai_lessons.git.objects import FileRevision
@@ -228,9 +228,15 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         notes=notes,
         approval=approval_of(repo, summary) if summary.kind is Kind.RULE else None,
         kept=repo.usages.kept([summary]).get(summary.id) if summary.kind is Kind.RULE else None,
-        usage=repo.usages.of(summary) if summary.kind is Kind.LESSON else None,
+        usage=_usage_of(repo, summary) if summary.kind is Kind.LESSON else None,
         silent=repo.usages.silent([summary]).get(summary.id, "") if summary.kind is Kind.LESSON else "",
     )
+
+
+def _usage_of(repo: RepositorySession, lesson: EntrySummary) -> Usage:
+    """How a lesson has done here, and what another tool counted of it where an import brought that."""
+    usage = repo.usages.of(lesson)
+    return usage._replace(elsewhere=app.counted_elsewhere.of_entries(repo.usages).get(lesson.id))
 
 
 def difference(path: str, old: str, new: str) -> str:

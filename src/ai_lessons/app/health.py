@@ -802,7 +802,10 @@ def params(library: Library, name: str | None = None) -> tuple[ParameterState, .
     """The parameters that learn, or one of them. Raises NotFound: no such parameter."""
     if name is not None and name not in DEFINITIONS:
         raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
-    return tuple(state for state in library.primary.usages.parameters().values() if name in {None, state.name})
+    usages = library.primary.usages
+    elsewhere = app.counted_elsewhere.of_parameters(usages)
+    states = (state for state in usages.parameters().values() if name in {None, state.name})
+    return tuple(state._replace(elsewhere=elsewhere.get(state.name, "")) for state in states)
 
 
 def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:

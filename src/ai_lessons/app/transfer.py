@@ -12,7 +12,7 @@ from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import secrets
+from ai_lessons.app import counted_elsewhere, secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Shown
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.connectors.exporters import ExportedEntry
+    from ai_lessons.learning.statistics import Counted, UsageTally
 
 GROOVE, AGENTS, SKILLS = "groove", "agents-md", "skills"
 MOST = 20_000  # characters of all that is told, unless the caller says otherwise
@@ -378,12 +379,12 @@ def _export_all(
     entries, skipped = _entries(repo, reading, project)
     lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
     summaries = list(repo.catalog.many([entry.id for entry, _ in lessons]).values())
-    usages = repo.usages.several(summaries, as_claimed=True)
+    usages, counted = repo.usages.several(summaries, as_claimed=True), counted_elsewhere.of_entries(repo.usages)
     document = {
         "version": exporters.VERSION,
         "exported_at": frontmatter.stamp(repo.options.now()),
-        "learnings": [exporters.learning(entry, item, usages[entry.id]) for entry, item in lessons],
-        "params": [],  # the events say how they were moved
+        "learnings": [_learning(entry, item, usages[entry.id], counted.get(entry.id)) for entry, item in lessons],
+        "params": counted_elsewhere.parameter_rows(repo.usages, repo.usages.parameters().values()),
         "relations": exporters.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
         "files": [{"kind": e.kind.value, **exporters.kept(item)} for e, item in entries if e.kind is not Kind.LESSON],
         "events": (events := repo.usages.all_events({entry.id for entry, _ in entries})),
@@ -402,6 +403,10 @@ def _export_all(
         GROOVE, done, Counter(entry.kind for entry, _ in entries), len(events), tuple(starmap(Skipped, skipped)),
         document if file is None else None, tuple(repo.notes()),
     )  # fmt: skip
+
+
+def _learning(entry: Entry, item: Item, usage: UsageTally, counted: Counted | None) -> dict[str, Any]:
+    return exporters.learning(entry, item, usage.confidence, counted_elsewhere.usage_stats(usage, counted))
 
 
 def _is_export(file: Path) -> bool:
@@ -517,6 +522,8 @@ def import_files(
     sorting = _sorted(repo, bundle, name)
     arrived = {entry.id for _, entry in (*sorting.fresh, *sorting.rules)}
     events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
+    here = arrived | {entry.id for _, entry in sorting.known}
+    counted = counted_elsewhere.take(repo, repo.usages, bundle.counted, bundle.params, here, dry_run=dry_run)
     done = _write(repo, sorting.fresh, name, dry_run=dry_run)
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
     queued = _propose_rules(repo, sorting, [("Imported-from", secrets.masked(name)), (BATCH, batch)], dry_run=dry_run)
@@ -526,7 +533,7 @@ def import_files(
         unchanged=sum(item.became == KNOWN for item in seen),
         skipped=tuple(starmap(Skipped, sorting.skipped)),
         relations=sum(len(entry.links) for _, entry in sorting.fresh),
-        params=turned,
+        params=turned + len(bundle.params),
         events=events,
         queued=tuple(queued),
         batch=batch if len(queued) > 1 else "",
@@ -534,7 +541,7 @@ def import_files(
         old_files=tuple(_old_files(bundle.stating, project, repo.options.cwd)) if queued else (),
         commit=done.commit,
         dry_run=dry_run,
-        notes=(*bundle.notes, *notes, *done.notes),
+        notes=(*bundle.notes, *counted, *notes, *done.notes),
     )
 
 

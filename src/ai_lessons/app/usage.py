@@ -462,7 +462,9 @@ class Usages:
         for file in self.log.files():
             for line in file.read().decode("utf-8", "replace").split("\n"):
                 event = statistics.read_line(line) if line else None
-                if event is None or not (event.entry in entries or event.event in statistics.TURNS):
+                if event is None or event.event == statistics.COUNTED:
+                    continue
+                if not (event.entry in entries or event.event in statistics.TURNS):
                     continue
                 event = event._replace(session=event.session.removeprefix(statistics.IMPORTED))
                 if by_id.setdefault(event.id, event) != event:

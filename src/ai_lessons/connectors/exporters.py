@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isnan
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -258,7 +259,8 @@ class Bundle(NamedTuple):
     """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects.
 
     `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it). `notes` are for people.
-    `stating` are the files of instructions for agents that rules came from.
+    `stating` are the files of instructions for agents that rules came from. `counted` is what another tool counted of
+    entries, by id, and `params` of parameters, by name.
     """
 
     items: Sequence[Item] = ()
@@ -267,6 +269,8 @@ class Bundle(NamedTuple):
     left: Sequence[tuple[str, str, str]] = ()
     notes: Sequence[str] = ()
     stating: Sequence[Path] = ()
+    counted: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    params: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 @contextmanager
@@ -360,7 +364,6 @@ def beside(path: str, entry_id: str) -> str:
 # --- the export ---
 
 VERSION = 1  # of the document: raised when an older program could not read it
-COUNTS = ("injected", "helpful", "ignored", "contradicted")
 
 _CATEGORIES, _RELATIONS = (
     {str(word): "".join(part.title() for part in word.split("_")) for word in words}  # `derived_from` is `DerivedFrom`
@@ -370,8 +373,8 @@ _OF_FORMAT = {spelling: word for word, name in (_CATEGORIES | _RELATIONS).items(
 T = TypeVar("T")
 
 
-def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
-    """A lesson. `usage` has `tallies` (its counts, `last_used`), `alpha`, `beta` and `confidence`."""
+def learning(entry: Entry, file: Item, confidence: float, usage_stats: Mapping[str, Any]) -> dict[str, Any]:
+    """A lesson, with how sure it is and what was counted of it."""
     created = created_of(entry)
     return {
         "id": str(ULID.from_str(entry.id).to_uuid()),
@@ -382,16 +385,11 @@ def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
             **({"pattern": entry.fields["pattern"]} if entry.pattern else {}),
             "insight": entry.title,
         },
-        "confidence": usage.confidence,
+        "confidence": confidence,
         "created_at": created,
         "updated_at": created,
         "source": _source(entry),
-        "usage_stats": {
-            **{f"times_{word}": getattr(usage.tallies, word) for word in COUNTS},
-            **({"last_used": usage.tallies.last_used} if usage.tallies.last_used else {}),
-            "confidence_alpha": usage.alpha,
-            "confidence_beta": usage.beta,
-        },
+        "usage_stats": usage_stats,
         "file": kept(file),
     }
 
@@ -485,9 +483,71 @@ def read(text: str, name: str) -> Bundle:
     for start, link in _each(document, "relations", damaged, lambda raw, _: _relation(raw)):
         if link not in links.setdefault(start, []):
             links[start].append(link)
-    items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links))
+    foreign = "events" not in document  # an export of ours has its numbers from the events that come along
+    items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links, foreign=foreign))
     items += _each(document, "files", damaged, _item)
-    return Bundle(items, damaged, _each(document, "events", damaged, lambda raw, _: raw))
+    counted = [_counted(raw, damaged, foreign=foreign) for raw in _dicts(document, "learnings")]
+    params = _each(document, "params", damaged, lambda raw, _: _parameter(raw, foreign=foreign))
+    return Bundle(
+        items,
+        damaged,
+        _each(document, "events", damaged, lambda raw, _: raw),
+        counted=dict(filter(None, counted)),
+        params=dict(filter(None, params)),
+    )
+
+
+_TIMES = ("injected", "helpful", "ignored", "contradicted")
+
+
+def _counted(
+    raw: Mapping[str, Any], damaged: list[tuple[str, str]], *, foreign: bool
+) -> tuple[str, dict[str, Any]] | None:
+    """The id of a lesson and what another tool counted of it; None: nothing."""
+    stats = raw.get("usage_stats")
+    if isinstance(stats, dict) and not foreign:
+        stats = stats.get("imported")
+    if not isinstance(stats, dict):
+        return None
+    with suppress(UsageError):  # of a lesson without an id that was said before
+        entry_id = _ulid(raw.get("id"))
+        with noting(f"usage_stats of {entry_id}", damaged):
+            numbers: dict[str, Any] = {word: int(_number(stats, f"times_{word}")) for word in _TIMES}
+            numbers |= {word: _number(stats, f"confidence_{word}") for word in ("alpha", "beta")}
+            last = stats.get("last_used")
+            used = datetime.fromtimestamp(last, UTC) if isinstance(last, int) and 0 < last < 1 << 35 else moment(last)
+            return entry_id, {**numbers, "last_used": frontmatter.stamp(used) if used else ""}
+    return None
+
+
+_PARAMETER_NAME = expression("[a-z_]{1,40}")
+
+
+def _parameter(raw: Mapping[str, Any], *, foreign: bool) -> tuple[str, dict[str, Any]] | None:
+    """The name of a parameter and where another tool left it; None: these are numbers of events that come along."""
+    name, marked = raw.get("param_name"), raw.get("imported")
+    if not isinstance(name, str) or not _PARAMETER_NAME.fullmatch(name):
+        raise UsageError("it has no param_name")
+    if not foreign and not marked:
+        return None
+    row = marked if isinstance(marked, dict) else raw
+    numbers = {key: _number(row, key) for key in ("value", "uncertainty", "observations", "prior_alpha", "prior_beta")}
+    at = row.get("updated_at")
+    return name, {**numbers, "updated_at": at if isinstance(at, str) else ""}
+
+
+def _number(row: Mapping[str, Any], key: str) -> float:
+    """A number from 0 up; 0 where it is not there. Raises UsageError: it is none."""
+    value = row.get(key, 0)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1e9:
+        raise UsageError(f"{key} {str(value)[:40]} is no number from 0 up")
+    return value
+
+
+def _dicts(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects of a list of the document; what else stands there was named before."""
+    listed = document.get(key)
+    return [raw for raw in listed if isinstance(raw, dict)] if isinstance(listed, list) else []
 
 
 def _each(
@@ -526,11 +586,15 @@ def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return source, {relation: target} | ({"weight": weight} if weight != 1.0 else {})
 
 
-def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]]) -> Item:
-    """A lesson: its file, or one made from the fields of the format."""
+def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]], *, foreign: bool) -> Item:
+    """A lesson: its file, or one made from the fields of the format.
+
+    In a `foreign` document the number of its confidence counts, whatever word stands in the file.
+    """
     entry_id = _ulid(raw.get("id"))
     if "file" in raw:
-        return _item(raw["file"], where)
+        item = _item(raw["file"], where)
+        return _with_number(item, raw.get("confidence")) if foreign else item
     content = raw.get("content")
     if not isinstance(content, dict):
         raise UsageError("it has no content")
@@ -560,6 +624,20 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     fields |= {"links": links[entry_id]} if links.get(entry_id) else {}
     fields |= sure_of(raw.get("confidence"))
     return made(where, Kind.LESSON, scope.project, "\n\n".join(body), fields)
+
+
+def _with_number(item: Item, confidence: object) -> Item:
+    """The file of a lesson with this confidence, where that is a number that its word does not say."""
+    fields = frontmatter.read_entry(item.path, item.data, item.side).fields
+    number, before = sure_of(confidence), fields.get(lessons.IMPORTED)
+    claimed = lessons.claimed_of(fields)
+    stated = WORDS.get(str(fields.get("confidence")), WORDS["medium"]) if claimed is None else claimed
+    if not number or abs(float(str(confidence)) - stated) < 1e-6:
+        return item
+    kept = {**(before if isinstance(before, dict) else {}), **number[lessons.IMPORTED]}
+    word = word_of(confidence)
+    changes = {"confidence": word if word in _MODEST else "medium", lessons.IMPORTED: kept}
+    return item._replace(data=markdown.edit(item.data.decode(), changes).encode())
 
 
 def _ulid(value: Any) -> str:

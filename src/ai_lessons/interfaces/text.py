@@ -208,7 +208,7 @@ def texts_of(value: Shown) -> tuple[str, str]:
 
 def is_used(usage: answers.Usage | None) -> bool:
     """Whether anything happened to an entry that says how well it does."""
-    return bool(usage and (usage.tallies.last_used or usage.standing != 1.0))
+    return bool(usage and (usage.tallies.last_used or usage.standing != 1.0 or usage.elsewhere))
 
 
 def _about(value: Shown, view: View) -> Iterator[str]:
@@ -370,7 +370,14 @@ def usage(value: answers.Usage, view: View) -> list[str]:
     counted = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
     last = f" | last used: {view.when(tallies.last_used)}" if tallies.last_used else ""
     behind = f" (alpha {value.alpha:g}, beta {value.beta:g})" if view.verbose else ""
-    return [f"learned confidence: {value.confidence:.2f}{behind}", counted + last]
+    elsewhere = value.elsewhere
+    counted_there = [] if elsewhere is None else [f"another tool counted: {_counted_there(elsewhere)}"]
+    return [f"learned confidence: {value.confidence:.2f}{behind}", counted + last, *counted_there]
+
+
+def _counted_there(counted: answers.CountedElsewhere) -> str:
+    names = ("injected", "helpful", "ignored", "contradicted")
+    return ", ".join(f"{name} {number:,}" for name, number in zip(names, counted, strict=False))
 
 
 def left_out(values: Sequence[answers.Left], view: View) -> str:
@@ -389,7 +396,8 @@ def params(values: Sequence[answers.Parameter], view: View) -> str:
         )
         for param in values
     ]  # fmt: skip
-    return table(header, rows, view, flexible=(5,))
+    left_there = (f"another tool left {param.name} at {param.elsewhere}" for param in values if param.elsewhere)
+    return "\n".join((table(header, rows, view, flexible=(5,)), *left_there))
 
 
 def learned(value: health.Stats, view: View) -> list[str]:

@@ -33,6 +33,7 @@ what would be a breach, had a person not allowed it.
 """
 
 OBSERVED, RESET = "observed", "reset"
+COUNTED = "counted"  # What another tool counted, which came with an import: no sum takes it in
 
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can state of an entry that was shown
 USES = (
@@ -136,7 +137,7 @@ def read_line(line: str) -> Event | None:
         _is(_IS_ULID, entry_id)
         and _is(_IS_AT, at)
         and _is(_IS_WORD, word)
-        and _is(_IS_WORD if word in TURNS else _IS_ULID, entry)
+        and _is_subject(word, entry)
         and isinstance(session, str)
         and isinstance(note, str)
         and isinstance(edge, dict)
@@ -144,6 +145,12 @@ def read_line(line: str) -> Event | None:
         and all(number is None or _is_number(number) for number in (value, weight))
     )
     return Event(entry_id, at, word, entry, clean_session(session), edge, value, weight, note) if is_event else None
+
+
+def _is_subject(word: str, subject: object) -> bool:
+    """Whether an event of this word may be about this: a parameter by its name, an entry by its id."""
+    of_parameter = word in TURNS or (word == COUNTED and not _is(_IS_ULID, subject))
+    return _is(_IS_WORD if of_parameter else _IS_ULID, subject)
 
 
 def _refuse(name: str) -> float:
@@ -221,23 +228,63 @@ class Tallies(NamedTuple):
 NOTHING = Tallies()
 
 
+TIMES = (INJECTED, *OUTCOMES)
+"""What other tools count of a lesson."""
+
+
+class Counted(NamedTuple):
+    """What another tool counted of a lesson. `last_used` is ISO 8601 in UTC, empty if it says none."""
+
+    injected: int = 0
+    helpful: int = 0
+    ignored: int = 0
+    contradicted: int = 0
+    alpha: float = 0.0
+    beta: float = 0.0
+    last_used: str = ""
+
+    @classmethod
+    def of(cls, event: Event) -> Counted:
+        """What an event of the log keeps."""
+        injected, helpful, ignored, contradicted = (round(event.edge.get(word, 0)) for word in TIMES)
+        alpha, beta = event.edge.get("alpha", 0.0), event.edge.get("beta", 0.0)
+        return cls(injected, helpful, ignored, contradicted, alpha, beta, event.note)
+
+    def event(self, entry: str) -> Event:
+        """The event that keeps it in the log."""
+        numbers = self._asdict()
+        last = numbers.pop("last_used")
+        return Event("", "", COUNTED, entry, edge=numbers, note=last)
+
+    def as_json(self) -> dict[str, float | str]:
+        """As an export has it."""
+        times = {f"times_{word}": getattr(self, word) for word in TIMES}
+        priors = {"confidence_alpha": self.alpha, "confidence_beta": self.beta}
+        return {**times, **priors, **({"last_used": self.last_used} if self.last_used else {})}
+
+
 class UsageTally(NamedTuple):
-    """How an entry has done. `alpha` and `beta` begin with the author's word; a search multiplies with `standing`."""
+    """How an entry has done. `alpha` and `beta` begin with the author's word; a search multiplies with `standing`.
+
+    `elsewhere`: what another tool counted, which is only shown.
+    """
 
     tallies: Tallies
     alpha: float
     beta: float
     standing: float = 1.0
+    elsewhere: Counted | None = None
 
     @property
     def confidence(self) -> float:
         """The mean of its Beta distribution: how sure it is that it helps, 0 to 1."""
         return round(self.alpha / (self.alpha + self.beta), 9)
 
-    def as_json(self) -> dict[str, float | str | None]:
+    def as_json(self) -> dict[str, object]:
         """The counts by what happened, and what was learned from them; `last_used` is None before the first time."""
         counts = self.tallies
-        return {
+        elsewhere = {"imported": self.elsewhere.as_json()} if self.elsewhere else {}
+        return elsewhere | {
             "times_injected": counts.injected,
             "times_helpful": counts.helpful,
             "times_ignored": counts.ignored,
@@ -336,7 +383,10 @@ DEFINITIONS: Mapping[str, Definition] = {
 
 @json_fields("name", "help", "value", "uncertainty", "observations", "alpha", "beta", "low", "high", "updated_at")
 class ParameterState(NamedTuple):
-    """One parameter as it stands. `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position."""
+    """One parameter as it stands. `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position.
+
+    `elsewhere`: where another tool left it, in words; it counts for nothing here.
+    """
 
     name: str
     alpha: float
@@ -344,6 +394,7 @@ class ParameterState(NamedTuple):
     uncertainty: float = 1.0
     observations: int = 0
     updated_at: str | None = None
+    elsewhere: str = ""
 
     @property
     def help(self) -> str:

@@ -1,0 +1,134 @@
+"""What another tool counted of lessons and parameters: kept as it came, beside the events of here, and handed on.
+
+Each is one event `counted` of the log, which no sum takes in: it says what stood elsewhere, not what happened here.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.app.usage import stamped
+from ai_lessons.git.worktree import shared_files
+from ai_lessons.learning import statistics
+from ai_lessons.learning.statistics import COUNTED, Counted, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from ai_lessons.app.open_repository import OpenRepository
+    from ai_lessons.app.usage import Usages
+    from ai_lessons.learning.statistics import ParameterState, UsageTally
+
+OF_PARAMETERS = ("value", "uncertainty", "observations", "prior_alpha", "prior_beta")
+_TIME = 10  # Characters of a ULID that say when; what stands later in a log is later
+_MARK = f'"event":"{COUNTED}"'.encode()
+
+
+def events(usages: Usages) -> dict[str, Event]:
+    """The newest of each entry and parameter, by id and name."""
+    newest: dict[str, Event] = {}
+    for file in usages.log.files():
+        data = file.read()
+        if _MARK not in data:  # a log may hold a million lines
+            continue
+        rows = (row for row in data.split(b"\n") if _MARK in row)
+        for event in filter(None, (statistics.read_line(row.decode("utf-8", "replace")) for row in rows)):
+            before = newest.get(event.entry)
+            if event.event == COUNTED and (before is None or before.id[:_TIME] <= event.id[:_TIME]):
+                newest[event.entry] = event
+    return newest
+
+
+def of_entries(usages: Usages) -> dict[str, Counted]:
+    """What was counted of entries, by their ids."""
+    every = events(usages)
+    return {name: Counted.of(event) for name, event in every.items() if name not in statistics.DEFINITIONS}
+
+
+def of_parameters(usages: Usages) -> dict[str, str]:
+    """Where another tool left each parameter, in words."""
+    rows = {name: event.edge for name, event in events(usages).items() if name in statistics.DEFINITIONS}
+    return {
+        name: f"{row.get('value', 0):g} after {row.get('observations', 0):g} outcomes" for name, row in rows.items()
+    }
+
+
+def take(
+    repo: OpenRepository,
+    usages: Usages,
+    counted: Mapping[str, Mapping[str, Any]],
+    parameters: Mapping[str, Mapping[str, Any]],
+    entries: Collection[str],
+    *,
+    dry_run: bool,
+) -> list[str]:
+    """Keep what a file says was counted of these entries and of parameters; a note on what came."""
+    lessons = {name: Counted(**numbers).event(name) for name, numbers in counted.items() if name in entries}
+    settings = {
+        name: Event("", "", COUNTED, name, edge=_numbers(row), note=str(row["updated_at"]))
+        for name, row in parameters.items()
+    }
+    if not lessons and not settings:
+        return []
+    if not usages.recording:
+        return ["this repository records no events, so what another tool counted was left out"]
+    kept = events(usages)
+    new = [event for name, event in {**lessons, **settings}.items() if not _same(kept.get(name), event)]
+    if not dry_run and new:
+        now = repo.options.now()
+        lines = [statistics.line_of(event) for event in stamped(new, now)]
+        with shared_files(repo.store.worktree):
+            usages.log.append(lines, f"{now.astimezone(UTC):%Y-%m}")
+    parts = [f"statistics of {len(lessons)} lesson{'s' * (len(lessons) != 1)}"] if lessons else []
+    parts += [f"{len(settings)} parameter{'s' * (len(settings) != 1)}"] if settings else []
+    return [f"kept as another tool counted it, apart from what happens here: {' and '.join(parts)}"]
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    return {name: row[name] for name in OF_PARAMETERS}
+
+
+def _same(before: Event | None, event: Event) -> bool:
+    return before is not None and (before.edge, before.note) == (event.edge, event.note)
+
+
+def usage_stats(usage: UsageTally, counted: Counted | None) -> dict[str, Any]:
+    """The statistics of a lesson in an export: what happened here, and what another tool counted (`imported`)."""
+    tallies, before = usage.tallies, counted or Counted()
+    times = {f"times_{word}": getattr(tallies, word) + getattr(before, word) for word in statistics.TIMES}
+    last = max(tallies.last_used, before.last_used)
+    stats: dict[str, Any] = {**times, **({"last_used": last} if last else {})}
+    if counted is None:
+        return {**stats, "confidence_alpha": usage.alpha, "confidence_beta": usage.beta}
+    here = statistics.usage(tallies, 0.0)  # what outcomes here add to either
+    alpha = round(before.alpha + here.alpha, 9)
+    beta = round(before.beta + here.beta - statistics.PRIOR_STRENGTH, 9)
+    return {**stats, "confidence_alpha": alpha, "confidence_beta": beta, "imported": before.as_json()}
+
+
+def parameter_rows(usages: Usages, states: Iterable[ParameterState]) -> list[dict[str, Any]]:
+    """The parameters of an export: as they stand here, else as another tool left them, which `imported` marks."""
+    elsewhere = {name: _row(event) for name, event in events(usages).items() if event.edge.keys() >= {*OF_PARAMETERS}}
+    rows = []
+    for state in states:
+        theirs = elsewhere.pop(state.name, None)
+        if state.observations:
+            row = {
+                "param_name": state.name,
+                "value": state.value,
+                "uncertainty": state.uncertainty,
+                "observations": state.observations,
+                "prior_alpha": state.alpha,
+                "prior_beta": state.beta,
+                "updated_at": state.updated_at,
+            }
+            rows.append(row | ({"imported": theirs} if theirs else {}))
+        elif theirs:
+            rows.append(theirs | {"imported": True})
+    return [*rows, *(row | {"imported": True} for row in elsewhere.values())]
+
+
+def _row(event: Event) -> dict[str, Any]:
+    whole = {"observations": round(event.edge["observations"])}
+    return {"param_name": event.entry, **event.edge, **whole, "updated_at": event.note or event.at}
