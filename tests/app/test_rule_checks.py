@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from ai_lessons import app
 from ai_lessons.app import rule_checks
+from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.rule_checks import Broken, CheckReport
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.model.markdown import render
 from ai_lessons.model.tool_calls import Edit
+from ai_lessons.telling import context
 from app.world import World
 from real_world import Git, commit_all, put_file
 
@@ -433,3 +436,64 @@ def test_an_edit_does_not_free_itself_of_a_rule_that_is_enforced(
     assert decided(world, code, large) == {"R could not look at this edit: more than 1 MiB": asked}
     (code / "link.txt").symlink_to("src/a.py")
     assert decided(world, code, ("link.txt", "x = 2", "print(2)")) == {"this edit breaks R at line 2": enforce}
+
+
+def test_a_file_that_is_renamed_into_the_scope_of_a_rule_is_new_to_that_rule_alone(
+    world: World, code: Path, git: Git
+) -> None:
+    rule(world, 0, files=["lib/**"])
+    rule(world, 1)
+    (code / "lib").mkdir()
+    git(code, "mv", "src/a.py", "lib/a.py")
+    assert [(f.path, f.line, f.message) for f in look(world, since="HEAD").findings] == [("lib/a.py", 2, "Rule 0")]
+    git(code, "mv", "lib/a.py", "src/c.py")
+    assert places(look(world, since="HEAD")) == []
+    git(code, "reset", "-q", "--hard")
+    (code / "src/a.py").rename(code / "lib/new.py")
+    assert places(look(world, since="HEAD")) == ["lib/new.py:2"], "git does not know yet that it was renamed"
+
+
+def test_a_known_finding_that_was_mended_hides_no_other_one_and_code_that_moves_stays_known(
+    world: World, code: Path
+) -> None:
+    rule(world)
+    rows = [f"line {n}" for n in range(1, 41)]
+    rows[9] = rows[19] = "print(1)"
+
+    def written(new: list[str]) -> CheckReport:
+        put_file(code / "src/a.py", "\n".join(new) + "\n")
+        return look(world, baseline="known.json")
+
+    put_file(code / "src/a.py", "\n".join(rows) + "\n")
+    assert look(world, baseline="known.json", write_baseline=True).in_baseline == 2
+    assert places(written(["above", *rows])) == [], "lines above move it"
+    assert places(written([*rows[20:], *rows[:20]])) == [], "it moves with what is around it"
+    mended = [*rows[:9], "log(1)", *rows[10:]]
+    assert places(written(mended)) == []
+    assert places(written([*mended[:29], "print(1)", *mended[30:]])) == ["src/a.py:30"]
+    assert places(written([*rows[:8], "other", *rows[9:]])) == [], "one of its neighbours changed"
+    assert places(written([*rows[:8], "other", rows[9], "another", *rows[11:]])) == [], "both are gone"
+    old = json.loads((code / "known.json").read_text())
+    for row in old["findings"]:
+        del row["near"]
+    put_file(code / "known.json", json.dumps(old))
+    assert places(written([*mended[:29], "print(1)", *mended[30:]])) == [], "one of an older program counts"
+
+
+def test_a_link_to_a_file_or_folder_has_the_rules_of_what_it_leads_to(world: World, code: Path) -> None:
+    rule(world, files=["src/**"], enforce="deny")
+    lesson = "01JD3Z8QK5W7M2X9V4T68F3K99"
+    fields = {"id": lesson, "kind": "lesson", "title": "Of src", "applies_to": ["src/**"], "confidence": "high"}
+    world.committed("global/lessons/2026-11/l.md", render(fields, "Seen."))
+    (code / "link").symlink_to("src")
+    (code / "one.py").symlink_to("src/a.py")
+    (code / "out").symlink_to(code.parent)
+    for name in ("src", "src/a.py", "link", "link/a.py", "one.py", "./link/../src/a.py"):
+        assert "src/a.py:2" in places(look(world, name)), name
+    assert "src/a.py:2" not in places(look(world, "out"))
+    for name in ("src/a.py", "link/a.py", "one.py"):
+        assert breaks(world, code, (name, "x = 1", "print(7)")) != [], name
+        hits = app.anchors.about(world.fresh(), name)
+        assert [hit.entry.id for hit in hits] == [lesson], name
+        told = context.find_context(world.fresh(), ContextQuery(paths=[name])).entries
+        assert [entry.id for entry in told] == [lesson], name

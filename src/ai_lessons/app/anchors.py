@@ -576,23 +576,34 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
     if commands:
         spoken = ((summary, command) for summary in reading.catalog.select(Filter()) for command in _commands(summary))
         return tuple(EntryAbout(x, f"command: {y}", Verdict.HOLDS) for x, y in spoken if _same(y, commands[0]))
-    asked = _typed(place, cwd, files.top_of(cwd))
+    asked_places = _by_each_name(_typed(place, cwd, files.top_of(cwd)), files.top_of(cwd))
+    names = [asked.path for asked in asked_places if not asked.symbol]
     hits = [
         EntryAbout(summary, glob, Verdict.HOLDS)
         for summary in reading.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON}))
         for glob in layout.stated(summary.applies_to)
-        if not asked.symbol and layout.any_match([glob], [asked.path])
+        if names and layout.any_match([glob], names)
     ]
     for summary in _judged(reading):
         verdicts = {row.anchor: row for row in summary.anchors}
         for anchor in anchors_of(summary.about):
             row = verdicts.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
-            if _concerns(anchor, asked) or (row.place and _concerns(anchors.parse(row.place), asked)):
+            spoken_of = [anchor, *([anchors.parse(row.place)] if row.place else [])]
+            if any(_concerns(each, asked) for each in spoken_of for asked in asked_places):
                 hits.append(EntryAbout(summary, str(anchor), row.verdict, row.detail))
     by_entry: dict[str, list[EntryAbout]] = {}
     for hit in hits:
         by_entry.setdefault(hit.entry.id, []).append(hit)
     return tuple(_as_one(group) for group in by_entry.values())
+
+
+def _by_each_name(asked: Anchor, top: Path | None) -> list[Anchor]:
+    """A place as it is called, and as it lies in the code, where a link leads to it."""
+    if asked.package or top is None:
+        return [asked]
+    real = os.path.realpath(top / asked.path)
+    name = os.path.relpath(real, os.path.realpath(top)) + "/" * asked.path.endswith("/")
+    return [asked] if name.startswith("..") or name == asked.path else [asked, asked._replace(path=name)]
 
 
 def _as_one(hits: Sequence[EntryAbout]) -> EntryAbout:

@@ -170,6 +170,13 @@ class CheckedFiles:
         before = self._blob(change.blob) if change else None
         return None if before is None else new_lines(before, text)
 
+    def path_before(self, path: str) -> str:
+        """Where a file that changed was before, if that was elsewhere."""
+        if not self._since:
+            return ""
+        change = self._changed.get(path) or (self._removed(path) if path in self._untracked else None)
+        return change.path if change and change.path != path else ""
+
     def touched(self) -> dict[str, set[int]]:
         """Each file that changed with its new lines, and those beside removed ones; none of a file that is gone."""
         numbers: dict[str, set[int]] = {}
@@ -333,13 +340,19 @@ def _unquoted(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
 
 
-def below(top: Path, cwd: Path, path: str) -> str:
-    """A path of the caller's relative to the top, links in its folders resolved. Raises NotFound, UsageError."""
+def below(top: Path, cwd: Path, path: str) -> list[str]:
+    """A path of the caller's relative to the top, links in its folders resolved; and that of what it leads to.
+
+    Raises NotFound, UsageError.
+    """
     file = cwd / path
     place = file.parent.resolve() / file.name if file.name not in {"", ".."} else file.resolve()
     if not (place.exists() or place.is_symlink()):
         raise NotFound("file", path)
     if not place.is_relative_to(top.resolve()):
         raise UsageError(f"{path} is not in {top}", hint="check a project from within it")
-    name = place.relative_to(top.resolve()).as_posix()
-    return "" if name == "." else name
+    places = [place]
+    if place.is_symlink() and place.resolve().is_relative_to(top.resolve()):
+        places.append(place.resolve())
+    names = (each.relative_to(top.resolve()).as_posix() for each in places)
+    return ["" if name == "." else name for name in names]

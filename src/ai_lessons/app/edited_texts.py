@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +16,8 @@ from ai_lessons.model.tool_calls import APPENDED, CELL, COPIED, EVERY, GONE, LIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from ai_lessons.model.rule_checks import Check
 
 MOST_MOVED = 200  # files of a folder that is moved, which are looked at
 
@@ -36,6 +39,25 @@ class EditedFile(NamedTuple):
     def is_folder(self) -> bool:
         """Whether what cannot be looked at is all below a folder, or what a glob names."""
         return bool(self.hidden) and (os.path.isdir(self.path) or not {"*", "?", "["}.isdisjoint(self.path))
+
+    def concerns(self, check: Check, names: Sequence[str]) -> bool:
+        """Whether a check looks at the file, by its names in the project, or at one that may lie below it."""
+        if not names or not check.files:
+            return True
+        if not self.is_folder:
+            return any(map(check.concerns, names))
+        for name in names:
+            folder = "" if name == "." else f"{_before_magic(name).rstrip('/')}/"
+            for glob in check.files:
+                begins = _before_magic(glob)
+                if "/" not in glob or begins.startswith(folder) or folder.startswith(begins):
+                    return True
+        return False
+
+
+def _before_magic(glob: str) -> str:
+    """The part of a glob that stands for itself."""
+    return re.split(r"[*?\[{]", glob, maxsplit=1)[0]
 
 
 def edited_files(edits: Sequence[Edit]) -> Iterator[EditedFile]:

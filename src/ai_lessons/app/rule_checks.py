@@ -11,6 +11,7 @@ import re
 import time
 from collections import Counter
 from hashlib import sha256
+from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,12 +52,13 @@ _ALLOW = expression(r"ai-lessons: allow ((?:[A-Za-z]-)?[0-9A-Za-z]{4,26})\b(?:\s
 
 
 @json_fields(hidden=("mark",))
-@json_fields(hidden=("first", "last", "key"))
+@json_fields(hidden=("first", "last", "key", "near"))
 class Finding(NamedTuple):
     """A line that breaks a rule (`level` error where it refuses edits, else warning), or that an entry is about (note).
 
     Without an id: what could not be looked at, and why. `text` is the line itself; `mark` names it in a baseline.
-    `first` and `last` are the lines of the statement; 0: there is none. `key` names the check.
+    `first` and `last` are the lines of the statement; 0: there is none. `key` names the check; `near` are marks of the
+    lines that say something above and below it.
     """
 
     path: str
@@ -70,11 +72,12 @@ class Finding(NamedTuple):
     first: int = 0
     last: int = 0
     key: str = ""
+    near: tuple[str, str] = ("", "")
 
     @property
     def mark(self) -> str:
         """The same for the same text in the same file, on whatever line."""
-        return sha256(" ".join(self.text.split()).encode("utf-8", "replace")).hexdigest()[:16]
+        return _mark(self.text)
 
 
 @json_fields(hidden=("checked",))
@@ -171,13 +174,13 @@ def check(
     known_before = _known_before(cwd, baseline, since, write=write_baseline)
     here = checking(repo, cwd, projects)
     rules, cannot_run = _sorted_out(here)
-    around = CheckedFiles(repo, top, [below(top, cwd, path) for path in paths], since)
+    around = CheckedFiles(repo, top, [name for path in paths for name in below(top, cwd, path)], since)
     run = _run_over(around, top, rules, cannot_run)
     if write_baseline:
         known_before = _write_baseline(cwd / baseline, top, run.findings)
     done, not_seen = _judged_by_change(here, around.differing()) if since else ([], [])
     run.findings += [finding for finding in done if around.is_below(finding.path)]
-    fresh = _not_in(known_before, run.findings)
+    fresh = _not_in(known_before, run.findings, top)
     touched = app.anchors.entries_about(library, around.touched()) if since else []
     looked = {rule.summary.id: rule.summary for rule in rules}
     looked |= {summary.id: summary for summary in here if since and _of_what_was_done(summary)}
@@ -263,7 +266,12 @@ class _Run:
         if file.target:  # a link: what looks at the file itself need not look twice
             concerned = [rule for rule in concerned if not rule.check.concerns(file.target)]
         if file.text is not None:
-            self.look(concerned, path, file.text, around.lines(path, file.text))
+            before = around.path_before(path)
+            # a rule that did not look at a file where it was knows nothing of it
+            newly = [rule for rule in concerned if before and not rule.check.concerns(before)]
+            self.look(newly, path, file.text, None)
+            known_rules = [rule for rule in concerned if rule not in newly]
+            self.look(known_rules, path, file.text, around.lines(path, file.text))
         elif file.why_not:
             if BINARY in file.why_not or "link" in file.why_not:  # such a file is only for who asks for its kind
                 concerned = [rule for rule in concerned if rule.check.names_kind(path)]
@@ -307,7 +315,8 @@ class _Run:
         reasonless = " (allowed without a reason: say `because …`)" if allowed is not None else ""
         text = rows[line - 1].strip()[:200]
         finding = _finding(rule, path, line, f"{rule.summary.title}{reasonless}", text)
-        self.findings.append(finding._replace(first=at.start, last=at.stop - 1))
+        near = _near(rows, at)
+        self.findings.append(finding._replace(first=at.start, last=at.stop - 1, near=near))
 
 
 def _finding(rule: _Rule, path: str, line: int, message: str, text: str = "") -> Finding:
@@ -339,49 +348,118 @@ def _hurry(seconds: float) -> Callable[[], bool]:
 # --- findings that are known ---
 
 
-def _key(finding: Finding) -> str:
-    return f"{finding.id} {finding.mark} {finding.path}"
+def _mark(text: str) -> str:
+    """Names a line, however it is indented."""
+    return sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _not_in(known_before: Counter[str], findings: Iterable[Finding]) -> list[Finding]:
-    """The findings beyond those that a baseline has: it says how often each is known."""
-    left, fresh = known_before.copy(), []
-    for finding in findings:
-        if left[_key(finding)] > 0:
-            left[_key(finding)] -= 1
+def _near(rows: Sequence[str], at: range) -> tuple[str, str]:
+    """Marks of the nearest lines above and below a statement that hold a word; empty: there is none."""
+    above = (rows[number - 1] for number in range(at.start - 1, 0, -1))
+    below_it = (rows[number - 1] for number in range(at.stop, len(rows) + 1))
+    telling = (next((row for row in side if re.search(r"\w", row)), "") for side in (above, below_it))
+    first, second = (row and _mark(row) for row in telling)
+    return first, second
+
+
+class _Known:
+    """Findings that a baseline has: of each rule, file and text those with their neighbours, and how many without."""
+
+    def __init__(self) -> None:
+        self.near: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+
+    def add(self, place: tuple[str, str, str], count: int, near: Sequence[tuple[str, str]]) -> None:
+        """So many findings of a text; where each stands, as far as that is known."""
+        self.near.setdefault(place, []).extend(near[:count])
+        self.counts[place] += count - len(near[:count])
+
+
+def _place(finding: Finding) -> tuple[str, str, str]:
+    return finding.id, finding.mark, finding.path
+
+
+def _not_in(known_before: _Known, findings: Sequence[Finding], top: Path) -> list[Finding]:
+    """The findings beyond those that a baseline has.
+
+    One is known where its neighbours are those of a known one, or one of them is. What is left of a text is taken for
+    known while there are known ones whose neighbours are gone from the file: the code around them was written anew. A
+    known finding whose neighbours still stand without it was mended, and hides no other one.
+    """
+    left = {place: [*near] for place, near in known_before.near.items()}
+    counts = known_before.counts.copy()
+    unmatched = list(findings)
+    for fits in (eq, _half_the_same_place):
+        remaining = []
+        for finding in unmatched:
+            near = next((near for near in left.get(_place(finding), ()) if fits(near, finding.near)), None)
+            if near is None:
+                remaining.append(finding)
+            else:
+                left[_place(finding)].remove(near)
+        unmatched = remaining
+    fresh = []
+    marks: dict[str, set[str]] = {}
+    for finding in unmatched:
+        place = _place(finding)
+        if left.get(place) and finding.path not in marks:
+            text = seen(top, finding.path).text or ""
+            marks[finding.path] = {_mark(row) for row in text.split("\n")}
+        moved = next((near for near in left.get(place, ()) if not marks[finding.path].intersection(near)), None)
+        if moved is not None:
+            left[place].remove(moved)
+        elif counts[place] > 0:
+            counts[place] -= 1
         else:
             fresh.append(finding)
     return fresh
 
 
-def _known_before(cwd: Path, baseline: str, since: str, *, write: bool) -> Counter[str]:
+def _half_the_same_place(near: tuple[str, str], other: tuple[str, str]) -> bool:
+    return any(a and a == b for a, b in zip(near, other, strict=True))
+
+
+def _known_before(cwd: Path, baseline: str, since: str, *, write: bool) -> _Known:
     """What a baseline has; nothing without one, and where it is written anew. Raises NotFound, UsageError."""
     if write and (since or not baseline):
         hint = "--baseline FILE --write-baseline, without --since"
         raise UsageError("a baseline holds what stands in all lines", hint=hint)
-    return _read_baseline(cwd / baseline) if baseline and not write else Counter()
+    return _read_baseline(cwd / baseline) if baseline and not write else _Known()
 
 
-def _read_baseline(file: Path) -> Counter[str]:
-    """How often each finding is known. Raises NotFound, UsageError."""
+def _read_baseline(file: Path) -> _Known:
+    """The findings that are known. Raises NotFound, UsageError."""
+    known_before = _Known()
     try:
         stated = json.loads(files.read(file)[0])
-        rows = {1: stated["findings"]}[stated["version"]]
-        return Counter({f"{row['rule']} {row['line']} {row['path']}": int(row["count"]) for row in rows})
+        for row in {1: stated["findings"]}[stated["version"]]:
+            # one of an older program says only how often
+            near = [(str(above), str(under)) for above, under in row.get("near", ())]
+            known_before.add((row["rule"], row["line"], row["path"]), int(row["count"]), near)
     except NotFound as error:
         raise NotFound("baseline", str(file), hint="make it of what is found now: add --write-baseline") from error
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UsageError(f"{file} is no baseline of findings", hint="make it anew: --write-baseline") from error
+    return known_before
 
 
-def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> Counter[str]:
+def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> _Known:
     """Write what is known from now on, and return it."""
     if Path(os.path.normpath(file)).is_relative_to(top) and not file.parent.resolve().is_relative_to(top.resolve()):
         raise UsageError(f"{file.parent} leads out of {top} by a link", hint="name the file that it leads to")
-    counts = Counter((finding.path, finding.id, finding.mark) for finding in findings)
-    rows = [{"path": path, "rule": rule, "line": mark, "count": n} for (path, rule, mark), n in sorted(counts.items())]
+    near: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    for finding in findings:
+        near.setdefault(_place(finding), []).append(finding.near)
+    rows = [
+        {"path": path, "rule": rule, "line": mark, "count": len(places), "near": sorted(places)}
+        for (rule, mark, path), places in near.items()
+    ]
+    rows.sort(key=lambda row: (row["path"], row["rule"], row["line"]))
     files.write(file, json.dumps({"version": 1, "findings": rows}, indent=1).encode() + b"\n")
-    return Counter(map(_key, findings))
+    known_before = _Known()
+    for place, places in near.items():
+        known_before.add(place, len(places), places)
+    return known_before
 
 
 # --- proposals, which check nothing yet ---
@@ -476,10 +554,10 @@ def broken_by(
     unsure, hidden = dict[str, Broken](), set[str]()
     for file in app.edited_texts.edited_files(edits) if rules or cannot_run else ():
         names = files.names_in_project(file.path, cwd) if file.path else ()
-        blind = [rule for rule in cannot_run.values() if _may_concern(rule.check, file, names)]
+        blind = [rule for rule in cannot_run.values() if file.concerns(rule.check, names)]
         unsure |= {rule.key: _blind(rule, EXTRA) for rule in blind}
         if file.hidden:
-            unseen = [rule for rule in rules.values() if _may_concern(rule.check, file, names)]
+            unseen = [rule for rule in rules.values() if file.concerns(rule.check, names)]
             unsure |= {rule.key: _blind(rule, file.hidden) for rule in unseen}
             hidden |= {rule.key for rule in unseen}
         else:
@@ -492,26 +570,6 @@ def broken_by(
     asked = {rule.summary.id: rule for rule in unsure.values() if rule.enforce and rule.summary.id not in broken}
     blind_ids = {rules[key].summary.id for key in run.stopped | hidden}
     return [*broken.values(), *asked.values()], {rule.summary.id for rule in rules.values()} - blind_ids
-
-
-def _may_concern(check: Check, file: EditedFile, names: Sequence[str]) -> bool:
-    """Whether a check looks at a file, or at one that may lie below it as a folder; without a path: at any file."""
-    if not names or not check.files:
-        return True
-    if not file.is_folder:
-        return any(map(check.concerns, names))
-    for name in names:
-        folder = "" if name == "." else f"{_before_magic(name).rstrip('/')}/"
-        for glob in check.files:
-            begins = _before_magic(glob)
-            if "/" not in glob or begins.startswith(folder) or folder.startswith(begins):
-                return True
-    return False
-
-
-def _before_magic(glob: str) -> str:
-    """The part of a glob that stands for itself."""
-    return re.split(r"[*?\[{]", glob, maxsplit=1)[0]
 
 
 def _broken_in(run: _Run, rules: Mapping[str, _Rule]) -> dict[str, Broken]:

@@ -112,8 +112,11 @@ def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
 
 
 def _in_project(library: Library, path: Path) -> str:
-    """The path in the project that the editor has opened; empty for a file elsewhere."""
+    """The path in the project that the editor has opened, of what a link leads to; empty for a file elsewhere."""
     top = library.primary.options.cwd
+    real = path.resolve()
+    if real.is_relative_to(top.resolve()):
+        return real.relative_to(top.resolve()).as_posix()
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else ""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query
 from ai_lessons.app.link_effects import judged
-from ai_lessons.git.files import in_project
+from ai_lessons.git.files import names_in_project
 from ai_lessons.learning.selection import FEW
 from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import anchors_of
@@ -102,7 +102,7 @@ class _Asked:
 
     def __init__(self, repo: Reading, query: ContextQuery, budget: int) -> None:
         self._repo, self._query, self._budget = repo, query, budget
-        self._paths = [in_project(path, repo.options.cwd) for path in query.paths]
+        self._paths = [name for path in query.paths for name in names_in_project(path, repo.options.cwd)]
         # the settings are worth loading YAML only where there are tags that may have other names
         self._aliases = repo.reading_config.tag_aliases if query.context_tags else {}
         self._weights = context_weights(query.context_tags, self._aliases)
